@@ -1,1 +1,1 @@
-"""Benchmarks and quality measurements, each `python -m evaluation.<name>`."""
+"""Benchmarks and quality measurements, each run with `python -m evaluation.<name>`."""

@@ -1,4 +1,4 @@
-"""What an agent sees: answers of `xkg serve` over its pipe, asked with nothing but a query."""
+"""The answers that an agent sees: those of `xkg serve` over stdio, asked with only a query."""
 
 import os
 import sys
@@ -17,12 +17,12 @@ QUERY = {"search_techniques": "query", "find_implementations": "task"}
 
 
 def ask(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, Any]]:
-    """The structured content of the answer to each query, by a server without a language model."""
+    """The structured content of the answer to each query, from a server without a language model."""
     return anyio.run(_ask, kg, tool, list(queries))
 
 
 def rows(snapshot: Snapshot, answer: dict[str, Any]) -> list[list[str]]:
-    """The whole ids of the techniques that an answer names, a list for each row, its own first."""
+    """The full ids of the techniques in an answer, one list per row, the row's own id first."""
     found = [row for part in answer.get("parts", [answer]) for row in part["rows"]]
     return [[technique_id(snapshot, node["id"]) for node in (row, *row.get("relatives", ()))] for row in found]
 

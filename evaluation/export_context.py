@@ -3,13 +3,12 @@
 TASKS is a folder of tasks, each with `paper.md` and `blacklist.txt`, or one such task. For each, FOLDER/<task> gets
 
     guide.json          the planning file: the paper's techniques, in the peer's format, without code
-    pairs.json          for each of them at most -k code nodes of other papers that may serve it
+    pairs.json          for each of them at most -k code nodes of other papers that may help with it
     planning.md, implementation.md    the same two as Markdown, for fixed workflows
-    audit.json          what was withheld since the blacklist names it, and what could not be compared
+    audit.json          what was withheld because the blacklist names it, and what could not be compared
 
-The planning file is made from `paper.md` alone, by the model of the settings, or by --llm (`none`: without one). The
-exit status is 1 where the audit of what was written finds an entry of the blacklist.
-"""
+The planning file is made from `paper.md` alone, with the configured model or --llm (`none`: without a model). The exit
+status is 1 if the audit of the written files finds an entry of the blacklist."""
 
 import argparse
 import sys

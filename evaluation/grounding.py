@@ -1,19 +1,18 @@
-"""How well techniques are located in code, beside its three baselines: `python -m evaluation.grounding GOLD…`.
+"""How well techniques are located in code, next to three baselines: `python -m evaluation.grounding GOLD…`.
 
-A gold file holds JSON lines {technique, definition?, parent?, repository, file, start, end}: `repository` is anything
-that `xkg build --repo` takes, `parent` the name of another technique of the file. Several lines for one technique are
-places that are equally right; one with `file` null says that the repository does not hold it. A symbol is right when
-it shares at least half of its lines and the place's with the place. All rankings are cut after five.
+A gold file has JSON lines {technique, definition?, parent?, repository, file, start, end}. `repository` is anything
+that `xkg build --repo` accepts, `parent` the name of another technique of the file. Several lines for one technique are
+equally right places; one with `file` null says that the technique is not in the repository. A symbol is right if it
+shares at least half of its lines and half of the place's with the place. All rankings are cut after five.
 
-`grounding` has all techniques of the file at once, as a build does; `locate` is asked for each alone, as a text.
+`grounding` gets all techniques of the file at once, as a build does; `locate` is asked for each alone, as a text.
 
-Lines: `P lines` is the share of an answer's lines that lie in a place, over techniques with an answer; `R lines` the
-share of a place's lines that the answer holds, of the place where that is most, 0 without an answer. `@1` is over the
-first symbol, `@5` over all five together; `focus` takes of a symbol the lines that do it.
+Lines: `P lines` is the share of an answer's lines that are in a place, over techniques with an answer. `R lines` is the
+largest share of a place's lines that the answer contains, 0 without an answer. `@1` is over the first symbol, `@5` over
+all five together; `focus` uses only the focus lines of a symbol.
 
-`--graph DIR`: what a build of these repositories covers of the places, by those that it stores and by its code nodes.
-`--json` and `--against` as everywhere; intervals are over repositories.
-"""
+`--graph DIR`: how much of the places a build of these repositories covers, with its stored places and its code nodes.
+`--json` and `--against` work as everywhere; intervals are over repositories."""
 
 import argparse
 import json
@@ -53,7 +52,7 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Gold:
-    """One file's techniques on one repository; `places` by technique id, empty where the code is not there."""
+    """One file's techniques on one repository; `places` by technique id, empty if the code is not there."""
 
     repository: str
     techniques: tuple[Technique, ...]
@@ -61,8 +60,8 @@ class Gold:
 
 
 def read_gold(path: Path) -> list[Gold]:
-    """One `Gold` a repository, in the file's order. Raises `InputError` for a file that cannot be read and a line that
-    is not as described above."""
+    """One `Gold` per repository, in file order. Raises `InputError` for an unreadable file and a line that is not as
+    described above."""
     try:
         return _read_gold(path)
     except OSError as error:
@@ -119,7 +118,7 @@ class Lines(Protocol):
 
 
 def is_right(found: Lines, places: Sequence[Place]) -> bool:
-    """Whether what was found is one of the places."""
+    """Whether the found symbol is one of the places."""
     return any(
         found.path == path and overlap((found.start_line, found.end_line), (first, last)) >= 0.5
         for path, first, last in places
@@ -127,7 +126,7 @@ def is_right(found: Lines, places: Sequence[Place]) -> bool:
 
 
 def baselines(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, dict[str, list[str]]]:
-    """Technique → symbols by the three plain ways: BM25 over name and definition, vectors, and both fused."""
+    """Technique → symbols by the three baselines: BM25 over name and definition, vectors, and both fused."""
     index = SymbolIndex(codebase)
     able = list(index.entries)
     symbols = embedder.embed([rendering(index.entries[symbol]) for symbol in able])
@@ -144,7 +143,7 @@ def baselines(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, d
 
 
 def located(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, tuple[LocatedPlace, ...]]:
-    """Technique → what `locate` answers for its name and definition, in a repository without a graph."""
+    """Technique → the answer of `locate` for its name and definition, in a repository without a graph."""
 
     def no_graph(*_: object) -> NoReturn:
         raise AssertionError("a text in a working copy is not searched in the graph")
@@ -159,8 +158,8 @@ def located(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, tup
 
 
 def line_scores(answers: Mapping[str, Sequence[LineSet]], gold: Gold) -> dict[str, dict[str, float]]:
-    """Precision and recall in lines by technique, of the first answer and of all together; `answers` are ranked, by
-    technique, each of at most five. Without an answer, a technique has no precision."""
+    """Precision and recall in lines by technique, of the first answer and of all together. `answers` are ranked, at
+    most five per technique. A technique without an answer has no precision."""
     scores: dict[str, dict[str, float]] = {}
     for technique, ranked in answers.items():
         places = [span(*place) for place in gold.places[technique]]
@@ -181,7 +180,7 @@ def _row(name: str, rankings: Sequence[Sequence[bool]], note: str = "") -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """One repository's rankings by method, and scores by method and name, one number a technique."""
+    """One repository's rankings by method, and scores by method and name, one number per technique."""
 
     rankings: dict[str, list[list[bool]]]
     scores: dict[str, dict[str, float]]
@@ -242,7 +241,8 @@ def _focus(location: Location, path: str) -> LineSet:
 
 
 def covered(golds: Sequence[Gold], graph: Path, say: Callable[[str], None] = print) -> dict[str, dict[str, float]]:
-    """What a build covers of the places, one number a place; prints the repositories that the graph does not have."""
+    """The share of each place that a build covers, one number per place. Prints the repositories that the graph does
+    not have."""
     bundles = read_graph(graph).bundles
     scores: dict[str, dict[str, float]] = {}
     for gold in golds:
@@ -265,7 +265,7 @@ def _symbols(grounding: Grounding, technique: str) -> list[str]:
 
 
 def foreign(golds: Sequence[Gold], embedder: Embedder, say: Callable[[str], None] = print) -> None:
-    """Prints how many techniques are certain in the other papers' repositories, where few if any should be."""
+    """Prints how many techniques are certain in the other papers' repositories, where almost none should be."""
     codebases = [parse_repository(fetch_repository(g.repository, Path("storage/cache"))) for g in golds]
     located = total = 0
     for i, gold in enumerate(golds):
@@ -293,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.repository:
         golds = [replace(gold, repository=options.repository) for gold in golds]
     if options.graph is not None:
-        read_graph(options.graph)  # before what takes long
+        read_graph(options.graph)  # before the slow steps
     embedder = OnnxEmbedder()
     over_all: dict[str, list[list[bool]]] = {}
     scores: dict[str, dict[str, float]] = {}

@@ -1,10 +1,9 @@
-r"""What is read from a paper as HTML, beside what is read from its LaTeX source: `python -m evaluation.html FOLDER…`.
+r"""Compares the reading of a paper's HTML with that of its LaTeX source: `python -m evaluation.html FOLDER…`.
 
-Each folder holds one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a folder
-of its own that is deleted afterwards. It reads the .bbl of the source, so a paper that comes without one has no
-references to compare. What is compared: `evaluation.beside_latex`; displayed equations by their formulas; and the
-techniques that are found without a model, where their names are alike (`evaluation.techniques`).
-"""
+Each folder has one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a temporary
+folder. It reads the source's .bbl, so a paper without one has no references to compare. Compared are: the items of
+`evaluation.beside_latex`; displayed equations by their formulas; and the techniques found without a model, if their
+names are similar (`evaluation.techniques`)."""
 
 import shutil
 import subprocess
@@ -48,7 +47,7 @@ def converted(folder: Path, main: str) -> bytes:
 
 
 def compare(folder: Path) -> dict[str, Share]:
-    """The measures of one paper by name. Raises `NotConvertedError`, or `XkgError` for a source that cannot be read."""
+    """The metrics of one paper by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "paper"
         shutil.copytree(folder, copy)
@@ -61,7 +60,7 @@ def compare(folder: Path) -> dict[str, Share]:
 
 
 def techniques(source: Document, read: Document) -> Share:
-    """The techniques of the source that are found in the other format too."""
+    """The techniques of the source that are also found in the other format."""
     wanted, given = ([t.name for t in extract(document, "title:paper").techniques] for document in (source, read))
     return Share(sum(any(likeness(name, other) >= ALIKE for other in given) for name in wanted), len(wanted))
 

@@ -1,16 +1,15 @@
 """How well the lines of techniques are located: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
-A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end}; all of them are right. `open` and `closed` are by two readers apart from each other, in
-the others one reader labelled before any output. What has no places is not in the repository. Each
-technique is located alone, as `xkg locate` does (`--together`: all of a repository at once, as a build does).
+A gold file has JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
+{reader, file, start, end}; all of them are right. `open` and `closed` were labelled by two readers independently, the
+others by one reader before any output was seen. A technique without places is not in the repository. Each technique is
+located alone, like `xkg locate` does (`--together`: all of a repository at once, like a build).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
-same for the ranges of its focus; `share`, of the lines that the first right focus gives, how many are the
-place's (median, mean); `certain`, the share of techniques whose first place is certain, `right`, of these the share
-whose first symbol shares a line with a place, and `called`, of the techniques whose first place is right the share that
-is certain. `--names` asks by name alone, without definition.
-"""
+same for the ranges of its focus; `share`, the share of the first right focus's lines that are the place's (median,
+mean); `certain`, the share of techniques whose first place is certain; `right`, of these the share whose first symbol
+shares a line with a place; and `called`, of the techniques whose first place is right the share that is certain.
+`--names` asks by name alone, without definition."""
 
 import argparse
 import json
@@ -35,7 +34,7 @@ from xkg.model import Location, Technique
 
 _CUT = 5
 _LARGER = 40
-"""Source files from which on a repository counts as larger."""
+"""The number of source files from which a repository counts as larger."""
 
 Lines = frozenset[tuple[str, int]]
 
@@ -52,8 +51,8 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method gave for one technique: for each of at most five places its whole lines and its focus; `certain`
-    where it has no doubt."""
+    """A method's answer for one technique: for each of at most five places its whole lines and its focus; `certain` if
+    it has no doubt."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
@@ -62,8 +61,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Figures:
-    """Shares in 0..1 over `count` techniques; `share` is (median, mean), NaN where nothing was hit, as is `right` where
-    nothing is certain."""
+    """Shares in 0..1 over `count` techniques. `share` is (median, mean), NaN without a hit; `right` is NaN if nothing
+    is certain."""
 
     count: int
     place_at: tuple[float, float]
@@ -125,7 +124,7 @@ def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
 
 @dataclass(frozen=True)
 class Searched:
-    """A repository that is located in."""
+    """A repository in which techniques are located."""
 
     codebase: Codebase
     index: BlockIndex
@@ -145,7 +144,7 @@ class Searched:
 
 
 def bm25(labelled: Labelled, searched: Searched) -> Answer:
-    """The plain baseline: symbols by BM25 over name and definition, without thresholds and without focus."""
+    """The baseline: symbols by BM25 over name and definition, without thresholds and without focus."""
     text = f"{labelled.technique.name}. {labelled.technique.definition}"
     ranked = list(searched.index.symbols.search(dict.fromkeys(content_stems(text), 1.0)))[:_CUT]
     answer = searched.answer([Location(technique="", symbol=s, score=0.0, rank=1) for s in ranked])
@@ -155,7 +154,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Each technique of one repository with what is located for it. Raises `EmbeddingError`."""
+    """Each technique of one repository with its located places. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:
@@ -217,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def open_repository(name: str, mirrors: Path | None, cache: Path) -> Searched:
-    """A repository (URL@commit), from `mirrors` where that is given. Raises `XkgError`."""
+    """A repository (URL@commit), from `mirrors` if given. Raises `XkgError`."""
     source = name
     if mirrors is not None:
         address, _, commit = name.rpartition("@")

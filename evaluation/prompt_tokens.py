@@ -1,15 +1,14 @@
-"""What the questions of a build consist of: `python -m evaluation.prompt_tokens ANSWERS… -- BUILD…`.
+"""Measures the parts of a build's questions: `python -m evaluation.prompt_tokens ANSWERS… -- BUILD…`.
 
 ANSWERS are recordings (`evaluation.recording`); BUILD is a command, such as
 
     xkg build --kg /tmp/kg --paper paper.tex --repo code --llm recorded
 
-which runs with an endpoint that gives these answers again, each to the question that shares most lines with the one
-that it was given to. Two versions of xkg are compared by two commands with the same answers, each with a new folder
-for --kg. Printed are the tokens sent (characters / 4), by prompt and by block of the question: `system` is the fixed
-text, `schema` the form of the answer, `turns` a second question after an answer that could not be used. `repeated` is
-what a prefix cache holds already: the beginning shared with an earlier question, in steps of 128 tokens from 1,024 on.
-"""
+which runs with an endpoint that replays these answers, each to the question that shares the most lines with the
+recorded one. To compare two versions of xkg, run both with the same answers, each with a new folder for --kg. The
+output has the tokens sent (characters / 4), by prompt and by block of the question: `system` is the fixed text,
+`schema` the form of the answer, `turns` a second question after an unusable answer. `repeated` is the part that a
+prefix cache already has: the prefix shared with an earlier question, in steps of 128 tokens from 1,024 on."""
 
 import argparse
 import json
@@ -34,7 +33,7 @@ _LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # characters
 
 @dataclass
 class Counts:
-    """Characters sent, by the kind of answer asked for and the block of the question."""
+    """Characters sent, by the kind of answer and the block of the question."""
 
     calls: Counter[str] = field(default_factory=Counter)
     blocks: dict[str, Counter[str]] = field(default_factory=dict)
@@ -90,7 +89,7 @@ def _shared_beginning(one: str, other: str) -> int:
 
 
 def serve(recorded: Sequence[Mapping[str, Any]], counts: Counts, questions: Path | None) -> ThreadingHTTPServer:
-    """An endpoint on a free port of this machine that answers from recordings and counts what it is asked."""
+    """An endpoint on a free port of this machine that answers from recordings and counts its input."""
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):

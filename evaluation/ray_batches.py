@@ -1,12 +1,11 @@
-"""A Ray cluster with two slots beside the local engine with two jobs, on the same cores (needs the extra `ray`).
+"""Compares a Ray cluster with two slots to the local engine with two jobs, on the same cores (needs the extra `ray`).
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2] [--kind short]
 
-The cluster is one node of this machine. Papers are generated (of two kinds: `evaluation.speed.batches`) and built
-without a model and without packages, one thread a job in all arms; arms take turns, each round begins with empty
-graphs. The start of an engine is timed apart: the rate is that of the papers after the first two. What counts is the
-ratio of one run on an idle machine: the load average is printed with it.
-"""
+The cluster is one node on this machine. Papers are generated (of two kinds: `evaluation.speed.batches`) and built
+without a model and without packages, with one thread per job in all arms. Arms take turns, and each round begins with
+empty graphs. The start of an engine is timed separately: the rate is that of the papers after the first two. Use only
+the ratio of one run on an idle machine; the load average is printed with it."""
 
 import argparse
 import contextlib
@@ -43,8 +42,8 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were built, and from then on, until all are published, papers an hour and processor
-    seconds of a paper."""
+    """Seconds until two papers were built and, from then until all are published, papers per hour and processor seconds
+    per paper."""
 
     start: float
     hourly: float
@@ -52,7 +51,7 @@ class Arm(NamedTuple):
 
 
 def processor_seconds() -> float:
-    """Of this process, its ended children, and every process that has the token of the cluster."""
+    """Processor seconds of this process, its ended children, and every process that has the token of the cluster."""
     own, ended = os.times(), 0.0
     mark = f"RAY_AUTH_TOKEN_PATH={os.environ['RAY_AUTH_TOKEN_PATH']}".encode()
     for entry in Path("/proc").iterdir():

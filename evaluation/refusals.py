@@ -1,13 +1,12 @@
-"""How well search knows that it has no answer: what is refused, what is lost, and how reliable its scores are.
+"""How well search recognises that it has no answer: refused and lost queries, and the reliability of its scores.
 
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
-The queries are those of `evaluation/gold/search`, on the graphs that are shared; without a graph these are imported
-into a temporary one. Each query is asked of all papers. A query without gold techniques is right when nothing is
-answered (refused); one with them is lost then. The threshold that loses 3 % is computed afterwards, to compare rankings
-of scores. Reliability: of the queries whose best score lies in a range, the share that have an answer, both outcomes
-counting alike, as when half of all queries have one.
-"""
+The queries are those of `evaluation/gold/search`, on the shared graphs; without a graph, these are imported into a
+temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is answered
+(refused); a query with them is then lost. The threshold that loses 3 % is computed afterwards, to compare rankings of
+scores. Reliability: of the queries whose best score is in a range, the share that have an answer, with both outcomes
+weighted as if half of all queries had one."""
 
 import argparse
 import math
@@ -55,7 +54,7 @@ def main() -> None:
             with store.snapshot() as snapshot:
                 require_techniques(snapshot, file, (id for query in queries for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in queries]
-                # No bar: the score of a query is that of its best row.
+                # No threshold: the score of a query is that of its best row.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in queries]
             silent = [not answer.rows for answer in answers]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]

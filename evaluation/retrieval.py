@@ -1,19 +1,18 @@
-"""How well `search_techniques` finds what a query means, and says that nothing fits, beside BM25, vectors and their
-plain fusion over the same indexes.
+"""How well `search_techniques` finds the techniques that a query means, and recognises that nothing fits, next to BM25,
+vectors and their plain fusion over the same indexes.
 
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
 
-Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
-rows (`xkg.serve.verification`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key);
-its answers are kept in the graph's folder, so that a second run asks nothing.
+Without a graph, the shared ones are imported into a temporary one. `--verify` adds the rows that the language model
+keeps (`xkg.serve.verification`). The model is the configured one (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
+answers are stored in the graph's folder, so that a second run asks nothing.
 
-A query holds its gold techniques by paper title and path of names, and `groups` lists what must be found, each group
-met by any of its techniques; a query of `evaluation/gold/search` holds the groups, by ids. Recall@k is the share of
-groups met among the first k rows, MRR the reciprocal rank of the first gold row, nDCG@10 counts each group where it is
-first met. A row counts for its own technique; "with relatives" for those that it names inside too. "As an agent sees
-it" is the default answer of a server over its pipe, with all that it names; the last line is `find_implementations` for
-the tasks, where all rows count. A negative query is right when nothing is answered, any other is lost then.
-"""
+A query names its gold techniques by paper title and path of names. `groups` lists what must be found; any technique of
+a group meets it. A query of `evaluation/gold/search` has the groups, by ids. Recall@k is the share of groups met among
+the first k rows, MRR the reciprocal rank of the first gold row; nDCG@10 counts each group where it is first met. A row
+counts for its own technique; "with relatives", also for those that it names inside. "As an agent sees it" is the
+default answer of a server over stdio, with all techniques that it names; the last line is `find_implementations` for
+the tasks, where all rows count. A negative query is right if nothing is answered; any other is then lost."""
 
 import argparse
 import math
@@ -52,13 +51,13 @@ from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
 Ranker = Callable[[str], list[list[str]]]
-"""Rows for a query, best first; a row is the ids it shows, the row's own first."""
+"""Rows for a query, best first. A row is the list of ids that it shows, its own first."""
 
 DEPTH = 50
 ROWS = 10
 CUTS = (1, 5, 10)
 PATIENT = 4
-"""Calls that a verification waits for: one answer that is late or unusable is no reason to give up a measurement."""
+"""The number of calls that a verification waits for: one late or unusable answer should not end a measurement."""
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
@@ -82,7 +81,7 @@ def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
-    """What must be found, as sets of ids."""
+    """The groups to find, as sets of ids."""
     if "groups" not in query:
         return [set(group) for group in query["gold"]]
     gold = gold_ids(snapshot, query)
@@ -90,7 +89,7 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Recall at each of `CUTS`, reciprocal rank and nDCG@10 of rows for what must be found."""
+    """Recall at each of `CUTS`, reciprocal rank and nDCG@10 of rows for the groups to find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]
@@ -122,7 +121,7 @@ def main() -> None:
 
 
 def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
-    """What the verifier leaves for each query, waited for as long as a build would wait."""
+    """The rows that the verifier keeps for each query, with the time limit of a build."""
     llm = Settings(kg=kg).llm
     limits = ServeQuestionSettings(call_seconds=llm.seconds, open=len(queries))
     questions = Questions(llm, kg, llm.concurrency, limits)

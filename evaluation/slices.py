@@ -1,12 +1,11 @@
-"""How much code a technique's question holds, and how much of it concerns the technique: `python -m evaluation.slices
+"""How much code a technique's question has, and how much of it concerns the technique: `python -m evaluation.slices
 GOLD…` (evaluation/gold/places).
 
-Each technique is located where a reader labelled it: at the narrowest symbols that hold the reader's places. Columns:
-`characters` of the code that a model gets to write from (mean, median, and the longest), `place`, the share of the
-places' lines that are in it (mean), `own`, the share of its characters that are the located symbols' (mean), `packages`
-that it imports (mean), `undefined`, how many slices use a name that nothing in them defines, and `second`, of the
-techniques with several places, in how many all of them are in it.
-"""
+Each technique is located where a reader labelled it: at the narrowest symbols that contain the reader's places.
+Columns: `characters` of the code from which a model writes (mean, median, and the longest); `place`, the share of the
+places' lines that are in it (mean); `own`, the share of its characters that belong to the located symbols (mean);
+`packages` that it imports (mean); `undefined`, the number of slices that use a name that nothing in them defines; and
+`second`, of the techniques with several places, the number for which all places are in it."""
 
 import argparse
 import json
@@ -46,7 +45,7 @@ def read_spans(path: Path) -> Iterator[tuple[str, str, tuple[Span, ...]]]:
 
 
 def narrowest(codebase: Codebase, span: Span) -> Symbol | None:
-    """The symbol with the fewest lines that holds a place; else the one that shares most lines with it."""
+    """The symbol with the fewest lines that contains a place; otherwise the one that shares the most lines with it."""
     path, first, last = span
     inside = [s.symbol for s in codebase.symbols().values() if s.symbol.path == path and s.symbol.kind != "constant"]
 
@@ -61,7 +60,7 @@ def narrowest(codebase: Codebase, span: Span) -> Symbol | None:
 
 
 def measured(codebase: Codebase, technique: str, spans: Sequence[Span]) -> Row | None:
-    """None where no source file holds the places."""
+    """None if no source file contains the places."""
     symbols = [symbol for span in spans if (symbol := narrowest(codebase, span)) is not None]
     located = tuple(dict.fromkeys(symbol.id for symbol in symbols))
     if not located:
@@ -77,7 +76,7 @@ def measured(codebase: Codebase, technique: str, spans: Sequence[Span]) -> Row |
 
 
 def present(row: Row) -> list[float]:
-    """For each place the share of its lines that are in the material."""
+    """For each place, the share of its lines that are in the material."""
     lines = {line.strip() for line in row.found.code.splitlines()}
     return [sum(line in lines for line in place) / len(place) for place in row.places if place]
 
@@ -99,7 +98,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def rows_of(gold: Iterable[Path], mirrors: Path | None, cache: Path) -> Iterator[Row]:
-    """A row for every technique of the gold files whose places lie in source files."""
+    """A row for every technique of the gold files whose places are in source files."""
     by_repository: dict[str, list[tuple[str, tuple[Span, ...]]]] = {}
     for path in gold:
         for technique, repository, spans in read_spans(path):

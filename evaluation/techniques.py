@@ -1,24 +1,22 @@
 """How well the static extraction finds a paper's techniques: `python -m evaluation.techniques GOLD… --papers FOLDER`.
 
-A gold file holds JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by a
-reader of the paper before any output was seen. `source` is where the paper's files come from (repository@commit, or an
-arXiv id), `FOLDER/<paper>` holds them, and lines `first` to `last` (1-based, inclusive) of `file` are where the paper
+A gold file has JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by a
+reader of the paper before any output was seen. `source` is the origin of the paper's files (repository@commit, or an
+arXiv id), `FOLDER/<paper>` contains them, and in lines `first` to `last` (1-based, inclusive) of `file` the paper
 describes the technique. `kind` is
 
 - `main`: the paper's own contribution or a part of it,
-- `supporting`: what one also implements to reproduce it,
+- `supporting`: a technique that one also implements to reproduce it,
 - `mentioned`: a technique that the reader accepts but does not require: a baseline, background, an interpretation.
 
-An extracted technique and a gold one match where their names are alike by at least `ALIKE`, or by at least `NEAR` and
-an excerpt of the one starts within the lines of the other. Likeness is the Dice coefficient of the words of two names,
-plurals and function words apart, the best over all aliases. Matches are one to one, the most alike first, so that a
-technique found twice counts once and is wrong once; `mentioned` ones may match several times.
+An extracted technique and a gold one match if their names are similar by at least `ALIKE`, or by at least `NEAR` and an
+excerpt of the extracted one starts within the lines of the gold one. Similarity is the Dice coefficient of the words of
+two names, ignoring plurals and function words, the best over all aliases. Matches are one to one, the most similar
+first, so that a technique found twice is right once and wrong once; `mentioned` ones may match several times.
 
-Recall is over `main` and over `main` with `supporting`; precision over all that was extracted and is not hidden, and
-over the first five of each paper. With `--pdf` each paper
-is read from the PDF that its source makes (as in `evaluation.pdf`), where only names can match; what TeX cannot typeset
-is passed over.
-"""
+Recall is over `main` and over `main` with `supporting`. Precision is over all extracted techniques that are not hidden,
+and over the first five of each paper. With `--pdf` each paper is read from the PDF that its source makes (as in
+`evaluation.pdf`), where only names can match; papers that TeX cannot typeset are skipped."""
 
 import argparse
 import json
@@ -59,8 +57,8 @@ class Gold:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What extraction did on one paper: for each gold technique the one that matched it, or None; and the extracted
-    ones that matched nothing; `first`: whether each of the first five extracted ones matched."""
+    """The result of extraction on one paper: for each gold technique the match, or None; and the unmatched extracted
+    ones. `first`: whether each of the first five extracted ones matched."""
 
     found: tuple[tuple[Gold, Technique | None], ...]
     wrong: tuple[Technique, ...]
@@ -68,13 +66,13 @@ class Outcome:
     first: tuple[bool, ...]
 
     def recall(self, *kinds: str) -> tuple[int, int]:
-        """How many of the gold techniques of these kinds were found, and how many there are."""
+        """The number of gold techniques of these kinds that were found, and their total."""
         wanted = [technique for gold, technique in self.found if gold.kind in kinds]
         return sum(t is not None for t in wanted), len(wanted)
 
 
 def read_gold(path: Path) -> dict[str, list[Gold]]:
-    """Gold techniques by paper, in the file's order. Raises `ValueError` for a line of another form."""
+    """Gold techniques by paper, in file order. Raises `ValueError` for a malformed line."""
     papers: dict[str, list[Gold]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -93,7 +91,7 @@ def _words(name: str) -> set[str]:
 
 
 def likeness(one: str, other: str) -> float:
-    """How alike two names are, 0 to 1."""
+    """The similarity of two names, 0 to 1."""
     if one.casefold() == other.casefold():
         return 1.0
     a, b = _words(one), _words(other)
@@ -101,7 +99,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
-    """How well a technique matches a gold one, by name, then by place; (0, False) where it does not."""
+    """How well a technique matches a gold one, by name, then by place; (0, False) if it does not."""
     alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
     there = any(
         excerpt.path == gold.file and excerpt.line is not None and gold.first <= excerpt.line <= gold.last
@@ -111,7 +109,7 @@ def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
 
 
 def match(techniques: Sequence[Technique], golds: Sequence[Gold]) -> Outcome:
-    """Matches what was extracted from a paper with what a reader found."""
+    """Matches the techniques extracted from a paper with those that a reader found."""
     pairs = sorted(
         ((_score(t, g), i, j) for i, t in enumerate(techniques) for j, g in enumerate(golds)),
         key=lambda pair: (-pair[0][0], -pair[0][1], pair[1], pair[2]),
@@ -156,7 +154,7 @@ def _from_pdf(folder: Path, main: str) -> Document:
 def measure(
     path: Path, papers: Path, *, details: bool, pdf: bool = False, say: Callable[[str], None] = print
 ) -> list[Outcome]:
-    """Prints a table of one gold file's papers, with `details` what was missed and what is wrong."""
+    """Prints a table of one gold file's papers; with `details` also the missed and wrong techniques."""
     outcomes = []
     say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14} {'first five':>14}")
     for paper, golds in read_gold(path).items():

@@ -1,15 +1,15 @@
-r"""What of a LaTeX paper's source its passages have, which prompts are made from: `python -m evaluation.whole_papers
-FILE…`.
+r"""How much of a LaTeX paper's source is in its passages, from which prompts are made: `python -m
+evaluation.whole_papers FILE…`.
 
-The source is taken apart here by simple patterns, independent of the parser. Of equations, formulas in the text, lines
-of algorithms, rows of tables, sentences (with captions and footnotes):
+Simple patterns split the source here, independent of the parser. For equations, formulas in the text, lines of
+algorithms, rows of tables, and sentences (with captions and footnotes):
 
 - lost: not in any passage;
 - repeated: more often in the passages than in the source;
 - displaced: equations that come before one that they follow in the source.
 
-`leaks` are commands, lengths and options of layout in the passages; `dangling` are words such as "in" or "Equation"
-with nothing where the source has a reference."""
+`leaks` are commands, lengths and layout options in the passages; `dangling` are words such as "in" or "Equation" that
+are followed by nothing where the source has a reference."""
 
 import argparse
 import re
@@ -77,7 +77,7 @@ _DANGLING = re.compile(
     r"|lemma|appendix|proposition|assumption|definition|supp\.?)"
     r"(?: ?[,;)]|\.(?= [A-Z]|\s*$)| (?:is|are|was|shows?|yields?|gives?|can|has|have|admits?|and|,)\b)"
 )
-# What stands for a label or a citation that nothing in the paper has.
+# The placeholders of a label or citation that is undefined in the paper.
 _UNRESOLVED = re.compile(r"\[([A-Za-z][^\s\[\]{}]{1,60})\]")
 _BACK = re.compile(
     r"(?:\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
@@ -94,7 +94,7 @@ _WITHOUT_SPACES = re.compile(r"[\u3000-\u9fff]")
 
 @dataclass(frozen=True)
 class Count:
-    """Counts of one paper; adds up."""
+    """Counts of one paper. Instances can be added."""
 
     equations: int = 0
     equations_lost: int = 0
@@ -118,7 +118,7 @@ class Count:
 
 
 def bare(text: str, document: Document) -> str:
-    """Letters and digits alone: macros expanded, commands, references and citations dropped."""
+    """Only letters and digits: macros are expanded, commands, references and citations dropped."""
     text = re.sub(r"\\includegraphics\*?\s*(?:\[[^\[\]]*\])?\s*\{[^{}]*\}", " ", text)
     text = expand(text, document.macros, document.macro_defaults)
     text = re.sub(r"\\(?:text|mbox|textrm|mathrm)\s*\{([^{}$]*)\$([^$]*)\$", r"\1\2", text)
@@ -131,7 +131,7 @@ def bare(text: str, document: Document) -> str:
 
 
 def body_of(document: Document) -> str:
-    """The source that is to be read: without preamble, authors, pictures and bibliography."""
+    """The part of the source to read: without preamble, authors, pictures and bibliography."""
     text = document.text
     start = text.find("\\begin{document}")
     text = text[start + len("\\begin{document}") if start >= 0 else 0 :]
@@ -142,7 +142,7 @@ def body_of(document: Document) -> str:
     abstract = re.search(r"\\begin\{abstract\}|\\abstract\{", text)
     text = text[abstract.end() :] if abstract else text
     text = _BACK.sub(" ", _UNREAD.sub(" ", text))
-    # `\fig{compare}` for `Figure \ref{compare}`: its argument is no word of the sentence
+    # `\fig{compare}` for `Figure \ref{compare}`: its argument is not a word of the sentence
     pointing = {name: macro for name, macro in document.macros.items() if "ref" in expand(macro[1], document.macros)}
     return expand(text, pointing, document.macro_defaults)
 
@@ -162,7 +162,7 @@ def _printed(text: str, document: Document) -> str:
 
 
 def read_text(document: Document) -> tuple[str, str]:
-    """All passages as they are put into prompts, and their text without headings and numbers."""
+    """All passages as in prompts, and their text without headings and numbers."""
     passages = read_passages(document)
     chosen = {p.number: set(range(len(p.pieces))) for p in passages.listed}
     return rendered(passages, chosen), "\n\n".join(p.text for p in passages.listed)
@@ -209,7 +209,7 @@ def sentences_in(body: str) -> Iterator[tuple[str, ...]]:
 
 
 def measure(document: Document) -> tuple[Count, list[str]]:
-    """The counts of one paper, and examples of what is wrong."""
+    """The counts of one paper, and examples of errors."""
     body = body_of(document)
     shown, text = read_text(document)
     remarks: list[str] = []
@@ -288,7 +288,7 @@ def body_count(needle: str, body: str, document: Document) -> int:
 
 
 def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
-    """Whether the source has a reference or citation after these words, and what follows them here nowhere."""
+    """Whether the source has a reference or citation after these words, and nowhere the text that follows them here."""
     words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
     words += re.findall(r"[^\W\d_]+", match[0])
     phrase = r"[\s~]+".join(re.escape(w) for w in words[:2])

@@ -1,6 +1,7 @@
-"""Selection policies on generated methods with known truth: which finds the important components with few runs?
+"""Compares selection policies on generated methods with known truth: which one finds the important components in few
+runs?
 
 python -m evaluation.ablation [--final]
 python -m evaluation.ablation.switches     the product without planner, knowledge, bandit or worktrees
-python -m evaluation.ablation.jobs         two jobs beside one
+python -m evaluation.ablation.jobs         two jobs compared with one
 """

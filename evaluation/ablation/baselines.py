@@ -1,4 +1,4 @@
-"""Policies that the bandit is compared with. Each is a `Policy`."""
+"""Policies to compare with the bandit. Each implements `Policy`."""
 
 import random
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from xkg.agents.ablation.selection.history import Arm, Pull, Remaining, Trial
 
 
 class Random:
-    """Any pull that was not made, each with equal chance; equal seeds choose alike."""
+    """Chooses remaining pulls uniformly at random; equal seeds give equal choices."""
 
     def __init__(self, seed: int = 0, seeds: int = 1) -> None:
         self._seed, self._seeds = seed, seeds
@@ -19,7 +19,7 @@ class Random:
 
 
 class Uniform:
-    """Every component in turn, one pull each: what is left of the method without its bandit."""
+    """One pull for each component in turn: the method without its bandit."""
 
     def __init__(self, seeds: int = 1) -> None:
         self._seeds = seeds
@@ -41,7 +41,7 @@ class Uniform:
 
 
 class Heuristic:
-    """The components in the order of the hierarchy, each with all of its candidates before the next."""
+    """The components in hierarchy order, each with all of its candidates before the next."""
 
     def __init__(self, seeds: int = 1) -> None:
         self._seeds = seeds

@@ -1,12 +1,12 @@
-"""Generated methods with known truth, to compare policies on: components, some inert, some interacting, with noise and
-costs. Everything follows from a seed.
+"""Generated methods with known truth, to compare policies: components, some inert, some interacting, with noise and
+costs. Everything is determined by a seed.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
-are inert: they change the metric by less than half a per cent. The others change it by 2 to 40 % (log-uniform). Two
-pairs interact: half of what one of them does alone is hidden while the other is there, as for two parts that do the
-same. A candidate shows its component's importance in part: all of it switched off, less scaled. Runs have noise of 0.5
-to 4 % of the metric, and cost 0.02 to 2 device hours; 6 % of the candidates fail. What is known beforehand, prior
-weights and the hierarchy's order, is correlated with the truth and far from equal to it.
+are inert: they change the metric by less than 0.5 %. The others change it by 2 to 40 % (log-uniform). Two pairs
+interact like redundant parts: while one is present, half of the other's effect is hidden. A candidate shows part of its
+component's importance: all when switched off, less when scaled. Runs have noise of 0.5 to 4 % of the metric and cost
+0.02 to 2 device hours; 6 % of the candidates fail. Prior weights and hierarchy order correlate with the truth, but far
+from perfectly.
 
 DEVELOPMENT seeds are for choosing; FINAL seeds are run once."""
 
@@ -24,8 +24,8 @@ _KINDS = (("toggle", 1.0), ("scale .5", 0.5), ("replace", 0.7), ("scale 2", 0.3)
 
 @dataclass(frozen=True)
 class Method:
-    """`importance` is, by component, the largest relative change of the metric that one of its candidates causes,
-    without noise; `changes` the signed change by candidate, None where it fails; `hours` the cost of one run of it."""
+    """`importance` is the largest relative change of the metric by a candidate of each component, without noise.
+    `changes` is the signed change by candidate, None if it fails; `hours` the cost of one run of it."""
 
     arms: tuple[Arm, ...]
     importance: dict[str, float]
@@ -40,7 +40,7 @@ class Method:
         return len(self.changes)
 
     def run(self, pull: Pull) -> float | None:
-        """The metric of one run; None where it fails. Equal pulls give equal outcomes."""
+        """The metric of one run; None if it fails. Equal pulls give equal outcomes."""
         change = self.changes[pull.candidate]
         if change is None:
             return None
@@ -95,7 +95,7 @@ def _effect(draw: random.Random) -> float:
 def known_beforehand(
     draw: random.Random, names: list[str], importance: dict[str, float], correlation: float
 ) -> dict[str, float]:
-    """Numbers in 0..1 whose ranks agree with the truth to the degree of `correlation`."""
+    """Numbers in 0..1 whose ranks match the truth with this `correlation`."""
     ranks = sorted(names, key=lambda name: importance[name])
     exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}
     loose = math.sqrt(1 - correlation**2)

@@ -1,7 +1,7 @@
-"""Runs without worktrees: one tree for all candidates, one after another, as the published switch means it.
+"""Runs without worktrees: one tree for all candidates, one after another, as in the published ablation switch.
 
-A candidate's files are written over those of the one before, and whatever runs leave stays. For generated code alone:
-nothing contains it."""
+Each candidate's files overwrite those of the one before, and files that runs leave stay. Only for generated code: there
+is no sandbox."""
 
 import subprocess
 import threading
@@ -20,7 +20,7 @@ from xkg.sandbox.isolation.interpreters import own
 
 
 class OneTree:
-    """Has the form of `xkg.agents.ablation.running.on_engine.Elsewhere`."""
+    """Has the signature of `xkg.agents.ablation.running.on_engine.Elsewhere`."""
 
     def __init__(self, folder: Path) -> None:
         self._tree = folder / "tree"

@@ -1,4 +1,4 @@
-"""Runs policies on generated methods, and scores what they recommend."""
+"""Runs policies on generated methods and scores their recommendations."""
 
 import math
 import random
@@ -31,8 +31,8 @@ JOBS = {"bandit (β 2), two jobs": 2, "bandit (β 2), four jobs": 4}
 @dataclass(frozen=True)
 class Score:
     """`acc5` is the share of the five most important components that are among the five recommended; `top1` and `top3`
-    likewise; `regret` is the importance lost by taking the first recommendation for the most important component,
-    relative to its importance; `hours` what the runs cost."""
+    likewise. `regret` is the importance lost by trusting the first recommendation, relative to the most important
+    component. `hours` is the cost of the runs."""
 
     acc5: float
     top1: float
@@ -42,7 +42,8 @@ class Score:
 
 
 def score(policy: Policy, method: Method, share: float, jobs: int = 1) -> Score:
-    """A policy with a budget of this share of all configurations × seeds, whose rounds overlap as with so many jobs."""
+    """Runs a policy with a budget of this share of all configurations × seeds. Rounds overlap as with this number of
+    jobs."""
     budget = max(1, round(share * method.configurations * SEEDS))
     baseline = fmean(method.baselines())
     trials: list[Trial] = []
@@ -67,7 +68,7 @@ def score(policy: Policy, method: Method, share: float, jobs: int = 1) -> Score:
 
 
 def _ranked(method: Method, trials: list[Trial]) -> list[str]:
-    """Components by the largest mean change of a candidate; those of which nothing is known last, in any order."""
+    """Components by the largest mean change of a candidate. Components without results come last, in any order."""
     changes: dict[tuple[str, str], list[float]] = {}
     for trial in trials:
         if trial.change is not None:

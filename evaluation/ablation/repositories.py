@@ -1,15 +1,15 @@
-"""Generated repositories with known truth, that are run and not only drawn (`evaluation.ablation.switches`).
+"""Generated repositories with known truth, whose code is actually run (`evaluation.ablation.switches`).
 
 A repository trains a number in a moment: 9 to 15 parts each lower its error by a known factor, as functions that are
-called one after the other or as options with a weight. About a third are inert (below .4 %). The seed moves the error
-by .2 to 1 %. What makes real repositories hard to run and to share is drawn with equal chance:
+called one after the other or as options with a weight. About a third are inert (below .4 %). The seed changes the error
+by .2 to 1 %. The difficulties of real repositories are drawn with equal chance:
 
-- README: right as it stands; data must be made first, which only its prose says; it names a script that was renamed;
-  the result stands in a file, and the last number of the output is a duration.
-- Leftovers: none; the first half of the parts is cached in a file that a later run takes; a checkpoint that a later run
-  goes on from.
+- README: correct; data must be made first, as only its prose says; it names a script that was renamed; the result is in
+  a file, and the last number of the output is a duration.
+- Leftovers: none; the first half of the parts is cached in a file that later runs use; a checkpoint that later runs
+  continue.
 
-Everything follows from the seed. SEEDS were fixed before any arm was run."""
+Everything is determined by the seed. SEEDS were fixed before any arm was run."""
 
 import math
 import random
@@ -30,7 +30,7 @@ _LEFTOVERS = ("none", "cache", "checkpoint")
 
 @dataclass(frozen=True)
 class Part:
-    """A component with the truth: `factor` is what it multiplies the error by, `lines` are its place in train.py."""
+    """A component with the truth: it multiplies the error by `factor`, and `lines` are its place in train.py."""
 
     name: str
     factor: float
@@ -62,7 +62,7 @@ class Repository:
         return self.base * (1 + drawn) * math.prod(part.factor for part in self.parts if part.name != without)
 
     def part_of(self, component: Component) -> Part | None:
-        """The part that a component is, None where it is none or more than one."""
+        """The part that a component corresponds to, None if there is none or more than one."""
         found = [
             part
             for part in self.parts
@@ -71,7 +71,7 @@ class Repository:
         return found[0] if len(found) == 1 else None
 
     def techniques(self) -> list[Component]:
-        """What a graph would know: names, places, and weights that agree with the truth in part."""
+        """A graph's knowledge: names, places, and weights that partly agree with the truth."""
         return [
             Component(id=f"t:{p.name}", name=p.name, places=p.lines, technique=f"t:{p.name}", weight=p.weight, order=i)
             for i, p in enumerate(self.parts)
@@ -141,7 +141,7 @@ def _training(
     lines += [start, *(resume if leftovers == "checkpoint" else [])]
     first = [_step(name, options, factors) for name in names[:half]]
     if leftovers == "cache":
-        # Relative to what it began with: the cache serves every seed.
+        # Stored relative to the initial value: the cache serves every seed.
         lines += ['    if os.path.exists("cache.json"):', '        error *= json.load(open("cache.json"))', "    else:"]
         lines += ["        before = error", *(f"    {line}" for line in first)]
         lines += ['        json.dump(error / before, open("cache.json", "w"))']

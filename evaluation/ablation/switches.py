@@ -1,17 +1,18 @@
-"""The product with and without its parts, on generated repositories that are run: the switches of the published system.
+"""Compares the product with versions without one part, by running generated repositories: the ablations of the
+published system.
 
     python -m evaluation.ablation.switches [--budget 10] [--jobs 2] [--arms full,…] [--llm MODEL]
 
-- without planner: what is run are the commands of the README's first block, and the metric is the last number printed.
-  The other arms have the commands that a planner which reads rightly gives (with --llm: those of a model's plan).
-- without knowledge: no techniques of a graph, with names, places and weights: components are what the code alone shows.
+- without planner: the commands of the README's first block are run, and the metric is the last number printed. The
+  other arms have the commands of a correct planner (with --llm: those of a model's plan).
+- without knowledge: no techniques from a graph with names, places and weights: components come from the code alone.
 - without bandit: every component in turn.
-- without worktrees: one tree for all runs, one after another; what one leaves, the next one finds.
+- without worktrees: one tree for all runs, one after another; each run sees the files that earlier ones left.
 
-Semantic coherence is the share of candidates whose component, place and mutation agree, held against the truth: the
-component is one part of the method; all that changes lies in that part's lines; and a toggle gives the value that the
-method without that part has, for the same seed (other kinds cannot be held against a value). Executability is the share
-of candidates that ran to a metric. Time without training is the wall time beside the seconds of runs, over jobs."""
+Semantic coherence is the share of candidates whose component, place and mutation agree with the truth: the component is
+one part of the method; all changes are in that part's lines; and a toggle gives the value of the method without that
+part, for the same seed (other kinds have no reference value). Executability is the share of candidates that ran to a
+metric. Time without training is the wall time minus the seconds of runs, divided by jobs."""
 
 import argparse
 import random
@@ -56,8 +57,8 @@ _EQUAL = 1e-6
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one arm on one repository; what has no value where the baseline does not run is None there. `right`: it ran,
-    and measured what the method reports."""
+    """The figures of one arm on one repository, None where the baseline does not run. `right`: it ran, and measured the
+    value that the method reports."""
 
     reproduced: float
     right: float
@@ -168,7 +169,7 @@ def _figures(
     right = campaign is not None and _close(campaign.baseline.values[0], truth.value(0))
     rest = [part.name for part in truth.parts if part.name not in ranked]
     random.Random(truth.seed).shuffle(rest)
-    ranked += rest  # nothing is known of them: any order
+    ranked += rest  # nothing is known about them: any order
     importance = {part.name: abs(part.change) for part in truth.parts}
     best = sorted(importance, key=lambda name: -importance[name])
     scored = {
@@ -218,7 +219,8 @@ def _coherent(outcome: CandidateOutcome, campaign: Campaign, truth: Repository) 
 
 
 def _effect_right(outcome: CandidateOutcome, campaign: Campaign, truth: Repository) -> bool | None:
-    """Whether a toggle's measured change is the true one, up to the noise of the seeds; None for what is no toggle."""
+    """Whether a toggle's measured change is the true one, within the noise of the seeds; None if the candidate is not a
+    toggle."""
     component = next(c for c in campaign.space.components if c.id == outcome.candidate.component)
     part = truth.part_of(component)
     if part is None or outcome.effect is None or outcome.candidate.kind != "toggle":

@@ -1,4 +1,4 @@
-"""Makes the small benchmark, takes plans out of logs, and says what logs found.
+"""Makes the small benchmark, extracts plans from logs, and reports the results of logs.
 
 python -m evaluation.ablation_bench small PAPERS OUT [--graphs FOLDER]
 python -m evaluation.ablation_bench plans LOG OUT

@@ -1,7 +1,6 @@
 """Reads answers of planners and judges: `<discussion>…</discussion><predictions>…</predictions>`, JSONL inside.
 
-What cannot be used is left out and counted by kind, never raised.
-"""
+Unusable entries are left out and counted by kind; they never raise."""
 
 import json
 from collections import Counter
@@ -22,7 +21,7 @@ class PlanEntry:
     metrics: tuple[str, ...]
 
     def json(self) -> str:
-        """The entry as a line of the benchmark's plans."""
+        """The entry as a JSON line in the benchmark's plan format."""
         fields: dict[str, Any] = {"name": self.name, "ablated_part": self.ablated_part, "action": self.action}
         if self.replacement:
             fields["replacement"] = list(self.replacement)
@@ -31,7 +30,7 @@ class PlanEntry:
 
 @dataclass(frozen=True)
 class Plan:
-    """Entries in their order; `problems` counts what was wrong, by kind."""
+    """Entries in order; `problems` counts the errors by kind."""
 
     entries: tuple[PlanEntry, ...]
     problems: Counter[str] = field(default_factory=Counter)
@@ -45,7 +44,8 @@ class Plan:
 
 
 def predictions(text: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The JSON objects between the tags, and what was wrong. The last block counts: a model may quote the form."""
+    """The JSON objects between the tags, and the errors. The last block counts, because a model may quote the format
+    first."""
     problems: Counter[str] = Counter()
     if len(text) > MOST_CHARACTERS:
         problems["answer cut off at the limit of characters"] += 1
@@ -104,7 +104,7 @@ def _plan(rows: list[dict[str, Any]], problems: Counter[str], k: int) -> Plan:
 
 
 def plan_entry(row: dict[str, Any]) -> PlanEntry | str:
-    """The entry of a row, or what is wrong with it."""
+    """The entry of a row, or the error."""
     name, part, action = row.get("name"), row.get("ablated_part"), row.get("action")
     replacement, metrics = row.get("replacement"), row.get("metrics")
     if not isinstance(name, str) or not name.strip() or not isinstance(part, str) or not part.strip():

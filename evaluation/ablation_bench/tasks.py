@@ -30,7 +30,7 @@ Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
 _MAKE = "python -m evaluation.ablation_bench small PAPERS OUT"
 SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
-"""Gold ablations of five papers, which are not in the repository: see docs/howto/measure.md."""
+"""Gold ablations of five papers. The papers are not in the repository: see docs/howto/measure.md."""
 
 
 @task
@@ -45,9 +45,9 @@ def author(
     plans: str = "",
     window: int = 100_000,
 ) -> Task:
-    """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (both need
-    `graph`; the second asks no model), or stored (plans in the folder `plans`). `graph`: the folder of a graph that has
-    the papers, cut as the instances are. `judges`: 1, or 3 for a majority."""
+    """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (the last
+    two need `graph`; the planner `graph` asks no model), or stored (plans in the folder `plans`). `graph`: the folder
+    of a graph that has the papers, cut like the instances. `judges`: 1, or 3 for a majority."""
     return _task("author", instances, planner, graph, k, judge, judges, plans, window)
 
 
@@ -118,7 +118,7 @@ def _task(
 
 
 def _loaded(instances: str, task: TaskName) -> Loaded:
-    """Raises `ValueError` for a file that is not there, and one without an instance that can be used."""
+    """Raises `ValueError` for a missing file, and for one without a usable instance."""
     file = given_path(instances)
     if not file.is_file():
         how = f": make one with `{_MAKE}`" if file == SMALL else ""

@@ -1,4 +1,3 @@
-"""How far `xkg implement` gets: runs by mode and class, judged quality, and properties of what was implemented.
+"""Measures `xkg implement`: runs by mode and class, judged quality, and properties of the implementations.
 
-`python -m evaluation.codification` has the commands, `cases/` what was tried.
-"""
+`python -m evaluation.codification` has the commands, `cases/` the tasks."""

@@ -1,18 +1,17 @@
-"""How far `xkg implement` gets, beside the published means: counts of its runs, no percentages of few.
+"""Evaluates runs of `xkg implement` next to the published means. It prints counts, not percentages of a few runs.
 
     python -m evaluation.codification RUNS… [--judgements FILE.csv]
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
     python -m evaluation.codification RUNS… --case NAME
     python -m evaluation.codification --judged
 
-RUNS are folders of runs (`<graph>/runs`), or of one. With `--judge` that many judges read every run, each alone, and
-their rows go to the file of judgements. With `--case` the property test of a case (`cases/NAME`) is run over the code
-of every run. `--judged` prints what two independent judges, who knew neither mode nor one another, gave for the runs
-of the cases in evaluation/notes/implement.md. `python -m evaluation.codification.replay` has techniques of the example
-put back.
+RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge independently reads every
+run, and the rows are added to the file of judgements. With `--case`, the property test of a case (`cases/NAME`) is run
+on the code of every run. `--judged` prints the judgements of two independent judges, who knew neither the mode nor each
+other, for the runs in evaluation/notes/implement.md. `python -m evaluation.codification.replay` restores removed
+techniques of the example.
 
-Published: Gandhi et al., "ResearchCodeAgent", 2025.
-"""
+Published: Gandhi et al., "ResearchCodeAgent", 2025."""
 
 import argparse
 from pathlib import Path

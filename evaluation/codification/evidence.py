@@ -1,8 +1,8 @@
-"""Whether the test that the graph has stored for a technique passes over an agent's code, and which changes of that
-code it notices: the evidence that levels of code nodes rest on (`xkg.sandbox.evidence`), over code of an agent.
+"""Whether the graph's stored test for a technique passes on an agent's code, and which changes of that code it detects.
+This is the evidence for levels of code nodes (`xkg.sandbox.evidence`), applied to an agent's code.
 
-A case with `evidence.yaml` (the file that gets the technique) has the test as `stored_test.txt`: that of the guided
-build of the project's example, after the names that the example's code has."""
+A case with `evidence.yaml` (the file that gets the technique) has the test as `stored_test.txt`. It is from the guided
+build of the project's example, adapted to the names in the example's code."""
 
 from collections.abc import Set
 from pathlib import Path
@@ -30,9 +30,9 @@ _LIMITS = Limits(seconds=60)
 
 
 class Judged(NamedTuple):
-    """`level` is that of the lines that the agent wrote, by the stored test, `reason` why it is no higher. `killed` of
-    `tried` are mutants of these lines, and their public functions without a body; the others are `survivors`, a line
-    each."""
+    """`level` is the level of the agent's lines by the stored test, `reason` why it is not higher. The `tried` mutants
+    are those of these lines and their public functions without a body. `killed` is the number detected, `survivors`
+    lists the others, one per line."""
 
     level: Level
     reason: str
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether the stored test passes over the code."""
+        """Whether the stored test passes on the code."""
         return self.level.rank >= Level.EXECUTED.rank
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ def judged_file(case: str) -> str:
 
 
 def evidence(run: Path, case: str, settings: Settings) -> Judged:
-    """The evidence of a case's stored test over the code of a run, with mutants of the lines that the run added or
+    """The evidence of a case's stored test on the code of a run, with mutants of the lines that the run added or
     changed. Raises `InputError` for a case or a run without the file."""
     file = judged_file(case)
     workspace = Workspace.open(run)
@@ -76,7 +76,7 @@ def evidence(run: Path, case: str, settings: Settings) -> Judged:
 
 
 def judged(source: str, lines: Set[int], case: str, runner: Runner, environment: Environment) -> Judged:
-    """As `evidence`, of a text whose `lines` are new."""
+    """Like `evidence`, for a text whose `lines` are new."""
     test = (CASES / case / "stored_test.txt").read_text(encoding="utf-8")
     code = Code(id=f"{case}@agent", technique=case, implementation=source, test=test)
     proof = prove(code, runner, environment, _LIMITS)

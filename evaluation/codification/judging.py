@@ -1,8 +1,8 @@
-"""The quality of runs: judges read method and changes, each alone, and name the lines that have to be repaired.
+"""The quality of runs: judges independently read method and changes, and name the lines that need repair.
 
 A judgement is a row `run,judge,quality,edited,repaired`: quality S1 (as it should be), S2 (small repairs) or S3 (to be
-written anew), the lines that the agent edited, and those of them that have to be repaired, missing ones included. Time
-saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025)."""
+rewritten), the number of lines that the agent edited, and the number of them that need repair, including missing ones.
+Time saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025)."""
 
 import csv
 from collections import Counter
@@ -23,7 +23,7 @@ from xkg.value import Value
 
 _PROMPT = Path(__file__).parent / "prompts" / "quality.md"
 STORED = Path(__file__).parent / "cases" / "judgements.csv"
-"""What two independent judges gave for the runs of the cases that evaluation/notes/implement.md reports."""
+"""The judgements of two independent judges for the runs reported in evaluation/notes/implement.md."""
 _TRIES = 3
 _LONGEST = 100_000
 
@@ -45,7 +45,7 @@ class Quality(AnswerType):
 
 
 class Judgement(Value):
-    """One judge's view of a run."""
+    """One judge's verdict on a run."""
 
     run: str
     judge: str
@@ -60,7 +60,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """The judgement of one judge, who sees nothing of another's. Raises as `LanguageModel` does."""
+    """The judgement of one judge, who sees no other judge's. Raises the errors of `LanguageModel`."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {
@@ -98,7 +98,7 @@ def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
 
 
 def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
-    """The judgements of all judges on all runs that changed anything, by the models that the settings name."""
+    """The judgements of all judges on all runs with changes, by the configured models."""
     pairs = [(run, name) for run in runs if run.result.changed_files for name in judges]
     graphs = {run.folder.parents[1] for run, _ in pairs}
     with ExitStack() as opened:
@@ -113,7 +113,7 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
 
 
 def parts_of(run: Run) -> tuple[str, ...]:
-    """The names of the method's parts, as far as the run's last verdict placed them."""
+    """The names of the method's parts, if the run's last verdict located them."""
     from xkg.agents.codification.journal import Journal
     from xkg.agents.codification.prompting.answers import Parts
 
@@ -151,7 +151,8 @@ def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
 
 
 class CaseJudgement(Judgement):
-    """A judgement of a run that is not here: `run` is empty, `case` and `arm` name it, `result` is its class."""
+    """A judgement of a run that is not on this machine: `run` is empty, `case` and `arm` identify it, `result` is its
+    class."""
 
     run: str = ""
     case: str
@@ -167,8 +168,8 @@ def case_judgements(file: Path = STORED) -> list[CaseJudgement]:
 
 
 def of_cases(judgements: Sequence[CaseJudgement]) -> list[str]:
-    """A line for each run with what each judge gave, one for each mode, and one for all, with how often two judges
-    agree, on the quality and on the number of lines to repair."""
+    """A line for each run with each judge's verdict, one for each mode, and one for all, with how often two judges
+    agree on the quality and on the number of lines to repair."""
     lines = []
     runs: dict[str, list[CaseJudgement]] = {}
     for each in judgements:
@@ -186,7 +187,7 @@ def of_cases(judgements: Sequence[CaseJudgement]) -> list[str]:
 
 
 def agreement(judgements: Sequence[Judgement]) -> str:
-    """On how many runs all judges gave one quality."""
+    """The number of runs to which all judges gave the same quality."""
     by_run: dict[str, list[str]] = {}
     for each in judgements:
         by_run.setdefault(each.run, []).append(each.quality)

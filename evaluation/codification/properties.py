@@ -1,4 +1,4 @@
-"""Whether code has the properties of its method: a case's `property.py`, run over the code of a run in the sandbox.
+"""Whether code has the properties of its method: runs a case's `property.py` on the code of a run in the sandbox.
 
 Such a test is written before any run. Generated data cannot show that a method helps; these tests show whether it was
 implemented."""
@@ -21,7 +21,7 @@ _AT = "xkg_property"
 
 
 class Properties(NamedTuple):
-    """Of one run: how many of its properties hold, and a line for each that does not."""
+    """The result for one run: how many properties hold, and a line for each that does not."""
 
     run: str
     held: int
@@ -34,8 +34,8 @@ class Properties(NamedTuple):
 
 
 def properties(run: Path, case: str, settings: Settings) -> Properties:
-    """Runs the test of a case of `cases/` over the code of a run. Raises `InputError` for an unknown case, and where
-    the test itself fails."""
+    """Runs the test of a case in `cases/` on the code of a run. Raises `InputError` for an unknown case, and if the
+    test itself fails."""
     folder = CASES / case
     if not (folder / "property.py").is_file():
         known = ", ".join(sorted(path.parent.name for path in CASES.glob("*/property.py")))

@@ -1,12 +1,12 @@
-"""Runs of `xkg implement` on the project's own example, one technique taken out of its code, with stored answers; then
-the test that the graph stores for the technique, and mutants of what was written, judge the code.
+"""Runs `xkg implement` with stored answers on the project's own example, from which one technique was removed. The
+graph's stored test for the technique and mutants of the new code then check the result.
 
     python -m evaluation.codification.replay FOLDER [--case example_median] [--mode agent]
 
 FOLDER gets, by case, the starter and for each mode a folder with its run. The answers (`cases/*/answers/MODE.json`) are
-given in their order, each to the first question that asks for an answer of its form, whatever the prompt's words: a
-change of a prompt does not lose them, and nothing of a model is measured, only what the command and the judges make of
-the same answers. Rows `example` and `starter` are the code as it was, and without the technique."""
+given in order, each to the first question that asks for an answer of its form, whatever the prompt's words. So a
+changed prompt does not invalidate them. No model is measured, only how the command and the checks handle the same
+answers. The rows `example` and `starter` are the original code, and the code without the technique."""
 
 import argparse
 import json
@@ -47,7 +47,7 @@ def cases() -> list[str]:
 
 
 def starter(case: str, folder: Path) -> Path:
-    """The starter of a case, made from the example where it is not there yet."""
+    """The starter of a case, made from the example if it does not exist yet."""
     place = folder / "starter"
     if not place.exists():
         subprocess.run([sys.executable, str(CASES / case / "prepare.py"), str(EXAMPLE), str(place)], check=True)
@@ -55,7 +55,7 @@ def starter(case: str, folder: Path) -> Path:
 
 
 def replayed(case: str, mode: str, folder: Path, settings: Settings) -> CodificationResult:
-    """The result of one mode on a case, its starter in `folder`, with the stored answers. `settings` name the graph;
+    """The result of one mode on a case, with the stored answers and the starter in `folder`. `settings` name the graph;
     their model is replaced."""
     answers = json.loads((CASES / case / "answers" / f"{mode}.json").read_text(encoding="utf-8"))
     task = read_task(CASES / case / "implement.yaml", {"starter": str(starter(case, folder)), "mode": mode})
@@ -66,8 +66,8 @@ def replayed(case: str, mode: str, folder: Path, settings: Settings) -> Codifica
 
 @contextmanager
 def answering(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The address of an endpoint on loopback that gives each answer once, in order, to the first question for one of
-    its fields; HTTP 400 where none is left."""
+    """The address of an endpoint on loopback that gives each answer once, in order, to the first question that asks for
+    one of its fields; HTTP 400 if none is left."""
     left = list(answers)
     lock = threading.Lock()
 
@@ -99,7 +99,7 @@ def answering(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Nothing: standard error is for people."""
+            """Does nothing: standard error is for people."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -113,7 +113,7 @@ def answering(answers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def references(case: str, run: Path, settings: Settings) -> dict[str, Judged]:
-    """What the judges say of the example's own code and of the starter, in the packages of a run."""
+    """The checks of the example's own code and of the starter, in the packages of a run."""
     file = judged_file(case)
     workspace = Workspace.open(run)
     runner = runner_for(settings.sandbox)
@@ -144,7 +144,7 @@ def main() -> None:
         folder = options.folder / case
         run = None
         for mode in options.mode or MODES:
-            settings = load().model_copy(update={"kg": folder / mode})  # one ledger would lend answers to another mode
+            settings = load().model_copy(update={"kg": folder / mode})  # a shared ledger would reuse answers
             result = replayed(case, mode, folder, settings)
             run = settings.kg / RUNS / result.run
             found = evidence(run, case, settings)

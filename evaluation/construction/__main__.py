@@ -1,13 +1,13 @@
-"""How good a graph is as it was built, beside published figures: `python -m evaluation.construction GRAPH`.
+"""Measures the quality of a built graph next to published figures: `python -m evaluation.construction GRAPH`.
 
 GRAPH is the folder of a graph, a folder of graph files (bundles or the peer's format), or one such file; it is only
-read. Without more options everything is counted. More comes from people and from models:
+read. Without options, only figures that need no judge are computed. The options add those of people and models:
 
-  --gold FILE        hierarchies that people made (JSON: paper, techniques with name, aliases, weight, components):
-                     weighted precision, recall and F1 of the techniques that are shown, and which are invalid
+  --gold FILE        human-made hierarchies (JSON: paper, techniques with name, aliases, weight, components): weighted
+                     precision, recall and F1 of the shown techniques, and which are invalid
   --labels FILE      people's verdicts: JSON lines {question: pair | technique | same, item, judge, verdict}
   --judge MODEL      asks a model, named as Inspect names it (openai/gpt-5), about each pair of technique and code, each
-                     technique, and each name that matches none of --gold; several judges: repeat it. Logs: --log-dir
+                     technique, and each name without a match in --gold; several judges: repeat it. Logs: --log-dir
   --judgements LOG   reads logs of such judges instead of asking again
 
 `source` in the table says who judged. Published figures are of other papers, models and judges.
@@ -111,8 +111,8 @@ def _unlabelled() -> Figure:
 
 
 def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequence[str], folder: Path) -> list[Path]:
-    """Has models judge with Inspect, one after another, and gives their logs. Raises `InputError` where a judge could
-    not finish: what it answered stays in its log, and `inspect eval-retry` goes on from there."""
+    """Lets models judge with Inspect, one after another, and returns their logs. Raises `InputError` if a judge could
+    not finish: its answers stay in its log, and `inspect eval-retry` resumes from there."""
     from inspect_ai import eval as inspect_eval
 
     from evaluation.construction import tasks
@@ -142,7 +142,7 @@ def check_models(models: Sequence[str]) -> None:
     for model in models:
         try:
             get_model(model)
-        except Exception as error:  # each provider raises what it likes
+        except Exception as error:  # providers raise arbitrary exceptions
             why = " ".join(Text.from_markup(str(error)).plain.split())
             raise InputError(f"--judge {model}: {why[:300]}") from error
 

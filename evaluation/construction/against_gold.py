@@ -1,4 +1,4 @@
-"""A graph beside hierarchies that people made: quality by paper, and what is invalid before and after pruning."""
+"""Compares a graph with human-made hierarchies: quality by paper, and invalid techniques before and after pruning."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,7 @@ from xkg.model import PaperBundle
 
 @dataclass(frozen=True)
 class Matched:
-    """One paper of a graph with its hierarchy, matched with all techniques that were found (`all`), and with those that
-    are shown."""
+    """One paper of a graph with its hierarchy, matched with all found techniques (`all`), and with the shown ones."""
 
     gold: GoldHierarchy
     bundle: PaperBundle
@@ -34,7 +33,7 @@ def _embedder() -> OnnxEmbedder:
 
 
 def cosines(names: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
-    """Cosines of the embeddings of names (rows) and others (columns)."""
+    """Cosines between the embeddings of names (rows) and others (columns)."""
     return _embedder().embed(list(names)) @ _embedder().embed(list(others)).T
 
 
@@ -44,8 +43,8 @@ def matched(
     same: Verdicts | None = None,
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
-    """The papers that have a hierarchy, and one line for each hierarchy whose paper the graph does not have, or that is
-    a second one of its paper. `same` are judgements on pairs whose names say too little."""
+    """The papers that have a hierarchy, and one line for each hierarchy that is the second one of its paper or whose
+    paper is not in the graph. `same` are judgements on pairs whose names do not decide."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []
@@ -74,7 +73,8 @@ def matched(
 
 
 def scores_of(papers: Sequence[Matched]) -> dict[str, dict[str, float]]:
-    """By name of a score one number a paper, of what is shown; papers for which a score is not defined are left out."""
+    """By score name, one number per paper for the shown techniques. Papers for which a score is undefined are left
+    out."""
     scores: dict[str, dict[str, float]] = {}
     for paper in papers:
         for kind, weighted in (("weighted", True), ("unweighted", False)):
@@ -106,7 +106,7 @@ def figures_of(papers: Sequence[Matched]) -> list[Figure]:
 
 
 def papers_table(papers: Sequence[Matched]) -> str:
-    """One line a paper: weighted quality, counts, and how pairs were matched."""
+    """One line per paper: weighted quality, counts, and how pairs were matched."""
     rows = [("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")]
     for paper in papers:
         of: Quality = quality(paper.shown)
@@ -128,9 +128,9 @@ def papers_table(papers: Sequence[Matched]) -> str:
 
 
 def validity(bundles: Sequence[PaperBundle], papers: Sequence[Matched], judged: Verdicts) -> list[Figure]:
-    """The share of invalid techniques before pruning (all that were found) and after it (those shown). What judges say
-    of a technique counts; where none did, a technique without a counterpart in a person's hierarchy is invalid. One
-    that neither knows is left out."""
+    """The share of invalid techniques before pruning (all found) and after it (shown). Judges' verdicts count; without
+    one, a technique without a counterpart in a human-made hierarchy is invalid. Techniques without either are left
+    out."""
     said = {item: verdict for item, verdict in judged.majority().items() if verdict in ("valid", "invalid")}
     invalid = {item: float(verdict == "invalid") for item, verdict in said.items()}
     sources = [*judged.judges] if said else []

@@ -1,11 +1,10 @@
-"""Hierarchies of techniques that people made, as JSON: one object a paper, or a list of them.
+"""Human-made hierarchies of techniques, as JSON: one object per paper, or a list of them.
 
     {"paper": "<id or title>", "labelled_by": "a reader of the paper, before any output was seen",
      "techniques": [{"name": "Tent", "aliases": ["test entropy minimization"], "weight": 1.0, "components": [...]}]}
 
-`weight` is how much it matters that a graph has the technique (any positive number, 1 where none is given); 0 marks one
-that a graph may have and need not: a baseline, or background.
-"""
+`weight` is how important it is that a graph has the technique (any positive number, default 1). 0 marks one that a
+graph may have but need not: a baseline, or background."""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ _MOST = 5_000
 
 
 class GoldTechnique(Value):
-    """`path` are the names from the top of the hierarchy to this one."""
+    """`path` are the names from the top of the hierarchy to this technique."""
 
     path: tuple[str, ...]
     aliases: tuple[str, ...] = ()
@@ -45,8 +44,8 @@ class GoldHierarchy(Value):
 
 
 def read_hierarchies(path: Path) -> tuple[list[GoldHierarchy], list[str]]:
-    """The hierarchies of a file, and one line for each part that is malformed and left out, with what is below it.
-    Raises `InputError` for a file that cannot be read or is no JSON."""
+    """The hierarchies of a file, and one line for each malformed part, which is left out with everything below it.
+    Raises `InputError` for a file that cannot be read or is not JSON."""
     value = read_json(path)
     found: list[GoldHierarchy] = []
     problems: list[str] = []
@@ -89,7 +88,7 @@ def _walk(items: Any, above: tuple[str, ...], where: str, problems: list[str]) -
 
 
 def _wrong(item: Any) -> str:
-    """What is wrong with a technique itself; empty where nothing is."""
+    """The problem with a technique itself; '' if there is none."""
     if not isinstance(item, dict):
         return "is no object"
     name, aliases, weight = item.get("name"), item.get("aliases") or [], item.get("weight", 1.0)

@@ -1,9 +1,8 @@
-"""What judges, people or models, say of a graph: which verdict most of them gave, and how far they agree.
+"""Judgements of a graph by people or models: the majority verdict, and the agreement of judges.
 
 A person's file has JSON lines {question, item, judge, verdict}; models' verdicts come from logs of Inspect tasks
-(`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11):
-1 where all agree, 0 where they agree as often as by chance; judges may have skipped items.
-"""
+(`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11): 1
+if all agree, 0 for agreement at chance level; judges may have skipped items."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,20 +34,20 @@ class Judgement(Value):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """One question's judgements: `by_item` the verdict of each judge, `judges` all of them, sorted."""
+    """One question's judgements: `by_item` has the verdict of each judge, `judges` all judges, sorted."""
 
     question: Question
     by_item: Mapping[str, Mapping[str, str]]
     judges: tuple[str, ...]
 
     def majority(self) -> dict[str, str]:
-        """The verdict that more than half of an item's judges gave, `SETTLED_BY_NONE` where there is none."""
+        """The verdict of more than half of an item's judges, `SETTLED_BY_NONE` if there is none."""
         return {item: _majority(list(verdicts.values())) for item, verdicts in self.by_item.items()}
 
 
 def collect(judgements: Iterable[Judgement], question: Question, items: Iterable[str]) -> tuple[Verdicts, list[str]]:
-    """The judgements of one question on these items, and one line for each that cannot be used: an item that the graph
-    does not have, an unknown verdict, or a second one by the same judge, of which the first counts."""
+    """The judgements of one question on these items, and one line for each unusable one: an item that is not in the
+    graph, an unknown verdict, or a second one by the same judge (the first counts)."""
     known, problems = set(items), list[str]()
     by_item: dict[str, dict[str, str]] = {}
     for judgement in judgements:
@@ -68,8 +67,8 @@ def collect(judgements: Iterable[Judgement], question: Question, items: Iterable
 
 
 def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[str, str]) -> list[Figure]:
-    """The share of items with each verdict of the majority, and the judges' agreement. `names` are those of the figures
-    by verdict; without judgements there is one figure without a value."""
+    """The share of items with each majority verdict, and the judges' agreement. `names` are the names of the figures by
+    verdict. Without judgements, one figure without a value is returned."""
     if not verdicts.by_item:
         first = next(iter(names))
         text = published.get(first, "")
@@ -89,7 +88,7 @@ def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[
 
 
 def agreement(verdicts: Verdicts) -> list[Figure]:
-    """The agreement of the judges as a figure; none where there is one judge alone."""
+    """The agreement of the judges as a figure; none if there is only one judge."""
     if len(verdicts.judges) < 2:
         return []
     twice = [list(given.values()) for given in verdicts.by_item.values() if len(given) > 1]
@@ -107,8 +106,8 @@ def agreement(verdicts: Verdicts) -> list[Figure]:
 
 
 def alpha(units: Sequence[Sequence[str]]) -> float | None:
-    """Krippendorff's alpha over the verdicts of each item; None where fewer than two items have two verdicts, or all
-    verdicts are one."""
+    """Krippendorff's alpha over the verdicts of each item; None if fewer than two items have two verdicts, or all
+    verdicts are equal."""
     pairable = [unit for unit in units if len(unit) > 1]
     totals = Counter(verdict for unit in pairable for verdict in unit)
     count = sum(totals.values())
@@ -122,7 +121,7 @@ def alpha(units: Sequence[Sequence[str]]) -> float | None:
 
 
 def same_item(gold_path: Sequence[str], technique: str) -> str:
-    """The item of the question whether a technique is the gold one."""
+    """The item for the question whether a technique is the gold one."""
     return f"{technique}{_SEPARATOR}{' / '.join(gold_path)}"
 
 

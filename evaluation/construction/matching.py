@@ -1,10 +1,9 @@
-"""Which technique of a graph is which of a person's hierarchy, and what precision and recall follow.
+"""Matches the techniques of a graph with those of a human-made hierarchy, and computes precision and recall.
 
-Pairs are one to one, chosen greedily, the surest first: equal names, then a name or alias of the one that is a form of
-the other (abbreviations, plurals, spelling: `xkg.store.concepts.names`), then the most similar names by the cosine of
-their embeddings, from `ALIKE` on, then what judges call the same. At `ALIKE` 0.8 the names of two different techniques
-of one paper meet in 1 % of 1,714 pairs of `evaluation/gold/techniques`, and a name and its alias in 22 % of 330.
-"""
+Pairs are one to one, chosen greedily, the surest first: equal names; then a name or alias that is a form of the other
+(abbreviations, plurals, spelling: `xkg.store.concepts.names`); then the most similar names by cosine of their
+embeddings, from `ALIKE` on; then pairs that judges call the same. At `ALIKE` 0.8, 1 % of 1,714 pairs of different
+techniques of one paper match in `evaluation/gold/techniques`, and 22 % of 330 pairs of a name and its alias."""
 
 import re
 import unicodedata
@@ -25,12 +24,12 @@ How = Literal["name", "alias", "similarity", "judge"]
 _SURENESS: dict[How, int] = {"name": 3, "alias": 2, "similarity": 1, "judge": 0}
 
 Similarity = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
-"""Names and names to a matrix of cosines."""
+"""Maps two lists of names to a matrix of cosines."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique of the graph and the gold one that it is."""
+    """A technique of the graph and its gold technique."""
 
     technique: Technique
     gold: GoldTechnique
@@ -39,7 +38,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Matching:
-    """The pairs of one paper, surest first, with what is left on either side."""
+    """The pairs of one paper, surest first, and the unmatched techniques of either side."""
 
     pairs: tuple[Pair, ...]
     unmatched: tuple[Technique, ...]
@@ -53,7 +52,7 @@ class Matching:
 
 @dataclass(frozen=True)
 class Quality:
-    """Precision, recall and F1 in 0..1; None where there is nothing to divide by."""
+    """Precision, recall and F1 in 0..1; None if the denominator is zero."""
 
     precision: float | None
     recall: float | None
@@ -73,8 +72,8 @@ def match(
     same: frozenset[tuple[tuple[str, ...], str]] = frozenset(),
     alike: float = ALIKE,
 ) -> Matching:
-    """Matches one paper. `same` are pairs of a gold path and a technique's id that judges call the same. The result
-    does not depend on the order of either side."""
+    """Matches one paper. `same` are pairs of a gold path and a technique id that judges call the same. The result does
+    not depend on the order of either side."""
     candidates: list[tuple[int, float, str, tuple[str, ...], int, int, How]] = []
     if techniques and golds:
         cosines = similarity([t.name for t in techniques], [g.name for g in golds])
@@ -123,13 +122,13 @@ def _how(
 
 
 def _plain(name: str) -> str:
-    """Letters and digits of a name, folded; the name itself where it has none."""
+    """The case-folded letters and digits of a name; the name itself if it has none."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold()) or name
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Precision over the techniques of the graph by their own weights, recall over the gold ones by theirs; or each
-    with weight 1, gold ones of weight 0 apart: those count for precision alone."""
+    """Precision over the graph's techniques by their own weights, recall over the gold ones by theirs; or each with
+    weight 1. Gold techniques of weight 0 count only for precision."""
 
     def of(technique: Technique) -> float:
         return max(technique.weight, 0.0) if weighted else 1.0
@@ -145,8 +144,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """Of the pairs whose gold technique lies below another that was matched, how many lie below that in the graph too,
-    directly or not; and how many such pairs there are."""
+    """Of the pairs whose gold technique is below another matched one, the number that is also below it in the graph,
+    directly or not; and the total of such pairs."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

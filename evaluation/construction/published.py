@@ -1,5 +1,5 @@
-"""Figures of the study that introduced executable knowledge graphs (arXiv 2510.17795), for the reader: other papers,
-other models and other judges than here, so that no difference to them is a result."""
+"""Figures of the study that introduced executable knowledge graphs (arXiv 2510.17795), for orientation only. Papers,
+models and judges differ from ours, so a difference is not a result."""
 
 SOURCE = "arXiv 2510.17795"
 VALID = "89.44 % valid"

@@ -2,11 +2,10 @@
 
     exact_pairs        is this code exactly this technique: exact, broader, narrower or wrong
     valid_techniques   is this a technique at all
-    same_techniques    does this technique of the graph mean that one of a person's hierarchy (-T gold=FILE)
+    same_techniques    is this technique of the graph the same as that one of a human-made hierarchy (-T gold=FILE)
 
-Each sample is one item; the rubrics are the files in `prompts/`. Several judges: `--model a,b,c`, or one log each. What
-the judges answered is read by `python -m evaluation.construction GRAPH --judgements LOG…`.
-"""
+Each sample is one item; the rubrics are the files in `prompts/`. For several judges, use `--model a,b,c` or one log
+each. Read the judges' answers with `python -m evaluation.construction GRAPH --judgements LOG…`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -34,13 +33,13 @@ _PROMPTS = Path(__file__).parent / "prompts"
 _VERDICT = re.compile(r"<verdict>\s{0,20}([a-z]{1,20})\s{0,20}</verdict>", re.IGNORECASE)
 _LONGEST = 60_000
 _NEAREST = 3
-"""Techniques of a graph that are asked about for each gold one that matches none."""
+"""The number of graph techniques to ask about for each unmatched gold one."""
 
 
 @task
 @checked
 def exact_pairs(graph: str, papers: str = "") -> Task:
-    """One sample a code node of a graph (of the papers named, separated by '|')."""
+    """One sample per code node of a graph (of the papers named, separated by '|')."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("pair", [pair_sample(b, code) for b in bundles for code in b.code])
 
@@ -48,7 +47,7 @@ def exact_pairs(graph: str, papers: str = "") -> Task:
 @task
 @checked
 def valid_techniques(graph: str, papers: str = "") -> Task:
-    """One sample a technique of a graph, hidden ones included."""
+    """One sample per technique of a graph, including hidden ones."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("technique", [technique_sample(b, t) for b in bundles for t in b.techniques])
 
@@ -56,14 +55,13 @@ def valid_techniques(graph: str, papers: str = "") -> Task:
 @task
 @checked
 def same_techniques(graph: str, gold: str) -> Task:
-    """One sample for each gold technique without a counterpart and each of the techniques nearest to it that have none
-    either."""
+    """One sample for each unmatched gold technique and each of the unmatched techniques nearest to it."""
     hierarchies, _ = read_hierarchies(given_path(gold))
     return judged("same", open_questions(matched(read_graph(given_path(graph)).bundles, hierarchies)[0]))
 
 
 def judged(question: Question, samples: list[Sample]) -> Task:
-    """The task of one question. Raises `InputError` where there is nothing to ask."""
+    """The task of one question. Raises `InputError` if there is nothing to ask."""
     if not samples:
         raise InputError(f"there is no {question} to judge in this graph")
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=verdict(question), name=f"judge_{question}")
@@ -102,7 +100,7 @@ def verdict(question: Question) -> Scorer:
 
 
 def read_verdict(answer: str, question: Question) -> str:
-    """The verdict in the answer's last tag, `UNUSABLE` where that is none."""
+    """The verdict in the answer's last tag, `UNUSABLE` if it is not a verdict."""
     found = _VERDICT.findall(answer[-_LONGEST:])
     given = found[-1].lower() if found else ""
     return given if given in VERDICTS[question] else UNUSABLE
@@ -110,10 +108,10 @@ def read_verdict(answer: str, question: Question) -> str:
 
 def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
     """The judgements in an Inspect log, and one line for each sample without a usable one. Raises `InputError` for a
-    file that is no log of these tasks."""
+    file that is not a log of these tasks."""
     try:
         log = read_eval_log(str(path))
-    except Exception as error:  # the library raises whatever its parts do
+    except Exception as error:  # the library lets any exception of its parts through
         raise InputError(f"{path}: is no log of Inspect ({str(error)[:120]}); give a .eval or .json log") from error
     names: Mapping[str, Question] = {f"judge_{question}": question for question in VERDICTS}
     question = names.get(log.eval.task.rpartition("/")[2])

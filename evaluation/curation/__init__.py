@@ -1,1 +1,1 @@
-"""Curation measured on a loopback web: which of the papers that somebody else built around a target it finds."""
+"""Measures curation on a loopback web: which papers of a human-made selection around a target it finds."""

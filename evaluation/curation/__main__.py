@@ -1,18 +1,17 @@
-"""recall@10 of a curation: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to make one.
+"""recall@10 of a curation: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to make a folder.
 
     python -m evaluation.curation prepare FOLDER --papers DIR --graphs DIR --mirrors DIR
     python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10] [--json FILE]
 
-The folder's format is in `evaluation.curation.world`; `prepare` fills it from folders of targets, of graphs in the
+The folder's format is in `evaluation.curation.world`. `prepare` fills it from folders of targets, of graphs in the
 published format (titles, abstracts, references) and of git mirrors (README, licence, days), and from
-`evaluation/gold/curation`, which has facts alone: arXiv ids, titles, authors, and which titles belong to which target.
-Nothing of it is asked for on the internet.
+`evaluation/gold/curation`, which has only facts: arXiv ids, titles, authors, and which titles belong to which target.
+It sends no requests to the internet.
 
-What is served on loopback are the programs that the tests have: they speak the protocols of arXiv, OpenAlex and
-GitHub, and find by words. The pauses between requests are left out; the number of requests is printed.
-For each target: recall@10 of its expected papers, and of those of them that it cites; what was chosen and why; and of
-each that was missed, at which step it was lost.
-"""
+The tests' programs serve the folder on loopback: they speak the protocols of arXiv, OpenAlex and GitHub, and search by
+words. Requests are sent without pauses, and their number is printed. For each target, the output has recall@10 of its
+expected papers and of those that it cites, the chosen papers with reasons, and the step at which each missed paper was
+lost."""
 
 import argparse
 import json

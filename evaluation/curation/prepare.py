@@ -17,12 +17,12 @@ GOLD = Path(__file__).parents[1] / "gold" / "curation"
 _README = re.compile(r"(?i)readme(\.md|\.rst|\.txt)?")
 _MADE_UP = 90_000
 _ONLINE_SINCE = 2010
-"""Works of before are taken as not on arXiv."""
+"""Earlier works are assumed not to be on arXiv."""
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
-    """Writes the folder. What a paper's id is follows from its entry, else from the gold list, else it is made up; its
-    day from the id, else it is the middle of its year."""
+    """Writes the folder. A paper's id comes from its entry or the gold list, otherwise it is made up. Its day comes
+    from the id, otherwise it is the middle of its year."""
     folder.mkdir(parents=True, exist_ok=True)
     works = _Works()
     for known in lines(GOLD / "papers.jsonl"):
@@ -133,7 +133,7 @@ def _repository(mirror: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """What git prints of a mirror, whose own configuration is not read."""
+    """The output of git for a mirror, ignoring the mirror's own configuration."""
     done = subprocess.run(
         ["git", "-c", "core.fsmonitor=false", "--git-dir", str(folder), *arguments],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What became of the papers that are expected of a target."""
+"""The fate of each paper that is expected for a target."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ _SAME = 0.9
 
 
 class Missed(NamedTuple):
-    """`is_cited`: a reference of the target. `step` is where it was lost."""
+    """`is_cited`: whether it is a reference of the target. `step` is where it was lost."""
 
     title: str
     is_cited: bool

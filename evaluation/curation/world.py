@@ -1,14 +1,13 @@
-"""A folder of papers and repositories, as a web on loopback that speaks arXiv, OpenAlex and GitHub.
+"""Serves a folder of papers and repositories as a web on loopback that speaks arXiv, OpenAlex and GitHub.
 
-    FOLDER/papers.jsonl          a line a paper: number (its arXiv id, perhaps made up), title, authors, published
+    FOLDER/papers.jsonl          one paper per line: number (its arXiv id, perhaps made up), title, authors, published
                                  (YYYY-MM-DD), abstract, comment, doi, listed (false: arXiv does not have it)
-    FOLDER/repositories.jsonl    a line a repository: full_name, readme, description, stars, license, archived, created,
-                                 pushed, branch, commit, size (KB), fork (of what),
-                                 committers (names)
-    FOLDER/targets/NAME/         paper.md (or another format of a paper), expected.txt (a title a line), blacklist.txt
+    FOLDER/repositories.jsonl    one repository per line: full_name, readme, description, stars, license, archived,
+                                 created, pushed, branch, commit, size (KB), fork (of what), committers (names)
+    FOLDER/targets/NAME/         paper.md (or another format of a paper), expected.txt (one title per line),
+                                 blacklist.txt
 
-All fields but number and title, and full_name, may be missing.
-"""
+All fields except number, title and full_name may be missing."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepos
 
 @dataclass(frozen=True)
 class Target:
-    """`expected` are titles; `blacklist` is None where there is none."""
+    """`expected` are titles; `blacklist` is None if there is none."""
 
     name: str
     paper: Path

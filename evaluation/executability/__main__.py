@@ -1,13 +1,13 @@
-"""Runs every code node's test again and says what holds: `python -m evaluation.executability GRAPH`.
+"""Runs every code node's test again and reports which still pass: `python -m evaluation.executability GRAPH`.
 
 GRAPH is the folder of a graph, a folder of graph files (bundles or the peer's format), or one such file; it is only
-read. Each node runs in sandboxes of its own, results of earlier runs are not used, and levels are proven as
-`xkg verify` proves them, mutants of the code included. Packages come from the package index: environments are kept in
---environments, so that the next run need not fetch them again. Beside `exits 0` over all nodes stands the share of
-those that could run here: a missing package, a download or another language says nothing against the code.
+read. Each node runs in its own sandboxes, earlier results are not used, and levels are checked as in `xkg verify`,
+including mutants of the code. Packages come from the package index; environments are kept in --environments, so that
+the next run need not fetch them again. In addition to `exits 0` over all nodes, the share of those that can run here is
+reported: a missing package, a download or another language is not evidence against the code.
 
-Intervals are over papers. `--against` pairs nodes with those of an earlier run by their ids, so by the same code.
-"""
+Intervals are over papers. `--against` pairs nodes with those of an earlier run by their ids, and so by the same
+code."""
 
 import argparse
 import sys
@@ -28,8 +28,8 @@ from xkg.sandbox.select import limits_for, runner_for, warmed
 
 
 def run(graph: MeasuredGraph, jobs: int, seconds: float | None = None) -> list[NodeResult]:
-    """The result of every code node, in the graph's order; one line on stderr as each ends. Raises `InputError` for a
-    graph without code, and what `xkg.build.verify.verify` raises."""
+    """The result of every code node, in the graph's order; prints one line on stderr for each. Raises `InputError` for
+    a graph without code, and the errors of `xkg.build.verify.verify`."""
     count = sum(len(bundle.code) for bundle in graph.bundles)
     if not count:
         raise InputError(f"{graph.path}: no paper has code; give a graph that was built with a repository")

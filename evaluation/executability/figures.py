@@ -1,4 +1,4 @@
-"""Shares of what a run of all code nodes found, and what was claimed of them before."""
+"""Figures of a run of all code nodes, compared with earlier claims."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,11 +13,11 @@ SILENT = "no claim"
 PUBLISHED_EXECUTABLE = "52.4 % before debugging, 100 % after"
 
 _ENVIRONMENT = (Cause.MISSING_PACKAGE, Cause.DOWNLOAD, Cause.LANGUAGE)
-"""Causes that say nothing against the code: this machine could not run it."""
+"""Causes that are not evidence against the code: this machine could not run it."""
 
 
 def claimed(code: Code, origin: str) -> Level | None:
-    """What is claimed of a node: its level, or what an imported file says of itself (`pass_exec`); None for nothing."""
+    """The claim about a node: its level, or the flag of an imported file (`pass_exec`); None if there is none."""
     if origin == "build":
         return code.level
     return Level.EXECUTED if code.claims.get("pass_exec") is True else None
@@ -29,8 +29,8 @@ def claims_of(bundles: Iterable[PaperBundle]) -> dict[str, Level | None]:
 
 
 def scores_of(results: Sequence[NodeResult], claims: Mapping[str, Level | None]) -> dict[str, dict[str, float]]:
-    """By name of a score, one number (0 or 1) a node: whether its test exits 0, whether that test can fail, and whether
-    what is claimed of it holds (of nodes of which something is claimed)."""
+    """By score name, one number (0 or 1) per node: whether its test exits 0, whether that test can fail, and whether
+    its claim holds (only nodes with a claim)."""
     able = {r.code for r in results if r.cause not in _ENVIRONMENT}
     made_claim = [(r, claim) for r in results if (claim := claims.get(r.code)) is not None]
     return {
@@ -59,7 +59,7 @@ def figures_of(results: Sequence[NodeResult], claims: Mapping[str, Level | None]
 
 
 def claims_table(results: Sequence[NodeResult], claims: Mapping[str, Level | None]) -> str:
-    """Nodes by what is claimed of them (rows) and what holds now (columns)."""
+    """Node counts by claim (rows) and current result (columns)."""
     counts = Counter((claims.get(r.code), r.level) for r in results)
     levels = [level for level in Level if any(now is level for _, now in counts)]
     rows = [("claimed \\ holds now", *levels, "all")]

@@ -1,5 +1,5 @@
-"""A generated graph of any size: papers of twenty techniques in a tree four deep, each with 2 KB of code, a repository,
-references among the papers, findings, and one package in common.
+"""A generated graph of any size: papers of twenty techniques in a tree four levels deep, each with 2 KB of code, a
+repository, references among the papers, findings, and one shared package.
 
 Words are drawn with a seed for each paper, so that paper n is the same in every graph, whatever its size."""
 
@@ -31,11 +31,11 @@ CODE_BYTES = 2000
 CITED = 5
 _LEVELS = (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED)
 _PARENTS = (None, 0, 0, 1, 1, 2, 3, 3, 4, 5, None, 10, 10, 11, 12, 13, None, 16, 17, 18)
-"""The tree of every paper, by index: three tops, five levels at most."""
+"""The tree of every paper, by index: three top techniques, at most five levels."""
 
 
 def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBundle]:
-    """Papers `first` and on; another `edition` has other definitions and code of the same techniques."""
+    """Papers from `first` on. Another `edition` has other definitions and code for the same techniques."""
     return (bundle(number, edition) for number in range(first, first + papers))
 
 
@@ -112,10 +112,10 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """Stands in for an embedding model where only its consumers are timed: a unit vector drawn with the text as seed.
+    """Replaces an embedding model where only its consumers are timed: a unit vector drawn with the text as seed.
 
-    Equal texts have equal vectors. Texts fall into subjects, within which cosines are near 0.4: without any subjects,
-    as no texts are, an index by lists could only search all of them."""
+    Equal texts have equal vectors. Texts fall into subjects, within which cosines are near 0.4. Without subjects,
+    unlike real texts, an index with inverted lists would have to search all of them."""
 
     model = "seeded-384"
     dimension = 384
@@ -126,7 +126,7 @@ class SeededVectors:
         self._subjects = _unit(np.random.default_rng(0).standard_normal((self._SUBJECTS, self.dimension)))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, one a row."""
+        """Unit vectors, one per row."""
         drawn = np.empty((len(texts), self.dimension))
         subjects = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):

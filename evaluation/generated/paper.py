@@ -1,8 +1,7 @@
 """A generated paper of about 100 KB and a repository of about 20,000 lines: the input of the speed benchmark.
 
-Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. Texts are of honest shape
-(sections, equations, algorithms; classes, functions, calls between modules), without being copied from anywhere.
-"""
+Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. Texts have a realistic
+structure (sections, equations, algorithms; classes, functions, calls between modules), and nothing is copied."""
 
 import random
 from pathlib import Path
@@ -71,7 +70,7 @@ def technique_names(count: int, seed: int = 0) -> list[str]:
 
 
 def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Path:
-    """Writes `paper.tex` and gives its path."""
+    """Writes `paper.tex` and returns its path."""
     rng = random.Random(1)
     names = technique_names(techniques)
     filler = kilobytes * 1180 // (techniques + 8)
@@ -106,7 +105,7 @@ def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Pat
 
 
 def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) -> Path:
-    """Writes packages of modules of about 250 lines each, and gives their folder."""
+    """Writes packages of modules of about 250 lines each, and returns their folder."""
     rng = random.Random(2)
     names = technique_names(techniques)
     modules = lines // 244
@@ -122,7 +121,7 @@ def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) ->
 
 
 def prose(rng: random.Random, characters: int) -> str:
-    """Sentences of about so many characters."""
+    """Sentences with about this number of characters."""
     out: list[str] = []
     length = 0
     while length < characters:

@@ -1,16 +1,15 @@
-"""A graph of any size whose techniques are perturbed from real ones, as a generation that `xkg serve` can open.
+"""Makes a graph of any size whose techniques are perturbed from real ones, as a generation that `xkg serve` can open.
 
     python -m evaluation.generated.perturbed_graph --folder DIR [--from GRAPHS] [--techniques 1000000]
 
 GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
-hierarchy and the beginning of its code. Of its words a fifth are others of the same papers, each definition has a
-sentence of another technique's, and most names have a word of another's. A vector is that of the technique, with some
-of two others' and some noise, and so are the codes of its words: embedding a million texts takes hours. Paper n is the
-same in every graph, whatever its size.
+hierarchy and the beginning of its code. A fifth of its words are replaced with others of the source papers, each
+definition has a sentence of another technique's, and most names have a word of another's. A technique's vector is mixed
+with two others' and some noise, and so are the codes of its words, because embedding a million texts takes hours. Paper
+n is the same in every graph, whatever its size.
 
-What is written is what a server needs: catalogue, text index and vectors, as beside Neo4j. The graph of LadybugDB is
-made with `--cypher` only, and nothing links the techniques: concepts of so many like papers grow with their square.
-"""
+Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. `--cypher` adds the
+LadybugDB graph. Techniques are not linked, because the concepts of so many similar papers grow quadratically."""
 
 import argparse
 import functools
@@ -52,13 +51,13 @@ from xkg.store.peer_format import read_peer
 
 OTHER_WORDS = 0.2
 UNCHANGED_NAMES = 0.1
-"""A tenth of the techniques keep their name: papers do share them."""
+"""A tenth of the techniques keep their name, because real papers share some."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
-"""How much of two other techniques, and of noise, is in a vector; cosines to the technique itself are near 0.8."""
+"""The weights of two other techniques and of noise in a vector; cosines to the technique itself are near 0.8."""
 REFERENCES = 10
 CODE_CHARACTERS = 2000
 VECTORS_FILE = "vectors.npy"
-"""Beside the generations, to hold the index against."""
+"""Stored next to the generations, to check the index against."""
 GENERATED = 40
 _WORD = re.compile(r"([A-Za-z]{4,})")
 _NO_CODES = np.empty((0, 0), np.uint8)
@@ -66,7 +65,7 @@ _NO_CODES = np.empty((0, 0), np.uint8)
 
 @dataclass(frozen=True)
 class Source:
-    """What is perturbed: papers with their visible techniques, the unit vector of each, and the words of all."""
+    """The source material: papers with their visible techniques, the unit vector of each, and all their words."""
 
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
@@ -74,7 +73,7 @@ class Source:
     """The row of each paper's first technique."""
     vectors: NDArray[np.float32]
     codes: tuple[NDArray[np.uint8], ...]
-    """Those of the words of each technique, a row each; of no columns where the model gives none."""
+    """The word codes of each technique, one row each; no columns if the model has none."""
     all_codes: NDArray[np.uint8]
     model: str
     words: tuple[str, ...]
@@ -83,7 +82,7 @@ class Source:
 
 
 def source(papers: Iterable[PaperBundle], embedder: Embedder) -> Source:
-    """Reads and embeds what is to be perturbed. Papers without techniques are left out."""
+    """Reads and embeds the source material. Papers without techniques are left out."""
     visible_papers = [(bundle, tuple(entries(_shortened(bundle)))) for bundle in papers]
     visible_papers = [(bundle, visible) for bundle, visible in visible_papers if visible]
     flat = [entry for _, visible in visible_papers for entry in visible]
@@ -174,8 +173,8 @@ def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
 
 
 def perturbed_codes(of: Source, number: int) -> list[bytes]:
-    """The codes of the words of the techniques of paper `number`, in order: `OTHER_WORDS` are others, and an eighth of
-    all signs."""
+    """The word codes of the techniques of paper `number`, in order: `OTHER_WORDS` come from others, and an eighth of
+    all signs are flipped."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
     found = []
@@ -193,7 +192,7 @@ def perturbed_title(of: Source, number: int) -> str:
 
 
 def publish(folder: Path, of: Source, techniques: int, *, cypher: bool = False) -> int:
-    """Makes a graph of so many techniques, or a few more, in `folder`, and gives the number of its generation."""
+    """Makes a graph of about this number of techniques in `folder`, and returns the number of its generation."""
     generations = Generations(folder, wait=1.0, check=_any_model)
     known: dict[str, BundleFile] = {}
     with generations.writing() as current:
@@ -218,7 +217,7 @@ def _fill(
 
 
 def papers_of(of: Source, techniques: int) -> int:
-    """How many papers have so many techniques."""
+    """The number of papers that have this number of techniques."""
     rounds, rest = divmod(techniques, len(of.vectors))
     return rounds * len(of.papers) + next((n for n, rows in enumerate(of.first) if rows >= rest), len(of.papers))
 
@@ -233,7 +232,7 @@ def write_catalogue(
     *,
     cypher: bool,
 ) -> dict[str, int]:
-    """Writes bundles into `bundle_folder`, catalogue and graph into `folder`; gives the counts of a manifest."""
+    """Writes bundles into `bundle_folder`, catalogue and graph into `folder`; returns the counts of a manifest."""
     counts: dict[str, int] = {}
     added: list[Paper] = []
     with (
@@ -278,7 +277,7 @@ def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
 
 
 def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
-    """Writes the vector index, and the vectors themselves to `vectors_file`; says how it was built."""
+    """Writes the vector index, and the vectors themselves to `vectors_file`. Returns how the index was built."""
     rows = all_vectors(of, papers)
     np.save(vectors_file, rows)
     info = build(folder / VECTORS, rows)
@@ -287,7 +286,7 @@ def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int, beg
 
 
 def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
-    """The vectors of the first papers, a row each: 1.5 KB a technique."""
+    """The vectors of the first papers, one per row: 1.5 KB per technique."""
     rounds, rest = divmod(papers, len(of.papers))
     count = rounds * len(of.vectors) + sum(map(len, of.visible[:rest]))
     rows = np.empty((count, of.vectors.shape[1]), np.float32)
@@ -309,7 +308,7 @@ def _any_model(_: Generation) -> None:
 
 
 def _renamed(words: random.Random, of: Source, name: str) -> str:
-    """A name with one of its words exchanged for one of another technique's name, or with that before it."""
+    """A name in which a word of another technique's name replaces one of its words or is put before it."""
     other = words.choice(words.choice(of.names).split())
     parts = name.split()
     if len(parts) > 2:
@@ -320,7 +319,7 @@ def _renamed(words: random.Random, of: Source, name: str) -> str:
 
 
 def _reworded(words: random.Random, of: Source, text: str) -> str:
-    """A text with `OTHER_WORDS` of its words exchanged."""
+    """A text with `OTHER_WORDS` of its words replaced."""
     parts, places = _parts(text)
     parts = parts[:]
     for _ in range(int(OTHER_WORDS * len(places))):
@@ -330,7 +329,7 @@ def _reworded(words: random.Random, of: Source, text: str) -> str:
 
 @functools.cache
 def _parts(text: str) -> tuple[list[str], list[int]]:
-    """A text in pieces, and which of them are words."""
+    """A text split into pieces, and which of them are words."""
     parts = _WORD.split(text)
     return parts, [place for place, part in enumerate(parts) if place % 2]
 

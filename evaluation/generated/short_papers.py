@@ -1,5 +1,5 @@
-"""Short papers as batches have them: five pages of LaTeX with six techniques, and a repository of a few files that
-import each other and nothing else but Python's own library.
+"""Short papers like those of a batch: five pages of LaTeX with six techniques, and a repository of a few files that
+import only each other and Python's standard library.
 
 Words are drawn with a seed for each paper, so that paper n is the same in every list."""
 
@@ -14,7 +14,7 @@ _WORKS = 12
 
 
 def write_short_paper(folder: Path, number: int) -> tuple[Path, Path]:
-    """Writes `paper.tex`, and `code` beside it; gives both paths."""
+    """Writes `paper.tex` and, next to it, `code`; returns both paths."""
     words = random.Random(number)
     names = technique_names(TECHNIQUES, number)
     folder.mkdir(parents=True)

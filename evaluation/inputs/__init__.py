@@ -1,4 +1,3 @@
-"""What measurements read: graphs of any form, and rows that people or models wrote.
+"""Inputs of measurements: graphs in any format, and rows that people or models wrote.
 
-Imports of the project: `xkg` and nothing of `evaluation`.
-"""
+Imports of the project: `xkg` and nothing of `evaluation`."""

@@ -11,8 +11,8 @@ from xkg.errors import XkgError
 
 
 def run_command(main: Callable[[], int | None]) -> NoReturn:
-    """Ends the process with what `main` returns; with one line and status 1 if it raises `XkgError`, a file or a server
-    cannot be reached, an input is not JSON, or there is too little to measure."""
+    """Exits with the status that `main` returns. Exits with status 1 and one line of text if it raises `XkgError`, a
+    file or a server cannot be reached, an input is not JSON, or there is too little to measure."""
     try:
         sys.exit(main())
     except XkgError as error:

@@ -1,4 +1,4 @@
-"""Reads a graph to be measured: a folder that `xkg build` or `import` made, or files (bundles, the peer's format)."""
+"""Reads a graph to measure: a folder made by `xkg build` or `import`, or files (bundles, the peer's format)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from xkg.store.exchange import graph_files, import_files, read_file
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """The papers of a graph. `settings` are those that open it, None for files; `problems` are files that could not be
-    read, one line each."""
+    """The papers of a graph. `settings` are those that open it, None for files; `problems` lists unreadable files, one
+    line each."""
 
     path: Path
     bundles: tuple[PaperBundle, ...]
@@ -29,7 +29,7 @@ class MeasuredGraph:
 
 
 def check_graph(graph: Path) -> None:
-    """Raises `XkgError` for a folder without a graph that a server can read and that has a paper."""
+    """Raises `XkgError` for a folder without a servable graph that has a paper."""
     service = Service(load(kg=graph))
     try:
         service.papers()
@@ -38,8 +38,8 @@ def check_graph(graph: Path) -> None:
 
 
 def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
-    """The named papers (ids or titles; none: all). Raises `InputError` where `path` holds no graph or no such paper,
-    and `XkgError` where a stored graph cannot be opened."""
+    """The named papers (ids or titles; none: all). Raises `InputError` if `path` has no graph or no such paper, and
+    `XkgError` if a stored graph cannot be opened."""
     if (path / "bundles").is_dir():
         settings = load(kg=path)
         with open_store(settings) as store, store.snapshot() as snapshot:

@@ -1,12 +1,12 @@
-"""Paths that are given to Inspect tasks."""
+"""Paths in parameters of Inspect tasks."""
 
 import os
 from pathlib import Path
 
 
 def given_path(text: str) -> Path:
-    """The absolute path that `text` names from where the command was typed: `inspect eval` works in the folder of the
-    task's file, and leaves only the shell's PWD of the other."""
+    """The absolute path of `text`, relative to the shell's working folder: `inspect eval` changes to the folder of the
+    task's file, and only PWD still has the original one."""
     path = Path(text).expanduser()
     if path.is_absolute() or path.exists():
         return path.absolute()

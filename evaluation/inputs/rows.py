@@ -1,4 +1,4 @@
-"""Rows that people or models wrote, as JSON lines: what is malformed is counted, never a crash."""
+"""Rows that people or models wrote, as JSON lines. Malformed ones are counted and never crash a measurement."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """The rows of a file, and one line for each that is not of this kind. Raises `InputError` where the file cannot be
+    """The rows of a file, and one line for each that is not of this kind. Raises `InputError` if the file cannot be
     read."""
     rows: list[V] = []
     problems: list[str] = []
@@ -30,7 +30,7 @@ def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
 
 
 def first_error(error: ValidationError) -> str:
-    """The place and the message of the first thing that is wrong, in one line."""
+    """The location and message of the first error, in one line."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     message = " ".join(first["msg"].split())[:200]

@@ -1,4 +1,4 @@
-"""Parameters of Inspect tasks: what is wrong with one is a line for a person, not a traceback of Inspect."""
+"""Parameters of Inspect tasks: an invalid one is reported in one line, not as a traceback of Inspect."""
 
 import inspect
 import sys
@@ -17,8 +17,8 @@ P = ParamSpec("P")
 
 
 def checked(make: Callable[P, Task]) -> Callable[P, Task]:
-    """The function of a task, to stand below `@task`: its parameters are checked against their types, a `ValueError` is
-    an `InputError`, and where Inspect's command would end with a traceback of an `XkgError`, it ends with its line."""
+    """Wraps a task function, below `@task`. Parameters are checked against their types, a `ValueError` becomes an
+    `InputError`, and Inspect's command prints one line for an `XkgError` instead of a traceback."""
     hints = get_type_hints(make)
     signature = inspect.signature(make)
 
@@ -54,7 +54,7 @@ def _check(name: str, value: Any, kind: Any) -> None:
 
 
 def _end_in_one_line() -> None:
-    """Has the interpreter print the line of an `XkgError` that nobody catches."""
+    """Makes the interpreter print one line for an uncaught `XkgError`."""
     before = sys.excepthook
 
     def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -1,1 +1,1 @@
-"""Lines of a repository beside the lines that readers marked. Used by `python -m evaluation.grounding`."""
+"""Compares located lines of a repository with lines that readers marked. Used by `python -m evaluation.grounding`."""

@@ -1,8 +1,7 @@
-"""How much of what readers marked a built graph covers: by the places that it stores, and by its code nodes.
+"""How much of the readers' marked lines a built graph covers: with its stored places, and with its code nodes.
 
-The paper of a gold file is the one whose repository holds most of the gold's files; a gold technique is the technique
-of the graph that `evaluation.construction.matching` pairs with it.
-"""
+The paper of a gold file is the one whose repository contains most of the gold's files. A gold technique is the graph's
+technique that `evaluation.construction.matching` pairs with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ class MarkedTechnique:
 
 
 def bundle_of(marked: Sequence[MarkedTechnique], bundles: Sequence[PaperBundle]) -> PaperBundle | None:
-    """The paper whose symbols lie in most of the marked files; None where none has one of them."""
+    """The paper whose symbols are in most of the marked files; None if no paper has any of them."""
     files = {path for technique in marked for place in technique.places for path, _ in place}
     held = [(len(files & {symbol.path for symbol in bundle.symbols}), n) for n, bundle in enumerate(bundles)]
     most, n = max(held, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
@@ -35,10 +34,10 @@ def bundle_of(marked: Sequence[MarkedTechnique], bundles: Sequence[PaperBundle])
 def scores(
     marked: Sequence[MarkedTechnique], bundle: PaperBundle, similarity: Similarity = cosines
 ) -> dict[str, dict[str, float]]:
-    """By name of a score one number in 0..1 a marked place (`<technique id>@<number>`): whether any technique of the
-    build has a place that shares a line with it, whether its own technique has, which share of its lines its own
-    technique's places hold, and which share the symbols that its code node was made from. A technique that the build
-    does not have covers nothing."""
+    """By score name, one number in 0..1 per marked place (`<technique id>@<number>`): whether any technique of the
+    build has a place that shares a line with it, whether its own technique has, the share of its lines in its own
+    technique's places, and the share in the symbols of its code node. A technique that is not in the build covers
+    nothing."""
     symbols = {symbol.id: span(symbol.path, symbol.start_line, symbol.end_line) for symbol in bundle.symbols}
     paths = {symbol.id: symbol.path for symbol in bundle.symbols}
     located: dict[str, list[Lines]] = {}

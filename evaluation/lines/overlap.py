@@ -1,4 +1,4 @@
-"""Precision and recall in lines. A line is (path, number); places of one technique are equally right."""
+"""Precision and recall in lines. A line is (path, number); the places of one technique are equally right."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,12 +11,12 @@ def span(path: str, first: int, last: int) -> Lines:
 
 
 def precision(answer: Lines, places: Sequence[Lines]) -> float | None:
-    """The share of the answer's lines that lie in any of the places; None without an answer."""
+    """The share of the answer's lines that are in any of the places; None without an answer."""
     return len(answer & frozenset().union(*places)) / len(answer) if answer else None
 
 
 def recall(answer: Lines, places: Sequence[Lines]) -> float:
-    """The share of a place's lines that the answer holds, of the place where that is most; 0 without places."""
+    """The largest share of a place's lines that the answer contains; 0 without places."""
     return max((len(answer & place) / len(place) for place in places if place), default=0.0)
 
 

@@ -1,10 +1,9 @@
-"""What agents that replicate papers take of a graph: a planning file and technique-code pairs for each task.
+"""Context from a graph for agents that replicate papers: a planning file and technique-code pairs for each task.
 
 A task is a folder with `paper.md` and `blacklist.txt`. The planning file is made from that paper alone, without any
-repository, so that it holds nothing that the agent may not see; the pairs are code of other papers in the graph. What
-the blacklist names, and the paper itself, is kept out of the search, and every text that is written is audited again:
-what still names an entry is withheld and reported.
-"""
+repository, so that it contains nothing the agent may not see. The pairs are code of other papers in the graph.
+Blacklisted sources and the paper itself are excluded from the search. Every written text is audited again, and text
+that still names an entry is withheld and reported."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -33,11 +32,13 @@ GUIDE, PAIRS, PLANNING, IMPLEMENTATION, AUDIT = (
 )
 WITHHELD = "[withheld]"
 LEAST_SCORE = 0.5
-"""A pair of a lower score (`SearchRow.score`, about the probability that it fits) fits less likely than not."""
+"""The minimum score of a pair (`SearchRow.score`, about the probability that it fits): below it, a misfit is more
+likely."""
 
 
 class ExportedPair(Value):
-    """A technique of the target, and a code node of another paper that may serve it; `level` is what was proven."""
+    """A technique of the target, and a code node of another paper that may help with it; `level` is its checked
+    level."""
 
     technique: str
     name: str
@@ -52,8 +53,8 @@ class ExportedPair(Value):
 
 
 class Exported(Value):
-    """One task. `withheld` says, a line each, what was left out since it names an entry of the blacklist; `unchecked`
-    what could not be compared. `clean`: the audit of what was written found nothing."""
+    """One task. `withheld` lists, one per line, text left out because it names an entry of the blacklist; `unchecked`
+    lists text that could not be compared. `clean`: the audit of the written files found nothing."""
 
     task: str
     techniques: int
@@ -65,8 +66,8 @@ class Exported(Value):
 
 
 def tasks_in(folder: Path) -> tuple[list[Path], list[str]]:
-    """The task folders in a folder, or itself, and one line for each that lacks a file. Raises `InputError` where there
-    is none."""
+    """The task folders in a folder, or the folder itself, and one line for each that lacks a file. Raises `InputError`
+    if there is none."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; name one that holds tasks (paper.md, blacklist.txt)")
     candidates = (
@@ -96,8 +97,8 @@ def export(
     say: Callable[[str], None] = print,
 ) -> Exported:
     """Writes the files of one task into `out/<task>`. The target is built into `out/.targets`, without a repository,
-    with the model `llm` or that of the settings; an unchanged paper is not built again. Raises what building and
-    searching raise."""
+    with the model `llm` or the configured one; an unchanged paper is not rebuilt. Raises the errors of building and
+    searching."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
     target_settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))
@@ -156,7 +157,7 @@ def export(
 def pairs(
     graph: KnowledgeGraph, technique: Technique, k: int, least_score: float, tainted: set[str]
 ) -> Iterator[ExportedPair]:
-    """At most `k` code nodes of this score or a higher one for a technique, best first; none of the papers in
+    """At most `k` code nodes for a technique with at least this score, best first, and none from the papers in
     `tainted`."""
     answer = graph.search(f"{technique.name}. {technique.definition[:1000]}", k, with_code=True)
     for row in answer.rows:
@@ -209,7 +210,7 @@ def _bundle(settings: Settings, paper: str) -> PaperBundle:
 
 
 def _without_code(value: Any) -> Any:
-    """A graph file without what came from a repository; a paper built without one has none."""
+    """A graph file without repository data; a paper built without a repository has none."""
     if isinstance(value, dict):
         emptied = {"code": None, "code_file": "", "code_overview": ""}
         return {key: emptied.get(key, _without_code(item)) for key, item in value.items()}
@@ -217,7 +218,7 @@ def _without_code(value: Any) -> Any:
 
 
 def _withheld(value: Any, names: NamedInTexts, where: str, said: list[str]) -> Any:
-    """The value, with each string replaced that names an entry."""
+    """The value with each string that names an entry replaced."""
     if isinstance(value, str):
         if named := names.named_in(value):
             said.append(f"{where}: {named[0]}")
@@ -229,7 +230,7 @@ def _withheld(value: Any, names: NamedInTexts, where: str, said: list[str]) -> A
 
 
 def _line_by_line(text: str, names: NamedInTexts, where: str, said: list[str]) -> str:
-    """The text, with each line replaced that names an entry; all of it where an entry spans lines."""
+    """The text with each line that names an entry replaced; the whole text if an entry spans lines."""
     lines = []
     for line in text.split("\n"):
         if named := names.named_in(line):

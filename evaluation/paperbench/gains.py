@@ -1,12 +1,11 @@
-"""What the graph gains: `python -m evaluation.paperbench.gains --without LOG… --with LOG… [--labels FILE]`.
+"""The gain from the graph: `python -m evaluation.paperbench.gains --without LOG… --with LOG… [--labels FILE]`.
 
-Logs are those of the tasks in `tasks.py` (several runs of a paper are averaged, and best@3 is given if there are
-three), or files of results with one score a paper (`--score`, of other benchmarks). LABELS is a JSON object by paper,
-{"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}: the published study
-(arXiv 2510.17795) reports its gains by paper and by domain, and names two ways in which a graph can do harm,
-`over-reliance on retrieved code` and `over-focus on core components`; which holds is a reader's judgement. Papers
-without a label are a group of their own.
-"""
+Logs are those of the tasks in `tasks.py` (several runs of a paper are averaged; three or more also give best@3), or
+result files with one score per paper (`--score`, of other benchmarks). LABELS is a JSON object by paper, {"fre":
+{"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}. The published study (arXiv
+2510.17795) reports its gains by paper and by domain, and names two ways in which a graph can do harm, `over-reliance on
+retrieved code` and `over-focus on core components`; a reader judges which applies. Papers without a label form a
+separate group."""
 
 import argparse
 import statistics
@@ -27,7 +26,7 @@ UNLABELLED = "not labelled"
 
 
 def read_runs(paths: Sequence[Path], score: str) -> tuple[dict[str, list[float]], list[str]]:
-    """The score of each run of each paper in logs and files of results, and one line for each sample without a score.
+    """The score of each run of each paper in logs and result files, and one line for each sample without a score.
     Raises `InputError` for a file that is neither."""
     scores: dict[str, list[float]] = {}
     problems: list[str] = []
@@ -44,7 +43,7 @@ def _from_log(path: Path) -> tuple[list[tuple[str, float]], list[str]]:
 
     try:
         log = read_eval_log(str(path))
-    except Exception as error:  # the library raises whatever its parts do
+    except Exception as error:  # the library lets any exception of its parts through
         raise InputError(f"{path}: is no log of Inspect ({str(error)[:120]}); give a .eval log") from error
     found, problems = [], []
     for sample in log.samples or ():
@@ -76,7 +75,7 @@ def conditions(path: Path) -> dict[str, str]:
 
 
 def unequal(without: Sequence[Path], with_graph: Sequence[Path]) -> list[str]:
-    """One line for each difference between the two sides that is not the graph, and for a log on the wrong side."""
+    """One line for each difference between the two sides other than the graph, and for a log on the wrong side."""
     sides = {"without": list(map(conditions, without)), "with": list(map(conditions, with_graph))}
     found = []
     for name in ("agent", "model", "grader"):
@@ -100,7 +99,7 @@ def _from_results(path: Path, score: str) -> list[tuple[str, float]]:
 
 
 def read_labels(path: Path | None) -> Mapping[str, Mapping[str, str]]:
-    """The labels by paper. Raises `InputError` for a file of another form."""
+    """The labels by paper. Raises `InputError` for a file with another structure."""
     if path is None:
         return {}
     value: Any = read_json(path)
@@ -114,7 +113,7 @@ def read_labels(path: Path | None) -> Mapping[str, Mapping[str, str]]:
 
 
 def papers_table(without: Mapping[str, float], with_graph: Mapping[str, float]) -> str:
-    """One line a paper that both have, the largest gain first."""
+    """One line per paper that both sides have, the largest gain first."""
     rows = [("paper", "without", "with", "gain")]
     for paper in sorted(without.keys() & with_graph.keys(), key=lambda p: (without[p] - with_graph[p], p)):
         gain = with_graph[paper] - without[paper]
@@ -125,7 +124,7 @@ def papers_table(without: Mapping[str, float], with_graph: Mapping[str, float]) 
 def groups_table(
     without: Mapping[str, float], with_graph: Mapping[str, float], labels: Mapping[str, Mapping[str, str]], key: str
 ) -> str:
-    """One line a label of this key: papers, means and gain, with its interval where there are several papers."""
+    """One line per label of this key: papers, means and gain, with its interval if there are several papers."""
     groups: dict[str, list[str]] = {}
     for paper in sorted(without.keys() & with_graph.keys()):
         groups.setdefault(labels.get(paper, {}).get(key) or UNLABELLED, []).append(paper)
@@ -140,7 +139,7 @@ def groups_table(
 def best_gains(
     without: Mapping[str, Sequence[float]], with_graph: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, float]]:
-    """best@3 without and with the graph, by paper, of those that have enough runs on both sides."""
+    """best@3 without and with the graph, by paper, for papers with enough runs on both sides."""
     both = {
         paper: (best_at(without[paper]), best_at(with_graph[paper])) for paper in without.keys() & with_graph.keys()
     }

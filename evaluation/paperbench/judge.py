@@ -13,7 +13,7 @@ from evaluation.paperbench.workspace import bundle_text, submitted
 from xkg.llm.prompt import load_prompt
 
 GRADER = "grader"
-"""The role of the model that judges (`inspect eval --model-role grader=…`); the evaluated model without one."""
+"""The role of the judging model (`inspect eval --model-role grader=…`); without one, the evaluated model judges."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "leaf.md"
 _VERDICT = re.compile(r"<verdict>\s{0,20}(met|unmet)\s{0,20}</verdict>", re.IGNORECASE)
@@ -23,7 +23,7 @@ _LONGEST = 400_000
 
 @metric
 def unusable() -> Metric:
-    """Leaves whose judge gave no usable verdict, over all samples; they count as not met."""
+    """Leaves for which the judge gave no usable verdict, over all samples; they count as not met."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(len((score.score.metadata or {}).get("unusable", ())) for score in scores))
@@ -33,9 +33,9 @@ def unusable() -> Metric:
 
 @scorer(metrics=[mean(), stderr(), unusable()])
 def rubric_tree(*, code_development: bool = True) -> Scorer:
-    """The score in 0..1 by the rubric that the sample's metadata names (`rubric`); with `code_development` of the
-    leaves of that category alone. The metadata of a score has each leaf's verdict, the scores by category, and what
-    was cut."""
+    """The score in 0..1 by the rubric named in the sample's metadata (`rubric`); with `code_development`, only of the
+    leaves of that category. The metadata of a score has each leaf's verdict, the scores by category, and a note on cut
+    text."""
     prompt = load_prompt(_PROMPT)
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001

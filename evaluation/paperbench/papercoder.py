@@ -1,8 +1,7 @@
 """PaperCoder's fixed workflow (arXiv 2504.17192): plan, analyse each file, write each file.
 
-With a graph, the planning view is put beside the paper when planning, and the implementation view when analysing and
-writing, as the published study does.
-"""
+With a graph, the planning view is added to the paper for planning, and the implementation view for analysing and
+writing, as in the published study."""
 
 import json
 import re
@@ -40,8 +39,8 @@ _WRITE = (
 
 @solver
 def papercoder(planning: str = "planning", implementation: str = "implementation") -> Solver:
-    """Runs the workflow; `planning` and `implementation` are keys of the sample's metadata that name the files of the
-    two views, which may be absent. What cannot be used of an answer is counted in the state's metadata (`problems`)."""
+    """Runs the workflow. `planning` and `implementation` are keys of the sample's metadata that name the files of the
+    two views, which may be absent. Unusable parts of answers are counted in the state's metadata (`problems`)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         model = get_model()
@@ -80,8 +79,8 @@ def papercoder(planning: str = "planning", implementation: str = "implementation
 
 
 def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
-    """Paths and purposes of an answer, each path once, at most so many; `main.py` alone where it names none. What
-    cannot be used is added to `problems`."""
+    """Paths and purposes of an answer, each path once, up to the maximum; only `main.py` if it names none. Unusable
+    parts are added to `problems`."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         rows = json.loads(answer[start : end + 1][:_LISTED])["files"]

@@ -1,8 +1,7 @@
-"""Weighted rubric trees as PaperBench has them (arXiv 2504.01848, section 2.2).
+"""Weighted rubric trees in PaperBench's format (arXiv 2504.01848, section 2.2).
 
-A rubric is a JSON object {id, requirements, weight, sub_tasks, task_category}: leaves are judged, and a node's score is
-the mean of its sub-tasks' scores by their weights. `code_development` leaves the leaves of that category alone.
-"""
+A rubric is a JSON object {id, requirements, weight, sub_tasks, task_category}. Leaves are judged, and a node's score is
+the mean of its sub-tasks' scores by their weights. `code_development` keeps only the leaves of that category."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ _MOST = 20_000
 
 
 class RubricNode(Value):
-    """A requirement. `category` is that of a leaf, None of other nodes; `weight` is relative to its siblings."""
+    """A requirement. `category` is set for leaves only; `weight` is relative to its siblings."""
 
     id: str
     requirements: str
@@ -46,8 +45,8 @@ class RubricNode(Value):
 
 
 class RubricScore(Value):
-    """`score` of the whole tree in 0..1, `by_category` of each category's leaves alone, `unjudged` leaves that nobody
-    judged: they count as not met."""
+    """`score` is that of the whole tree in 0..1, `by_category` that of each category's leaves alone. `unjudged` leaves
+    have no verdict and count as not met."""
 
     score: float
     by_category: dict[str, float]
@@ -56,7 +55,7 @@ class RubricScore(Value):
 
 
 def read_rubric(path: Path) -> RubricNode:
-    """Raises `InputError` naming the file, the node and what is wrong with it."""
+    """Raises `InputError` naming the file, the node and the error."""
     value = read_json(path)
     ids: set[str] = set()
     try:
@@ -99,8 +98,8 @@ def _node(value: Any, where: str, ids: set[str], depth: int) -> RubricNode:
 
 
 def _unique(identity: str, ids: set[str]) -> str:
-    """The id, with a number where another node has it: published rubrics have ids twice, of leaves that are judged
-    apart."""
+    """The id, with a number if another node has it: published rubrics repeat ids of leaves that are judged
+    separately."""
     number, unique = 1, identity
     while unique in ids:
         number += 1
@@ -109,8 +108,8 @@ def _unique(identity: str, ids: set[str]) -> str:
 
 
 def only(tree: RubricNode, category: str = CODE_DEVELOPMENT) -> RubricNode | None:
-    """The tree with the leaves of one category and the nodes above them, with their weights; None where it has none
-    that weighs anything."""
+    """The tree with the leaves of one category and the nodes above them, with their weights; None if none of them has a
+    weight above zero."""
     if not tree.sub_tasks:
         return tree if tree.category == category else None
     parts = tuple(part for each in tree.sub_tasks if (part := only(each, category)) is not None)
@@ -119,7 +118,7 @@ def only(tree: RubricNode, category: str = CODE_DEVELOPMENT) -> RubricNode | Non
 
 
 def score(tree: RubricNode, judged: Mapping[str, float]) -> RubricScore:
-    """The score of a tree from its leaves' scores (0..1) by id. Raises `ValueError` for one that is out of bounds."""
+    """The score of a tree from its leaves' scores (0..1) by id. Raises `ValueError` for a score out of bounds."""
     if wrong := [leaf for leaf, value in judged.items() if not 0 <= value <= 1]:
         raise ValueError(f"the score of {wrong[0]} is not in 0..1")
     leaves = list(tree.leaves)

@@ -4,14 +4,14 @@
         -T tasks=evaluation/paperbench/example -T kg=storage/default
 
     react_agent        a ReAct agent that ends when it submits
-    iterative_agent    one that goes on until its messages are spent
+    iterative_agent    an agent that continues until its messages run out
     papercoder_flow    PaperCoder's fixed workflow, with the two views of evaluation.export_context (-T contexts=FOLDER)
 
 `tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg` the agents have the tools of
-`xkg serve`, which keeps out what the blacklist names and the paper itself; without, nothing of the graph: run both and
-compare with `python -m evaluation.paperbench.gains`. Agents write files and run nothing, so leaves of code development
-are scored alone (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a section and says so.
-"""
+`xkg serve`, which excludes blacklisted sources and the paper itself. Without it they have nothing from the graph. Run
+both and compare with `python -m evaluation.paperbench.gains`. Agents write files but run nothing, so only leaves of
+code development are scored (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a section,
+with a note."""
 
 import os
 import re
@@ -59,7 +59,7 @@ _GO_ON = (
 def react_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 100, paper_tokens: int = 100_000
 ) -> Task:
-    """A ReAct agent (arXiv 2210.03629) with the tools of the graph, or without where no `kg` is named."""
+    """A ReAct agent (arXiv 2210.03629) with the tools of the graph, or without them if no `kg` is named."""
     return _task(tasks, _agent(kg, "react"), code_development, messages, paper_tokens)
 
 
@@ -68,14 +68,14 @@ def react_agent(
 def iterative_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 200, paper_tokens: int = 100_000
 ) -> Task:
-    """PaperBench's iterative agent: it cannot end early, and is asked for the next step until its messages end."""
+    """PaperBench's iterative agent: it cannot stop early, and is asked for the next step until its messages run out."""
     return _task(tasks, _agent(kg, "iterative"), code_development, messages, paper_tokens)
 
 
 @task
 @checked
 def papercoder_flow(tasks: str, contexts: str = "", code_development: bool = True, paper_tokens: int = 100_000) -> Task:
-    """PaperCoder's workflow with the views in `contexts`, or without where none is named."""
+    """PaperCoder's workflow with the views in `contexts`, or without them if none is named."""
     return _task(tasks, papercoder(), code_development, None, paper_tokens, given_path(contexts) if contexts else None)
 
 
@@ -99,8 +99,8 @@ def _task(
 
 
 def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sample:
-    """The sample of a task folder. Raises `InputError` where its rubric cannot be used, or the context of a task is not
-    there."""
+    """The sample of a task folder. Raises `InputError` if its rubric is unusable or the context of a task is
+    missing."""
     rubric = folder / "rubric.json"
     read_rubric(rubric)
     paper, cut = cut_paper((folder / "paper.md").read_text(encoding="utf-8", errors="replace"), paper_tokens)
@@ -115,7 +115,7 @@ def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sam
 
 
 def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
-    """The paper's sections from the first on that fit, and a line that says what was cut; empty where nothing was."""
+    """The paper's first sections that fit, and a line about the omitted ones; '' if nothing was cut."""
     if tokens(text) <= most_tokens:
         return text, ""
     room = most_tokens * _CHARACTERS_A_TOKEN
@@ -132,7 +132,7 @@ def _title(paper: str) -> str:
 
 @solver
 def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
-    """An agent with its own server of the graph for each sample, since each has a blacklist of its own."""
+    """An agent with a separate graph server for each sample, because each has its own blacklist."""
     kg_path = given_path(kg) if kg else None
     if kg_path is not None:
         check_graph(kg_path)
@@ -153,12 +153,12 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
 
 async def _next_step(state: AgentState) -> bool | str:
-    """Goes on in any case; asks for the next step where the agent has stopped calling tools."""
+    """Continues in any case. If the agent has stopped calling tools, it is asked for the next step."""
     return True if state.output.message.tool_calls else _GO_ON
 
 
 def _graph_tools(kg: Path, metadata: dict[str, str], folder: Path) -> ToolSource:
-    """The tools of `xkg serve` on this graph, without what the blacklist names and the paper itself."""
+    """The tools of `xkg serve` on this graph, without blacklisted papers and the paper itself."""
     blacklist = folder / "blacklist.txt"
     listed = Path(metadata["blacklist"]).read_text(encoding="utf-8", errors="replace").rstrip()
     own = f"\ntitle: {metadata['title']}" if metadata["title"] else ""
@@ -172,7 +172,7 @@ def _graph_tools(kg: Path, metadata: dict[str, str], folder: Path) -> ToolSource
         name="xkg",
         command=command,
         args=["--kg", str(kg), "serve"],
-        cwd=os.environ.get("PWD"),  # where the command was typed, with its xkg.yaml
+        cwd=os.environ.get("PWD"),  # the shell's working folder, with its xkg.yaml
         env={**given, "XKG_SERVE__EXCLUDE": str(blacklist), "XKG_LLM__MODEL": "none"},
     )
     return mcp_tools(server)

@@ -1,4 +1,5 @@
-"""The files that an agent writes, kept in the sample's store: nothing runs, and nothing reaches this machine's disk."""
+"""The files that an agent writes, kept in the sample's store: nothing runs, and nothing is written to this machine's
+disk."""
 
 from pathlib import PurePosixPath
 
@@ -18,13 +19,13 @@ class Submission(StoreModel):
 
 
 def submitted() -> dict[str, str]:
-    """The files of the sample that is running, by path."""
+    """The files of the running sample, by path."""
     return dict(sorted(store_as(Submission).files.items()))
 
 
 def put(path: str, text: str) -> str:
-    """Writes a file; gives its path as it is stored. Raises `ValueError` for a path outside of the submission, and for
-    more or longer files than a submission has."""
+    """Writes a file and returns its path as stored. Raises `ValueError` for a path outside of the submission, and for
+    too many or too long files."""
     parts = PurePosixPath(path.strip().replace("\\", "/"))
     if not parts.parts or parts.is_absolute() or ".." in parts.parts or not str(parts).isprintable() or len(path) > 300:
         raise ValueError(f"{path[:80]!r} is no relative path inside the submission")
@@ -38,8 +39,8 @@ def put(path: str, text: str) -> str:
 
 
 def bundle_text(files: dict[str, str], characters: int) -> tuple[str, str]:
-    """The files one after another, in at most about so many characters, and a line that says what was cut; empty where
-    nothing was."""
+    """The files one after another, up to about this number of characters, and a line about the omitted rest; '' if
+    nothing was cut."""
     parts, left, cut = [], characters, []
     for path, text in files.items():
         if len(text) > left:
@@ -55,7 +56,7 @@ def write_file() -> Tool:
     """Writes a file of the submission."""
 
     async def execute(path: str, content: str) -> str:
-        """Writes a file of the submission, whole; an earlier one of that path is replaced.
+        """Writes a whole file of the submission, replacing any earlier file at that path.
 
         Args:
             path: Relative path, such as model/loss.py.
@@ -74,7 +75,7 @@ def read_file() -> Tool:
     """Reads a file of the submission."""
 
     async def execute(path: str) -> str:
-        """Gives the text of a file of the submission.
+        """Returns the text of a file of the submission.
 
         Args:
             path: Its relative path, as list_files gives it.

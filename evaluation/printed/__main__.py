@@ -36,7 +36,7 @@ def printed(folder: Path) -> set[str] | None:
 
 
 def read(folder: Path) -> set[str]:
-    """The words that the parsed paper has."""
+    """The words in the parsed paper."""
     document = parse_paper(folder)
     texts = [document.title, document.abstract, *(p.text for p in read_passages(document).listed)]
     texts += [section.title for section in document.walk()]
@@ -50,7 +50,7 @@ def write(made: Paper, folder: Path) -> None:
 
 
 def compared(shown: set[str], found: set[str]) -> tuple[set[str], set[str]]:
-    """The words that are read and not printed, and those that are printed and not read."""
+    """The words that are read but not printed, and those that are printed but not read."""
     return found - shown, {word for word in shown - found if word.startswith("zq")}
 
 

@@ -1,11 +1,11 @@
-r"""Papers by a grammar, for comparison with what TeX prints."""
+r"""Generates papers from a grammar, to compare with TeX's printed output."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-_LETTERS = "bcdegkmnoprstuvw"  # none that fonts join with others
+_LETTERS = "bcdegkmnoprstuvw"  # without letters that fonts join into ligatures
 _ENCODINGS = {
     "utf-8": ("utf8", "éüßø"), "utf-8-sig": ("utf8", "éüß"), "latin-1": ("latin1", "éüß"), "cp1252": ("ansinew", "éüœ"),
 }  # fmt: skip
@@ -27,7 +27,7 @@ After the end, %s.
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    """Patterns of a table: `;;` is between two, `¶` is the end of a line in one."""
+    """Patterns of a table: `;;` separates two, `¶` is a line break inside one."""
     return tuple(each.strip(" ").replace("¶", "\n") for each in text.strip().replace("\n", ";;").split(";;"))
 
 
@@ -36,7 +36,7 @@ The %s is here. ;; We see %s and go on. ;; All of %s, % and not %s¶as it stands
 Here\footnote{A note on %s.} is %s. ;; It is $x = \text{%s}$ in all. ;; \textbf{%s} and {\itshape %s} are two.
 %% %s¶The %s stays. ;; The % \iffalse¶%s is \textcolor{red}{%s}.
 """)
-# Of each a setting, one of those that `||` is between.
+# Settings, each with alternatives separated by `||`.
 _PREAMBLE = _patterns(r"""
 \newif\iflong || \newif\iflong\longtrue || \newif\iflong\longfalse
 \newif\ifshort || \newif\ifshort \shorttrue ;; \newif\iflate
@@ -67,13 +67,13 @@ _CONDITIONS = _patterns(r"""
 \replaced{%a}{%b} ;; \iflong\ifshort %a\else %b\fi\fi ;; \iffalse \iftrue %a\else\fi %b\fi
 \iffalse¶\else %a\fi
 """)
-# Outside of groups, after which they would be taken back: the reader knows no scopes.
+# Used outside of groups only, because a group's end would revert them and the reader does not track scopes.
 _SETTINGS = _patterns(r"""
 \latetrue\iflate %a\fi ;; \latefalse\iflate %a\else %b\fi ;; \toggletrue{camera}\iftoggle{camera}{%a}{%b}
 \renewcommand{\version}{short}\ifthenelse{\equal{\version}{short}}{%a}{%b} ;; \let\secret\undefined %a
 \renewcommand{\shown}[1]{}\shown{%a}%b ;; \renewcommand{\onlylong}[1]{\iflate #1\fi}\onlylong{%a}
 """)
-# They take no paragraphs.
+# Their arguments must not contain paragraphs.
 _SHORT = ("\\deleted", "\\added", "\\replaced", "\\ifdefstring", "\\ifdefempty", "\\ifstrequal")
 _ENVIRONMENTS = _patterns(r"""
 center ;; quote ;; theorem ;; theorem}[Title] ;; remark ;; proof ;; minipage}{0.8\linewidth} ;; multicols}{2}
@@ -93,7 +93,7 @@ _USES = (r"%n", r"%n{}", "", r"\let%nc%n %nc", r"{\bfseries %n}")
 
 @dataclass(frozen=True)
 class Paper:
-    """The files of a paper by path, `main.tex` the main one, and the constructs that each of its words stands in."""
+    """The files of a paper by path, with `main.tex` as the main one, and the constructs around each of its words."""
 
     files: dict[str, bytes]
     constructs: dict[str, tuple[str, ...]]
@@ -101,7 +101,7 @@ class Paper:
 
 @dataclass
 class Writer:
-    """Makes a paper; `within` are the constructs around what is written."""
+    """Makes a paper; `within` are the constructs around the current text."""
 
     random: Random
     accents: str
@@ -111,7 +111,7 @@ class Writer:
 
     @property
     def enclosed(self) -> bool:
-        """Whether this is part of an argument or a box, which take no verbatim text and no floats."""
+        """Whether the current text is in an argument or a box, which allow no verbatim text and no floats."""
         return any("{…" in each or each in ("environments", "floats") or "dropped" in each for each in self.within)
 
     def one(self, *options: str) -> str:
@@ -127,7 +127,7 @@ class Writer:
         return word
 
     def filled(self, text: str) -> str:
-        """The text with a new word for each `%s`, and for each `%x` one in the body of a float."""
+        """The text with a new word for each `%s`, and for each `%x` a new one in the body of a float."""
         return re.sub(r"%([sx])", lambda match: self.word("x" if match[1] == "x" else "q"), text)
 
     def sentence(self) -> str:
@@ -135,7 +135,7 @@ class Writer:
         return self.filled(self.one(*verbatim, *_SENTENCES))
 
     def text(self, depth: int) -> str:
-        """Sentences, and blocks in one another to a depth; one sentence for a depth below 0."""
+        """Sentences and nested blocks up to a depth; one sentence for a depth below 0."""
         if depth < 0:
             return self.sentence()
         out = []
@@ -157,7 +157,7 @@ class Writer:
 
 
 def conditions(w: Writer, depth: int) -> str:
-    """Text under a condition with a value that the document gives."""
+    """Text under a condition whose value the document sets."""
     settings = () if w.enclosed or "lists" in w.within else _SETTINGS
     pattern = w.one(*settings, *(each for each in _CONDITIONS if not (w.enclosed and "\\begin" in each)))
     name, depth = re.sub("%[ab]", "…", pattern), -1 if any(each in pattern for each in _SHORT) else depth
@@ -208,7 +208,7 @@ def inputs(w: Writer, depth: int) -> str:
 
 
 def macros(w: Writer, depth: int) -> str:
-    """Text in a macro that is used, once or never."""
+    """Text in a macro that is used once or never."""
     del depth
     name = "\\saved" + "".join(_LETTERS[int(digit)] for digit in str(len(w.constructs)))
     return w.filled(f"{w.one(*_SAVED)}\n{w.one(*_USES)}").replace("%n", name)

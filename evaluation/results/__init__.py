@@ -1,4 +1,3 @@
-"""Results of a measurement: their JSON, their table, and how they compare with an earlier run.
+"""Results of a measurement: their JSON, their table, and the comparison with an earlier run.
 
-Imports of the project: `xkg` and nothing of `evaluation`.
-"""
+Imports of the project: `xkg` and nothing of `evaluation`."""

@@ -1,4 +1,4 @@
-"""A run beside an earlier one, item by item.
+"""Compares a run with an earlier one, item by item.
 
 The same items in both runs are paired. Items of one paper depend on one another, so papers are the units: the
 difference is the mean over items, its interval draws whole papers (`intervals.py`), and both tests are over papers.
@@ -27,7 +27,8 @@ _MOST_PATTERNS = 2**13
 
 class Comparison(Value):
     """`items` and `papers` were measured in both runs; `only_before` and `only_now` items in one. `before`, `now` and
-    `difference` are means over the items of both. What cannot be said of so few, or equal, is None."""
+    `difference` are means over the common items. Values that cannot be computed, because there are too few or all are
+    equal, are None."""
 
     score: str
     items: int

@@ -1,13 +1,12 @@
-"""What a measurement found, as a JSON file.
+"""The results of a measurement, as a JSON file.
 
     {"measure": "executability", "made_at": "2026-11-22T17:00:00+00:00", "version": "0.3.0", "about": {"graph": "…"},
      "figures": [{"name": "executed now", "value": 0.71, "low": 0.6, "high": 0.8, "count": 309, "unit": "share",
                   "source": "counted", "published": "52.38 % → 100 %"}],
      "scores": {"executed now": {"<code id>": 1.0}}, "problems": ["gold.json: line 3: …"]}
 
-`scores` hold one number an item, so that a later run can be compared item by item (`compare.py`); `source` says where
-a judgement comes from: counted by a program, a person's labels, or which model judged.
-"""
+`scores` have one number per item, so that a later run can be compared item by item (`compare.py`). `source` says where
+a judgement comes from: a counting program, a person's labels, or the judging model."""
 
 import json
 import math
@@ -30,8 +29,8 @@ LARGEST = 256 * 1024 * 1024
 
 
 class Figure(Value):
-    """One number with its 95 % interval, None where there is none; `value` is None where nothing was measured, and
-    `note` then says why. `count` is the number of items that it is over. `published` is what others report."""
+    """One number with its 95 % interval, None if there is none. `value` is None if nothing was measured, and `note`
+    then says why. `count` is the number of items. `published` is the value that others report."""
 
     name: str
     value: float | None
@@ -45,8 +44,8 @@ class Figure(Value):
 
 
 class Results(Value):
-    """`about` are the inputs and settings, `details` the tables behind the figures; `problems` are inputs that could
-    not be used, one line each."""
+    """`about` are the inputs and settings, `details` the tables behind the figures; `problems` are unusable inputs, one
+    line each."""
 
     measure: str
     made_at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -68,7 +67,7 @@ class Results(Value):
 
 
 def commit() -> str:
-    """The commit of the clone that measures, with a mark where files differ from it; empty outside of a clone."""
+    """The commit of the measuring clone, marked if files differ from it; '' outside of a clone."""
     here = Path(__file__).resolve().parent
     try:
         done = subprocess.run(
@@ -92,7 +91,7 @@ def mean_figure(
     published: str = "",
     note: str = "",
 ) -> Figure:
-    """The mean of items' scores with its interval over papers; without items a figure without a value."""
+    """The mean of items' scores with its interval over papers; a figure without a value if there are no items."""
     if not scores:
         return Figure(name=name, value=None, unit=unit, source="", published=published, note=note or "no items")
     low, high = interval(scores) if unit != "share" else share_interval(scores)
@@ -111,7 +110,7 @@ def mean_figure(
 
 
 def write(results: Results, path: Path) -> None:
-    """Writes the file whole or not at all. Raises `InputError` where it cannot be written."""
+    """Writes the file atomically. Raises `InputError` if it cannot be written."""
     try:
         write_whole(path, json.dumps(results.model_dump(), ensure_ascii=True, indent=1).encode() + b"\n")
     except OSError as error:
@@ -119,7 +118,7 @@ def write(results: Results, path: Path) -> None:
 
 
 def read(path: Path, measure: str | None = None) -> Results:
-    """Raises `InputError` for a file that cannot be read, holds no results, or those of another measure."""
+    """Raises `InputError` for a file that cannot be read, has no results, or has those of another measurement."""
     try:
         results = Results.model_validate_json(read_regular(path, LARGEST))
     except OSError as error:
@@ -136,7 +135,7 @@ def read(path: Path, measure: str | None = None) -> Results:
 
 
 def counted_problems(problems: Iterable[str], most: int = 10) -> list[str]:
-    """Lines for a person: how many inputs could not be used, and the first of them."""
+    """Lines for a person: the number of unusable inputs, and the first of them."""
     every = list(problems)
     if not every:
         return []

@@ -1,7 +1,6 @@
 """Intervals of means by the bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13).
 
-Items of one paper depend on one another, so whole papers are drawn: an item's id starts with its paper's, up to '#'.
-"""
+Items of one paper depend on one another, so whole papers are drawn: an item's id starts with its paper's, up to '#'."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -30,7 +29,7 @@ def interval(
     scores: Mapping[str, float], group_of: Callable[[str], str] = paper_of
 ) -> tuple[float | None, float | None]:
     """The 95 % percentile interval of the mean over items, drawing whole groups with replacement; (None, None) for
-    fewer than two groups, which tell nothing about others. The same scores give the same interval."""
+    fewer than two groups, which do not allow generalisation. The same scores give the same interval."""
     groups = by_group(scores, group_of)
     if len(groups) < 2:
         return None, None
@@ -41,8 +40,8 @@ def interval(
 
 
 def share_interval(scores: Mapping[str, float]) -> tuple[float | None, float | None]:
-    """As `interval`, for scores in 0..1. Where all are 0, or all 1, drawing again shows no spread: then it is the exact
-    interval of Clopper and Pearson (1934) for as many trials as there are papers."""
+    """Like `interval`, for scores in 0..1. If all are 0 or all are 1, resampling shows no spread, so the exact interval
+    of Clopper and Pearson (1934) is returned, with the number of papers as trials."""
     low, high = interval(scores)
     if low is None or low != high or low not in (0.0, 1.0):
         return low, high
@@ -51,7 +50,7 @@ def share_interval(scores: Mapping[str, float]) -> tuple[float | None, float | N
 
 
 def drawn_means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means over items of `DRAWS` samples of groups, each of as many groups as there are."""
+    """Means over items of `DRAWS` samples of groups, each with as many groups as there are."""
     random = np.random.default_rng(SEED)
     means = []
     at_once = max(1, min(DRAWS, _MOST_AT_ONCE // len(sums)))

@@ -17,15 +17,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_earlier(options: argparse.Namespace, measure: str) -> Results | None:
-    """The results that `--against` names: to be read before what takes long or costs money. Raises `InputError`."""
+    """The results named by `--against`. Read them before any slow or paid work. Raises `InputError`."""
     return None if options.against is None else read(options.against, measure)
 
 
 def conclude(
     results: Results, options: argparse.Namespace, say: Callable[[str], None] = print, *, beside: bool = True
 ) -> None:
-    """Prints the table, writes and compares as the options ask. An earlier file is read before anything is written, so
-    both may be one file. Raises `InputError`."""
+    """Prints the table, then writes and compares as the options say. The earlier file is read before anything is
+    written, so both may be the same file. Raises `InputError`."""
     earlier = read_earlier(options, results.measure)
     say(figures_table(results.figures, beside=beside))
     for line in counted_problems(results.problems):
@@ -39,7 +39,7 @@ def conclude(
 
 
 def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
-    """One line a figure: value, interval, items, what is published (with `beside`), and who judged."""
+    """One line per figure: value, interval, items, the published value (with `beside`), and who judged."""
     heads = ("", "here", "95 % interval", "items", *(("published",) if beside else ()), "source")
     rows = [heads]
     for figure in figures:
@@ -55,7 +55,7 @@ def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> str:
-    """One line a score, or a line that says that there is nothing to compare."""
+    """One line per score, or a line that says that there is nothing to compare."""
     if not comparisons:
         return "no score is in both runs: nothing to compare"
     rows = [("", "before", "now", "difference", "95 % interval", "d_z", "p", "p (t)", "items", "papers", "unpaired")]
@@ -96,7 +96,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> str:
-    """Columns, those in `left` to the left, the others to the right."""
+    """Columns, those in `left` left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

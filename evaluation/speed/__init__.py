@@ -1,1 +1,2 @@
-"""Speed, memory and size, each beside a floor, a peer or a budget of the run: `python -m evaluation.speed[.NAME]`."""
+"""Speed, memory and size, each next to a floor, a peer or a budget of the same run: `python -m
+evaluation.speed[.NAME]`."""

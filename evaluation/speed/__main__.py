@@ -1,10 +1,9 @@
-"""Speed and memory, one table: each figure beside its floor or budget from the same run.
+"""Speed and memory in one table: each figure next to its floor or budget from the same run.
 
     python -m evaluation.speed [--rounds N] [--calls N]
 
-Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all but the build. Every part runs in a
-process of its own, with caches of its own. Figures over their budget are marked; the exit status is 0 all the same.
-"""
+Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all parts except the build. Every part runs
+in its own process with its own caches. Figures over their budget are marked; the exit status is 0 nevertheless."""
 
 import argparse
 import json
@@ -36,8 +35,8 @@ Seconds = dict[str, float]
 
 
 class Figure(NamedTuple):
-    """One row: `value` in `unit`, what it stands beside, and of its whole process the processor seconds (which tell
-    more than the clock on a busy machine) and the peak memory; None where there is nothing to say."""
+    """One row: `value` in `unit`, its floor or budget, and the processor seconds of its whole process (more reliable
+    than the clock on a busy machine) and peak memory; None if unknown."""
 
     name: str
     value: float
@@ -48,7 +47,7 @@ class Figure(NamedTuple):
     cpu: float | None = None
 
 
-# --- parts, each in a process of its own ------------------------------------------------------------------------------
+# --- parts, each in its own process ---------------------------------------------------------------------------------
 
 
 def build(kg: Path) -> Seconds:
@@ -93,7 +92,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """The imports alone that a rerun needs: the floor of any command that builds."""
+    """Only the imports that a rerun needs: the floor of any command that builds."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments
@@ -154,7 +153,8 @@ def _counted_embedding() -> list[float]:
 
 
 def run(part: str, kg: Path) -> Seconds:
-    """What a part measured in a fresh process, with that process's whole seconds (`process`), `memory_mb` and `cpu`."""
+    """A part's measurements in a fresh process, with that process's total seconds (`process`), `memory_mb` and
+    `cpu`."""
     started = time.perf_counter()
     ran = subprocess.run(
         [sys.executable, "-m", "evaluation.speed", "--part", part, "--kg", str(kg)], stdout=subprocess.PIPE, check=True

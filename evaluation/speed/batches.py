@@ -2,13 +2,12 @@
 
     python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20] [--kinds sentence short]
 
-Papers are of two kinds: of one sentence, without a repository, where what counts is what a batch itself costs; and
-short ones as batches have them (`evaluation.generated.short_papers`), with code that is imported in the sandbox. They
-are generated and built without a model and without packages, one thread a job in all arms; each arm begins with an
-empty graph. One job that may use two cores uses both in part, since its sandbox and its publishing run beside it: it is
-measured so, and bound to one core. What counts are the ratios of one run on an idle machine: the load average is
-printed with them.
-"""
+There are two kinds of papers: one sentence without a repository, which measures the cost of the batch itself; and short
+papers as in real batches (`evaluation.generated.short_papers`), with code that is imported in the sandbox. They are
+generated and built without a model and without packages, with one thread per job in all arms; each arm begins with an
+empty graph. One job on two cores uses both in part, since its sandbox and its publishing run in parallel. It is
+therefore measured with two cores and bound to one. Use only the ratios of one run on an idle machine; the load average
+is printed with them."""
 
 import argparse
 import contextlib
@@ -58,8 +57,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """Wall and processor seconds of a command with all its processes, those of its own process, which publishes, and
-    the largest of all processes so far in MB."""
+    """Wall and processor seconds of a command with all its processes, the seconds of its main process, which publishes,
+    and the peak memory of the largest process so far in MB."""
 
     seconds: float
     processor: float
@@ -72,7 +71,7 @@ ARMS = ("1 job", "1 job on one core", "1 job", "2 jobs", "again, unchanged")
 
 
 def write_list(folder: Path, papers: int, kind: str = "sentence") -> Path:
-    """Writes so many papers of a kind, and a list of them."""
+    """Writes this number of papers of a kind, and a list of them."""
     listed = folder / "list.tsv"
     if kind == "short":
         pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
@@ -89,8 +88,8 @@ def write_list(folder: Path, papers: int, kind: str = "sentence") -> Path:
 
 
 def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
-    """Runs the command in a child, so that what it and its processes took can be read when they are gone; `bound` to
-    one core."""
+    """Runs the command in a child, so that the usage of its processes can be read after they end; `bound` to one
+    core."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become children of this one
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]
@@ -106,7 +105,7 @@ def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
     seconds = time.monotonic() - started
     with contextlib.suppress(ChildProcessError):
         while True:
-            os.wait()  # the fork server ends a moment after who started it
+            os.wait()  # the fork server ends shortly after the process that started it
     if done.returncode:
         raise SystemExit(done.stderr[-2000:] + done.stdout[-2000:])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -115,7 +114,7 @@ def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
 
 
 def publish_one(folder: Path, papers: int) -> tuple[float, float]:
-    """Wall and processor seconds to publish one paper into an embedded graph of so many, with seeded vectors."""
+    """Wall and processor seconds to publish one paper into an embedded graph of this size, with seeded vectors."""
     settings = Settings(kg=folder, embedding=EmbeddingSettings(model=SeededVectors.model))
     store = open_graph(settings, SeededVectors)
     store.publish(list(bundles(papers)))
@@ -127,7 +126,7 @@ def publish_one(folder: Path, papers: int) -> tuple[float, float]:
 
 
 class Arms(NamedTuple):
-    """What each arm took, of one kind of papers."""
+    """The usage of each arm, for one kind of papers."""
 
     small: Ran
     bound: Ran

@@ -1,8 +1,8 @@
-"""How fast the default embedder is on this machine: `python -m evaluation.speed.embedding [THREADS]`.
+"""Speed of the default embedder on this machine: `python -m evaluation.speed.embedding [THREADS]`.
 
-Starts are those of fresh processes with files in the page cache, beside a bare interpreter's; texts per second are over
-1,000 texts of an abstract's length (120 to 220 words). The figures of the cache are for the same texts, all known.
-"""
+Starts are those of fresh processes with files in the page cache, compared with a bare interpreter's. Texts per second
+are over 1,000 texts of an abstract's length (120 to 220 words). The figures of the cache are for the same texts, all
+cached."""
 
 import random
 import resource

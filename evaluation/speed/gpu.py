@@ -1,9 +1,8 @@
-"""What a GPU gains, beside the CPU: `python -m evaluation.speed.gpu [--texts N] [--rows N]`, or `make bench-gpu`.
+"""Compares GPU and CPU: `python -m evaluation.speed.gpu [--texts N] [--rows N]`, or `make bench-gpu`.
 
-Needs an NVIDIA GPU with its driver, the extras `gpu` (for the index) and `st` (for embedding) in place of `cpu`, and
-the weights of all-MiniLM-L6-v2. What is missing is said, and only the figures of the CPU are measured then. Vectors of
-the index are generated: unit length, 384 dimensions, in clusters. The CPU embeds at most 1,000 of the texts.
-"""
+Needs an NVIDIA GPU with its driver, the extras `gpu` (for the index) and `st` (for embedding) instead of `cpu`, and the
+weights of all-MiniLM-L6-v2. Missing parts are reported, and then only the CPU is measured. Vectors of the index are
+generated: unit length, 384 dimensions, in clusters. The CPU embeds at most 1,000 of the texts."""
 
 import argparse
 import time
@@ -31,7 +30,7 @@ PROBES = 32
 
 
 class Row(NamedTuple):
-    """One measurement; None where it could not be made."""
+    """One measurement; None if it could not be made."""
 
     name: str
     cpu: float | None
@@ -40,7 +39,7 @@ class Row(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Milliseconds a query, alone and in one call with all others, and recall@10 against exact search."""
+    """Milliseconds per query, alone and in one call with all others, and recall@10 relative to exact search."""
 
     alone: float | None
     together: float | None
@@ -64,7 +63,8 @@ def clustered(count: int, clusters: int = 1000, seed: int = 0) -> "NDArray[np.fl
 
 
 def embedding(texts: list[str], missing: list[str]) -> list[Row]:
-    """Texts a second by the default runtime and by sentence-transformers on a GPU, and how far their vectors differ."""
+    """Texts per second with the default runtime and with sentence-transformers on a GPU, and the difference of their
+    vectors."""
     default = make_embedder(EmbeddingSettings())
     few = texts[:CPU_TEXTS]
     default.embed(few[:1])
@@ -76,7 +76,7 @@ def embedding(texts: list[str], missing: list[str]) -> list[Row]:
         if not torch.cuda.is_available():
             raise EmbeddingError("torch finds no GPU with a driver")
         other = make_embedder(EmbeddingSettings(provider="sentence-transformers"))
-        difference = float(np.abs(other.embed(few) - default.embed(few)).max())  # loads the kernels too
+        difference = float(np.abs(other.embed(few) - default.embed(few)).max())  # also loads the kernels
         rate = len(texts) / seconds(lambda: other.embed(texts))
     except ImportError:
         missing.append("no embedding on a GPU: torch is not installed (extra st)")
@@ -89,8 +89,8 @@ def embedding(texts: list[str], missing: list[str]) -> list[Row]:
 
 
 def index(count: int, missing: list[str]) -> list[Row]:
-    """Building and searching, exactly and with inverted lists of 16-bit numbers as `xkg.store.indexes.vectors` builds
-    them."""
+    """Builds and searches indexes, exact and with inverted lists of 16-bit numbers as in
+    `xkg.store.indexes.vectors`."""
     import faiss
 
     vectors = clustered(count)

@@ -1,12 +1,11 @@
-"""How many searches a second the HTTP server answers, beside a bare SDK server's echo over the same transport.
+"""How many searches per second the HTTP server answers, next to a bare SDK server's echo over the same transport.
 
     python -m evaluation.speed.http --kg DIR [--seconds S] [--clients 1,8,64,256] [--workers N]
     python -m evaluation.speed.http --kg DIR --idle 10000
 
-Both servers run as processes of their own, MCP without sessions and answers in JSON; each client keeps one connection
-and asks again as soon as it is answered. The queries repeat, so their answers are in the server's memory. With
-`--idle`, so many connections are opened that say nothing, and searches are timed meanwhile.
-"""
+Both servers run in separate processes, as MCP without sessions and with JSON answers. Each client keeps one connection
+and sends the next request as soon as it has the answer. The queries repeat, so their answers are in the server's
+memory. With `--idle`, this number of silent connections is opened, and searches are timed meanwhile."""
 
 import argparse
 import asyncio
@@ -52,8 +51,8 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """What `clients` at a time got: requests a second, seconds of one at the median and the 99th percentile, and the
-    server's processor seconds for one, which tell more on a busy machine."""
+    """Figures for a number of concurrent `clients`: requests per second, seconds of one at the median and the 99th
+    percentile, and the server's processor seconds for one, which are more reliable on a busy machine."""
 
     clients: int
     a_second: float
@@ -75,7 +74,7 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Proportional set size of all its processes, in MB: a page that workers share counts once."""
+        """Proportional set size of all its processes, in MB: pages that workers share count once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -103,7 +102,7 @@ def ours(kg: Path, workers: int) -> Iterator[Server]:
         [*command, "--workers", str(workers), "--log-level", "warning"], env={**os.environ, **NO_LIMITS}
     )
     try:
-        for _ in range(4 * workers):  # one connection is one worker's: each is to be met
+        for _ in range(4 * workers):  # a connection belongs to one worker, and each worker must be reached
             asyncio.run(_each_once(port, _searches()))
         yield Server(port, (process.pid, *_children(process.pid)))
     finally:
@@ -123,7 +122,7 @@ def request(tool: str, arguments: dict[str, Any]) -> bytes:
 
 
 async def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Each client asks the requests in turn, beginning elsewhere among them."""
+    """Each client sends the requests in turn, starting at a different one."""
     took: list[float] = []
     failed = 0
     begins = time.perf_counter() + WARM_SECONDS
@@ -159,7 +158,8 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
 
 
 async def idle(server: Server, requests: Sequence[bytes], connections: int) -> tuple[int, Load, int]:
-    """How many connections could be opened, what searches took beside them, and how many were open still then."""
+    """The number of connections that could be opened, the search times meanwhile, and the number still open
+    afterwards."""
     opened = []
     for _ in range(connections):
         try:
@@ -193,8 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: Sequence[int], seconds: float) -> Table:
-    """What a server answers a second, beside the bare one, by the number of clients. The last columns tell by how much
-    of its processor: 1 means that a request costs as much as an echo."""
+    """A server's answers per second compared with the bare server's, by number of clients. The last columns compare
+    processor time: 1 means that a request costs as much as an echo."""
     echo = [request("echo", {"text": query}) for query in QUERIES]
     heads = ("p50 ms", "ours", "p99", "ours", "cpu ms", "ours", "share")
     table = Table("clients", "bare/s", "ours/s", "share", *heads, "failed")
@@ -209,7 +209,7 @@ def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: 
 
 
 def numbers(text: str) -> list[int]:
-    """Of `1,8,64`."""
+    """Parses `1,8,64`."""
     return [int(number) for number in text.split(",")]
 
 
@@ -238,7 +238,7 @@ def _lost(reader: asyncio.StreamReader) -> bool:
 
 
 async def _each_once(port: int, requests: Sequence[bytes]) -> None:
-    """Asks for everything once, from a server that may not listen yet."""
+    """Sends every request once, to a server that may not listen yet."""
     until = time.monotonic() + START_SECONDS
     while True:
         try:

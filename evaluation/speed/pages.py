@@ -1,13 +1,13 @@
-"""How fast pages show themselves in a real browser: first paint, and what happens after a key or a click.
+"""How fast pages appear in a real browser: first paint, and the response to a key or a click.
 
     python -m evaluation.speed.pages --kg DIR [--rounds 5]
 
-DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` makes one.
-What a graph does not have, such as a second page of papers, is left out and named. A server of its own is started,
-Chromium opens each page with an empty cache, and every figure is of the browser's own clock: first contentful paint
-from the start of navigation, and for an interaction the time from the event of the key or click to the paint of what
-it asked for. Beside stand the processor's milliseconds that the server takes for the answer, and the same figures of a
-page and a key that ask for nothing: what browser, machine and its load cost by themselves."""
+DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` makes one. Pages
+that a graph does not have, such as a second page of papers, are left out and named. A separate server is started,
+Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
+paint is timed from the start of navigation, an interaction from the key or click event to the paint of its result. Next
+to them are the server's processor milliseconds for the answer, and the same figures for a page and a key that request
+nothing: the cost of browser and machine alone."""
 
 import argparse
 import os
@@ -53,7 +53,7 @@ _ACTED = "() => Number(sessionStorage.getItem('acted'))"
 
 
 class Timed(NamedTuple):
-    """Milliseconds of each round, those of the server's processor for one, and the goal."""
+    """Milliseconds of each round, the server's processor milliseconds for one, and the goal."""
 
     name: str
     values: Sequence[float]
@@ -71,7 +71,7 @@ class Examples(NamedTuple):
 
 
 def examples(folder: Path) -> Examples | None:
-    """Of the paper with most code, None where no paper has a technique."""
+    """From the paper with the most code; None if no paper has a technique."""
     store = EmbeddedStore(folder, _nothing)
     try:
         with store.snapshot() as snapshot:
@@ -93,7 +93,7 @@ def _nothing() -> Embedder:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a server of its own."""
+    """The address of a separate server."""
     command = [sys.executable, "-c", _OURS, "--kg", str(folder), "explore", "--no-browser"]
     environment = {**os.environ, "XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_LLM__MODEL": "none"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -107,7 +107,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def first_paint(browser: Browser, address: str) -> tuple[float, float]:
-    """Milliseconds to the first contentful paint, with nothing in the cache, and those of the server's processor."""
+    """Milliseconds to the first contentful paint with an empty cache, and the server's processor milliseconds."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     try:
         page = context.new_page()
@@ -120,14 +120,14 @@ def first_paint(browser: Browser, address: str) -> tuple[float, float]:
 
 
 def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
-    """Milliseconds from the key or click of an act to the paint after an element of this selector is there."""
+    """Milliseconds from the key or click of an action to the paint after an element of this selector appears."""
     page.evaluate(_WATCH, selector)
     act()
     return float(page.evaluate("() => window.shownAt")) - float(page.evaluate(_ACTED))
 
 
 def to_page(page: Page, act: Callable[[], None], address: str) -> float:
-    """Milliseconds from the key or click of an act to the first contentful paint of the page that it opens."""
+    """Milliseconds from the key or click of an action to the first contentful paint of the page that it opens."""
     act()
     page.wait_for_url(address)
     return float(page.evaluate(_ARRIVED)) - float(page.evaluate(_ACTED))

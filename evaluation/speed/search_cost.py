@@ -1,15 +1,14 @@
-"""What a search costs over MCP beside its floor: a bare SDK server's echo of the same text, and one embedding of it.
+"""The cost of a search over MCP next to its floor: a bare SDK server's echo of the same text, and one embedding of it.
 
     python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
 
-The embedding has the weights as they are published, 32 bits each; a search reads its query with eight.
+The embedding uses the published weights with 32 bits; a search embeds its query with eight.
 
-Over stdio the echo, the embedding (in this process, with as many threads as the server's) and the search of one text
-follow one another, so that all three meet the same machine; each figure is a median, its ratio that of search to echo
-and embedding together. Short questions have some twelve words, long ones are a technique's name and definition; none is
-asked twice, but for the repeated ones. Over HTTP the floor is a bare server that embeds what it echoes: the load of one
-server follows that of the other, in rounds. Processor time stands beside, since it says more on a busy machine.
-"""
+Over stdio, the echo, the embedding (in this process, with as many threads as the server's) and the search of one text
+follow one another, so that machine load affects all three. Each figure is a median; the ratio is that of search to echo
+plus embedding. Short questions have about twelve words, long ones are a technique's name and definition. None is asked
+twice, except for the repeated ones. Over HTTP, the floor is a bare server that embeds the text that it echoes; the
+servers are loaded in turn, in rounds. Processor time is also shown, since it is more reliable on a busy machine."""
 
 import argparse
 import asyncio
@@ -42,7 +41,7 @@ EMBEDDING = http.BARE.replace(
     "from xkg.embeddings.onnx import OnnxEmbedder\nembedder = OnnxEmbedder()\n"
     'server = MCPServer("echo", log_level="ERROR")',
 ).replace("    return text\n", "    embedder.embed([text])\n    return text\n")
-"""A bare server that embeds what it echoes."""
+"""A bare server that embeds the text that it echoes."""
 
 
 class Cost(NamedTuple):
@@ -53,8 +52,8 @@ class Cost(NamedTuple):
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Short and long texts, all different and enough for a load: beginnings of definitions, each with a word of
-    another; and definitions under their own names, then under those of others."""
+    """Short and long texts, all different and enough for a load test. Short ones are beginnings of definitions, each
+    with a word of another; long ones are definitions under their own names, then under those of others."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
@@ -84,7 +83,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
             server.call(SEARCH, {"query": text})
         costs: dict[str, list[Cost]] = {name: [] for name in ways}
         before = {name: cpu() for name, (_, cpu) in ways.items()}
-        mine = 0.0  # of this process, for what is no embedding
+        mine = 0.0  # of this process, for calls other than embeddings
         for text in texts:
             for name, (act, _) in ways.items():
                 own, started = time.process_time(), time.perf_counter()
@@ -102,7 +101,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
 
 
 def _settled(server: Pipe, seconds: float = 1.0) -> None:
-    """Waits until the server does nothing: what it loads beside its first answers is no cost of a search."""
+    """Waits until the server is idle: loading in the background after its first answers is not a cost of a search."""
     before = -1.0
     while server.cpu_seconds() - before > 0.1 * seconds:
         before = server.cpu_seconds()
@@ -112,7 +111,7 @@ def _settled(server: Pipe, seconds: float = 1.0) -> None:
 def over_http(
     kg: Path, texts: Sequence[str], clients: int, seconds: float, workers: int
 ) -> list[tuple[http.Load, http.Load, http.Load]]:
-    """Loads of the bare server, of the one that embeds, and of ours, for several rounds of texts that are all new."""
+    """Load on the bare server, the one that embeds, and ours, for several rounds of new texts."""
     shares = [texts[n::ROUNDS] for n in range(ROUNDS)]
     loads: list[tuple[http.Load, http.Load, http.Load]] = []
     with http.bare() as bare, http.bare(EMBEDDING) as floor, http.ours(kg, workers) as server:
@@ -162,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
             cells += [f"{1e3 * value:.1f}" for value in each.values()]
-            # a repeated answer is stored, so it has no floor that does the same work
+            # a repeated answer is cached, so no floor does the same work
             ratio = "" if kind == "repeated" else f"{each['search'] / (each['echo'] + each['embedding']):.2f}"
             cells.append(ratio)
         table.add_row(kind, *cells)

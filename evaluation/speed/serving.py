@@ -1,15 +1,13 @@
-"""How fast a graph is served, over stdio and HTTP, beside a bare SDK server with one echo tool in the same run.
+"""How fast a graph is served, over stdio and HTTP, next to a bare SDK server with one echo tool in the same run.
 
     python -m evaluation.speed.serving --kg DIR
     python -m evaluation.speed.serving --folder DIR [--from GRAPHS] [--techniques 1000000]
 
-It serves a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), made in DIR unless it is there.
-Told are: start to `initialize` and to the first answer; p50 and p99 of every tool that needs no language model, with
-questions that were never asked before, with known ones, whose embeddings are in memory and which are worked out anew,
-and with repeated ones, whose answers are; searches in this process and what one consists of; recall@10 of the vector
-index against exact search; requests a second, and memory. Processor time is told beside, since it says more on a
-busy machine. Questions have some twelve words.
-"""
+It serves a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), made in DIR if it is not there. The
+output has: start to `initialize` and to the first answer; p50 and p99 of every tool that needs no language model, for
+new questions, for known ones (embedding cached, answer computed again) and for repeated ones (answer cached); searches
+in this process and their parts; recall@10 of the vector index relative to exact search; requests per second, and
+memory. Processor time is also shown, since it is more reliable on a busy machine. Questions have about twelve words."""
 
 import argparse
 import asyncio
@@ -50,14 +48,13 @@ PARTS, WHOLE = "its three parts in turn", "a search in this process"
 GOAL = 1.2
 MILLISECONDS_GOAL = 15.0
 SMALL = 100_000
-"""Techniques below which the goal of a search is in milliseconds, above in parts."""
+"""The number of techniques below which the goal of a search is in milliseconds; above it, relative to its parts."""
 
 Arguments = dict[str, Any]
 
 
 class Inputs(NamedTuple):
-    """What the tools are asked about: questions no two of which are equal, and ids of a few papers and techniques with
-    code."""
+    """Inputs for the tools: distinct questions, and ids of a few papers and techniques with code."""
 
     questions: tuple[str, ...]
     papers: tuple[str, ...]
@@ -65,7 +62,7 @@ class Inputs(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Seconds of each call, and of the processor for one."""
+    """Wall seconds of each call, and processor seconds for one."""
 
     name: str
     seconds: list[float]
@@ -86,12 +83,12 @@ def draw_inputs(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) 
 
 
 def worked_out(questions: Sequence[str]) -> list[str]:
-    """The same to the embedding model, and too many that differ for their answers to be remembered."""
+    """Variants that are equal for the embedding model, but too many for the answer cache."""
     return [question + " " * spaces for spaces in range(3 * ANSWERS // len(questions)) for question in questions]
 
 
 def tool_calls(inputs: Inputs) -> dict[str, tuple[str, list[Arguments]]]:
-    """By the name of a row, a tool and the arguments of its calls, in turn."""
+    """By row name, a tool and the arguments of its calls, in turn."""
     first = inputs.questions[: len(inputs.questions) // 2]
     known = [{"query": question} for question in worked_out(first[:8])]
     technique = [{"id": id} for id in inputs.techniques]
@@ -115,7 +112,7 @@ def tool_calls(inputs: Inputs) -> dict[str, tuple[str, list[Arguments]]]:
 
 
 def over_stdio(kg: Path, inputs: Inputs, calls: int) -> list[Timed]:
-    """Every tool, one server for all, and the bare server's echo before and after."""
+    """Every tool on one server, and the bare server's echo before and after."""
     rows: list[Timed] = []
     echo = [{"text": question} for question in inputs.questions[:8]]
     for command, tools in ((BARE, {"echo, bare server": ("echo", echo)}), (ours(kg), tool_calls(inputs))):
@@ -138,9 +135,9 @@ def over_stdio(kg: Path, inputs: Inputs, calls: int) -> list[Timed]:
 
 
 def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
-    """Searches in this process, and what one consists of: its three parts in turn for other new questions, since a part
-    that runs alone a hundred times has the processor's caches for itself. At most `BLOCK` of each alternate. Empty
-    where there are too few questions for two of each."""
+    """Searches in this process, and their parts. The three parts take turns with new questions, since a part that runs
+    alone a hundred times has the processor's caches to itself. At most `BLOCK` of each alternate. Empty if there are
+    too few questions for two of each."""
     block = min(BLOCK, len(questions) // 3)
     if block < 2:
         return []
@@ -157,7 +154,7 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
         timed(f"one BM25 search, {DEPTH} hits", lambda: snapshot.text_index().search(question, DEPTH))
         timed(f"one FAISS search, {DEPTH} hits", lambda: snapshot.vector_index().search(vector, DEPTH))
 
-    for question in questions[:block]:  # opens what is opened at the first
+    for question in questions[:block]:  # opens everything that the first search opens
         in_turn(question)
         search(snapshot, embedder.encode, question)
     took.clear()
@@ -175,8 +172,8 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
 def recall(
     snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, vectors_file: Path, questions: Sequence[str]
 ) -> float | None:
-    """Recall@10 of the vector index for these questions, against exact search over the vectors it was made from; None
-    where these are not there."""
+    """Recall@10 of the vector index for these questions, relative to exact search over the vectors it was made from;
+    None if these are missing."""
     import numpy as np
 
     from xkg.store.indexes.vectors import nearest_rows
@@ -206,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.folder is not None and not (given.folder / "CURRENT").exists():
         making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(given.folder)]
         making += ["--techniques", str(given.techniques)] + (["--from", str(given.graphs)] if given.graphs else [])
-        subprocess.run(making, check=True)  # a process of its own, whose memory goes with it
+        subprocess.run(making, check=True)  # a separate process, whose memory is freed with it
     report(given.kg or given.folder, given)
 
 
@@ -247,7 +244,7 @@ def report(kg: Path, given: argparse.Namespace) -> None:
 
 
 def _judge(console: Console, techniques: int, tools: Sequence[Timed], alone: Sequence[Timed]) -> None:
-    """Says how a search of a new question stands to its goal."""
+    """Compares the search of a new question with its goal."""
     if techniques < SMALL:
         for row in tools:
             if row.name == NEW:

@@ -1,11 +1,11 @@
-"""The embedded store and Neo4j, side by side in one run, on one generated graph.
+"""Compares the embedded store with Neo4j in one run, on one generated graph.
 
     python -m evaluation.speed.stores [--papers 5000] [--url bolt://…] [--rounds 20]
 
 A paper has twenty techniques with code of 2 KB: 5,000 papers are 100,000 techniques and 200,000 edges of hierarchy and
-code (and as many of places). Neo4j is the one at `--url`, whose data are added to, else one that `scripts/neo4j-dev`
-starts for the run, with its small memory. Vectors are seeded, not embedded: what is timed is the stores.
-"""
+code (and as many of places). Neo4j is the one at `--url`, to whose data the papers are added, or else one that
+`scripts/neo4j-dev` starts for the run with its small memory. Vectors are seeded, not embedded, because only the stores
+are timed."""
 
 import argparse
 import os
@@ -55,7 +55,7 @@ TREE = (
 
 
 class Column(dict[str, str]):
-    """Figures by name, each told as soon as it is there: a run takes a quarter of an hour."""
+    """Figures by name, each printed as soon as it is measured: a run takes a quarter of an hour."""
 
     def __setitem__(self, name: str, figure: str) -> None:
         print(f"{name}: {figure}", file=sys.stderr, flush=True)
@@ -116,7 +116,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
 
 
 def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> Column:
-    """Upserts, and how long another server's indexes take to follow them."""
+    """Upserts, and the time until another server's indexes have followed them."""
     found = Column()
     editions = iter(range(1, 10_000))
     found["upsert of a paper with 20 techniques"] = _ms(
@@ -125,7 +125,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
     with opened(settings) as other:
         with other.snapshot():
             pass
-        for edition in (1, 2):  # the second with embeddings known: both editions were seen
+        for edition in (1, 2):  # the second one with embeddings cached: both editions were seen
             changed = [bundle(number, edition) for number in range(CHANGED)]
             SeededVectors().embed(["warm"])
             store.publish(changed)
@@ -139,7 +139,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
 
 
 def small(folder: Path, rounds: int) -> Column:
-    """What publishing costs where there are as many papers as in the shared graphs."""
+    """The cost of publishing with as many papers as in the shared graphs."""
     with opened(Settings(kg=folder, store=StoreSettings(), embedding=SEEDED)) as store:
         store.publish(list(bundles(SMALL)))
         editions = iter(range(1, 10_000))
@@ -172,7 +172,7 @@ def opened(settings: Settings) -> Iterator[GraphStore]:
 
 @contextmanager
 def neo4j(url: str | None, folder: Path) -> Iterator[str]:
-    """The address of a Neo4j that answers."""
+    """The address of a running Neo4j."""
     if url is not None:
         yield url
         return

@@ -1,1 +1,1 @@
-"""Ablations of the graph itself, on any score that a command prints: `python -m evaluation.study`."""
+"""Ablations of the graph itself, with any score that a command prints: `python -m evaluation.study`."""

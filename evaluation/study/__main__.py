@@ -1,17 +1,17 @@
-"""Ablations of the graph on any score that a command prints:
+"""Ablations of the graph with any score that a command prints:
 
     python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER --plot study.svg -- COMMAND…
 
 Variants, as published: the full graph; without paper, code or technique nodes; raw, rewritten or verified code; and
-without a graph. For each variant and paper both views are written to FOLDER, then the command runs so many times. In
-its words {planning} and {implementation} are those files, {folder} theirs, {paper}, {variant} and {run} what they say;
-the environment has the same as XKG_STUDY_PLANNING and so on. The score is the last line that it prints that is a number
-or a JSON object with `score`. What ran is stored in FOLDER and not run again while command and context are the same.
+without a graph. For each variant and paper, both views are written to FOLDER, then the command runs `--runs` times. In
+its words, {planning} and {implementation} are replaced with these files, {folder} with their folder, and {paper},
+{variant} and {run} with their values; the environment has the same as XKG_STUDY_PLANNING and so on. The score is the
+last printed line that is a number or a JSON object with `score`. Finished runs are stored in FOLDER and reused while
+command and context are the same.
 
-A run that fails is counted and has no score. Differences from the full graph pair runs of the same paper and number;
-intervals and tests are over papers (`evaluation/results/compare.py`), or over the runs of a study of one paper, which
-say nothing about others.
-"""
+A failed run is counted and has no score. Differences from the full graph pair runs of the same paper and number.
+Intervals and tests are over papers (`evaluation/results/compare.py`). In a study of one paper they are over its runs,
+and do not generalise to others."""
 
 import argparse
 import sys
@@ -41,8 +41,8 @@ def study(
     budget_tokens: int,
     seconds: float,
 ) -> tuple[dict[str, list[Run]], list[str]]:
-    """The runs by variant, and which variants were to have code and had none. Raises `InputError` for a context
-    that cannot be made, and where the command cannot be started."""
+    """The runs by variant, and the variants that should have code but had none. Raises `InputError` if a context cannot
+    be made or the command cannot be started."""
     found: dict[str, list[Run]] = {variant.name: [] for variant in variants}
     notes: list[str] = []
     with xkg.open(kg) as graph:

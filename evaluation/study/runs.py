@@ -1,4 +1,4 @@
-"""Runs a command on each variant's context and reads the score that it prints; what ran is stored and not run again."""
+"""Runs a command on each variant's context and reads the score that it prints. Finished runs are stored and reused."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ _LARGEST_OUTPUT = 16 * 1024 * 1024
 
 
 class Run(Value):
-    """One run of the command. `score` is None where it failed, and `problem` then says why. `digest` is over command
-    and context."""
+    """One run of the command. `score` is None if it failed, and `problem` then says why. `digest` is over command and
+    context."""
 
     variant: str
     paper: str
@@ -33,7 +33,8 @@ class Run(Value):
 
 
 def read_score(output: str) -> float | None:
-    """The number in the last line that holds nothing else, or the `score` of a JSON object there; None without one."""
+    """The number in the last line that contains only a number, or the `score` of a JSON object there; None if there is
+    none."""
     for line in reversed(output.splitlines()):
         text = line.strip()[:10_000]
         if not text:
@@ -54,7 +55,7 @@ def run(
 ) -> Run:
     """The stored run of this command on this context, or a new one. In each word of the command `{planning}`,
     `{implementation}`, `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced; the same values are in the
-    environment as XKG_STUDY_PLANNING and so on. A run that failed is not stored, and so is tried again next time."""
+    environment as XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next time."""
     values = {
         "planning": str((context / PLANNING).resolve()),
         "implementation": str((context / IMPLEMENTATION).resolve()),

@@ -1,4 +1,4 @@
-"""What the runs of a study say: mean ± sd, best@k, differences from the full graph, and a plot."""
+"""Summarises the runs of a study: mean ± sd, best@k, differences from the full graph, and a plot."""
 
 import math
 import statistics
@@ -16,8 +16,8 @@ BEST_OF = 3
 
 
 class Summary(Value):
-    """One variant. `mean` is over papers of the mean over runs; `sd` is that of the runs' means over papers, over runs
-    that every paper has; `best` is over papers of the best of `BEST_OF` runs. None where there are too few runs."""
+    """One variant. `mean` is over papers of the mean over runs. `sd` is that of the runs' means over papers, for runs
+    that every paper has. `best` is over papers of the best of `BEST_OF` runs. None if there are too few runs."""
 
     variant: str
     runs: int
@@ -28,12 +28,12 @@ class Summary(Value):
 
 
 def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
-    """The mean of the best of k runs over all choices of k of these runs (as pass@k is estimated in Chen et al. 2021,
+    """The mean of the best of k runs over all choices of k of these runs (the pass@k estimator of Chen et al. 2021,
     arXiv 2107.03374, for scores); None for fewer than k runs."""
     if len(scores) < k:
         return None
     ordered = sorted(scores)
-    # the i-th smallest (from 0) is the best of those choices that take the other k - 1 from the i below it
+    # the i-th smallest (from 0) is the best of the choices that take the other k - 1 from the i below it
     return math.fsum(score * math.comb(i, k - 1) for i, score in enumerate(ordered)) / math.comb(len(ordered), k)
 
 
@@ -59,8 +59,8 @@ def summarize(variant: str, runs: Sequence[Run]) -> Summary:
 
 
 def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
-    """One line a variant, with its difference from the reference over the same papers and runs; units are papers, or
-    the runs where there is one paper alone."""
+    """One line per variant, with its difference from the reference over the same papers and runs. Units are papers, or
+    runs if there is only one paper."""
     rows = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", f"against {reference}", "95 % interval", "d_z", "p")]
     base = scores(runs.get(reference, ()))
     alone = len({run.paper for of_variant in runs.values() for run in of_variant}) == 1
@@ -92,8 +92,8 @@ def scores(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def plot(runs: Mapping[str, Sequence[Run]], path: Path) -> None:
-    """Every run as a point, with means and standard deviations; the ending of `path` says which kind of file. Raises
-    `InputError` for an ending that matplotlib does not know, and where the file cannot be written."""
+    """Every run as a point, with means and standard deviations; the suffix of `path` sets the file format. Raises
+    `InputError` for a suffix that matplotlib does not know, and if the file cannot be written."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

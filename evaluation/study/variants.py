@@ -1,4 +1,4 @@
-"""The published ablations of the graph (arXiv 2510.17795, section 4), as what of it a prompt gets."""
+"""The published ablations of the graph (arXiv 2510.17795, section 4), as the part of the graph that a prompt gets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ PLANNING, IMPLEMENTATION = "planning.md", "implementation.md"
 
 @dataclass(frozen=True)
 class Variant:
-    """What a prompt gets: these kinds of nodes, and code in this form; no kinds for nothing at all."""
+    """The contents of a prompt: these kinds of nodes, and code in this form; no kinds for an empty context."""
 
     name: str
     include: tuple[Kind, ...] = KINDS
@@ -25,7 +25,7 @@ def _without(*kinds: Kind) -> tuple[Kind, ...]:
 
 
 _PAPER_NODE: tuple[Kind, ...] = ("paper", "repositories", "findings", "resources", "related")
-"""All that a paper node and its edges hold, but for its techniques."""
+"""Everything in a paper node and its edges, except its techniques."""
 
 
 VARIANTS: tuple[Variant, ...] = (
@@ -38,7 +38,7 @@ VARIANTS: tuple[Variant, ...] = (
     Variant("verified code", code="verified"),
     Variant("without a graph", ()),
 )
-"""`rewritten code` is `full`, run again under its own name, so that the forms of code stand side by side."""
+"""`rewritten code` is `full`, run again under its own name, so that the forms of code can be compared."""
 
 
 def chosen(names: list[str]) -> list[Variant]:
@@ -50,9 +50,9 @@ def chosen(names: list[str]) -> list[Variant]:
 
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
-    """Writes both views of a paper, `planning.md` and `implementation.md`, each of at most so many tokens; empty
-    files where a variant has nothing to say; the number of techniques whose code is in them. Raises what
-    `KnowledgeGraph.context` raises, but for the budget."""
+    """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget; empty files if
+    a variant has no content. Returns the number of techniques whose code is in them. Raises the errors of
+    `KnowledgeGraph.context`, except for the budget."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = 0
     for file, view in ((PLANNING, "planning"), (IMPLEMENTATION, "implementation")):

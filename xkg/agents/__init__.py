@@ -1,4 +1,3 @@
-"""Agents that use a graph: workspace, actions, memory; they codify a method and ablate it.
+"""Agents that use a graph: one implements a method, one ablates it; with their workspaces, actions and memory.
 
-May import: serve, and what lies below it. Reads the graph through serve alone.
-"""
+May import: serve, and the layers below it. Agents read the graph only through serve."""

@@ -1,4 +1,4 @@
-"""The confined process of agents: that of builds, with what agents ask of code."""
+"""The confined process of agents: that of builds, with the agents' tasks added."""
 
 from xkg.build.parsing.parsers import Parsers
 
@@ -6,5 +6,5 @@ _TASKS = ("xkg.agents.workspace.parsing", "xkg.agents.codification.parsing", "xk
 
 
 def agent_parsers() -> Parsers:
-    """Starts with the first call, and ends when it is closed, or with the object."""
+    """Starts with the first call, and stops when it is closed or garbage-collected."""
     return Parsers(tasks=_TASKS)

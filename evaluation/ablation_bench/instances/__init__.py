@@ -1,4 +1,3 @@
-"""Papers and their gold ablations or reviews: rows as the benchmark has them, new ones, and the small benchmark.
+"""Papers and their gold ablations or reviews: the benchmark's rows, new ones, and the small benchmark.
 
-Imports of the benchmark: `answers`.
-"""
+Imports of the benchmark: `answers`."""

@@ -1,10 +1,9 @@
-"""New instances for the author task, from papers as their authors wrote them: folders of LaTeX, or Markdown files.
+"""New instances for the author task, from the authors' own papers: folders of LaTeX, or Markdown files.
 
-A paper is one text with its inputs in place and without comments (our own parser, confined: it also does what
-`arxiv-latex-cleaner` is for). Kept are papers that have the word "ablation" and a section of experiments, before which
-they are cut. Their ablations are then listed and counted by a model (`inspect eval …/tasks.py@collect`), and checked by
-a person: until then a row has none.
-"""
+A paper becomes one text with its inputs inlined and without comments. Our own confined parser does this, so
+`arxiv-latex-cleaner` is not needed. Papers with the word "ablation" and a section of experiments are kept, and cut
+before that section. A model then lists and counts their ablations (`inspect eval …/tasks.py@collect`), and a person
+checks them; until then a row has none."""
 
 import json
 from collections import Counter
@@ -20,8 +19,8 @@ _LONGEST_NAME = 80
 
 
 def construct(papers: Sequence[Path], to: Path) -> tuple[int, Counter[str]]:
-    """Writes `to`/full and `to`/cut, a file a paper, `to`/collect.jsonl for the task `collect`, and `to`/rows.jsonl for
-    the author task; the number of papers kept, and why others were not."""
+    """Writes `to`/full and `to`/cut, one file per paper, `to`/collect.jsonl for the task `collect`, and `to`/rows.jsonl
+    for the author task. Returns the number of papers kept, and why others were not."""
     to.mkdir(parents=True, exist_ok=True)
     rows, whole, left_out = [], [], Counter[str]()
     parsers = Parsers()
@@ -41,8 +40,8 @@ def construct(papers: Sequence[Path], to: Path) -> tuple[int, Counter[str]]:
 
 
 def with_collected(rows: Path, plans: Mapping[str, str]) -> Counter[int]:
-    """Puts the ablations that a model collected (JSON lines, by paper) into the rows of a file; how many papers have
-    how many."""
+    """Puts the ablations that a model collected (JSON lines, by paper) into the rows of a file. Returns how many papers
+    have how many."""
     counts: Counter[int] = Counter()
     result = []
     for line in rows.read_text(encoding="utf-8").splitlines():

@@ -20,9 +20,9 @@ GROUPS = ("year", "venue", "decision")
 
 
 class Instance(Value):
-    """A paper with what a plan is judged by: `golds` for the author task, `reviews` and `suggestions`, the number of
-    ablations that they suggest, for the reviewer task. `paper` is a file or a folder; `groups` are year, venue and
-    decision as far as they are given."""
+    """A paper with its reference data: `golds` for the author task, `reviews` and `suggestions` (the number of
+    ablations that they suggest) for the reviewer task. `paper` is a file or a folder; `groups` are year, venue and
+    decision, if given."""
 
     id: str
     title: str
@@ -36,15 +36,15 @@ class Instance(Value):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Instances in the order of the file; `problems` counts the rows that were left out, by reason."""
+    """Instances in file order; `problems` counts the left-out rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """The instances of a file of JSON lines; paths of papers are relative to its folder, or to the folder in which the
-    command was typed, as in a clone of the benchmark, and lie in one of them. Raises `OSError`."""
+    """The instances of a file of JSON lines. Paths of papers are relative to its folder or to the shell's working
+    folder, as in a clone of the benchmark, and must be inside one of them. Raises `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -100,7 +100,7 @@ def _instance(row: dict[str, Any], task: TaskName, folder: Path) -> Instance | s
 
 
 def _paper(where: str, folder: Path) -> Path | str:
-    """The file or folder of a paper, or what is wrong with it: data sets of others are no reason to read any file."""
+    """The file or folder of a paper, or the error: a third-party data set must not make us read arbitrary files."""
     try:
         found = next((base / where for base in (folder, given_path(".")) if (base / where).exists()), None)
     except (OSError, ValueError):
@@ -128,7 +128,7 @@ def texts_of(folder: Path) -> list[Path]:
 
 
 def _golds(value: object) -> tuple[PlanEntry, ...] | str:
-    """Golds may lack what a plan must have: papers do not always say what they measure."""
+    """Golds may lack fields that a plan must have: papers do not always say what they measure."""
     rows = _listed(value)
     if rows is None:
         return "ablations_in_paper that is no JSON list"
@@ -152,8 +152,8 @@ def _listed(value: object) -> list[Any] | None:
 
 
 def source(paper: Path) -> str:
-    """The text of a paper: its file, or the text files of its folder, each between tags with its name. Links that lead
-    out of the folder and what lies beyond `MOST_BYTES` in all are left out. Raises `OSError`."""
+    """The text of a paper: its file, or the text files of its folder, each between tags with its name. Leaves out links
+    that lead out of the folder, and text beyond `MOST_BYTES` in total. Raises `OSError`."""
     files = [paper] if paper.is_file() else texts_of(paper)
     root = paper.parent if paper.is_file() else paper
     texts, room = [], MOST_BYTES

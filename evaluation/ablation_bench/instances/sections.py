@@ -1,4 +1,4 @@
-"""Sections of a paper's source: to cut it before its experiments, or to the length that a model reads."""
+"""Sections of a paper's source, to cut it before its experiments or to the length that a model reads."""
 
 import re
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ _NEED: dict[Role | None, int] = {
     Role.INTRODUCTION: 2,
     Role.EXPERIMENTS: 3,
 }
-"""What a plan of ablations needs of a paper, by the role of a section: the method most, which often has no title that
-says so."""
+"""How important a section is for a plan of ablations, by its role. The method matters most; its title often does not
+say so."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading without its number, its level from 1, and where its text begins and ends."""
+    """A heading without its number, its level from 1, and the start and end of its text."""
 
     title: str
     level: int
@@ -36,13 +36,13 @@ class Section:
 
 
 def sections(text: str) -> list[Section]:
-    """The sections in order; a subsection lies within the section before it, and has an end of its own."""
+    """The sections in order. A subsection is within the section before it, and has its own end."""
     found = []
     for match in _HEADING.finditer(text):
         if match["command"]:
             title = match["latex"]
             number = _NUMBER.match(title)
-            # Converted papers have only \section, and the depth in the number.
+            # Converted papers have only \section; the number gives the depth.
             depth = number[0].strip().strip(".").count(".") + 1 if number else 1
             level = max(depth, match["command"].count("sub") + 1)
         else:
@@ -58,7 +58,7 @@ def sections(text: str) -> list[Section]:
 
 
 def until(text: str, title: str) -> str:
-    """The text before the section of that title (without its number, up to case). Raises `ValueError`."""
+    """The text before the section with that title (ignoring its number and case). Raises `ValueError`."""
     for section in sections(text):
         if section.title.casefold() == title.casefold():
             return text[: section.start]
@@ -66,10 +66,10 @@ def until(text: str, title: str) -> str:
 
 
 def shortened(text: str, characters: int) -> tuple[str, tuple[str, ...]]:
-    """The text in at most so many characters, and the titles of the top sections that were left out, in that order:
-    what stands after the references, related work and the like, the introduction, experiments, and at last the method,
-    of each kind the last first. Of the method no more is left out than must be, from its end. Without sections, or
-    where the rest is still too long, the end is cut off and named `the end`."""
+    """The text cut to a maximum number of characters, and the titles of the omitted top-level sections. They are
+    removed in this order: text after the references, related work and similar, the introduction, experiments, and
+    finally the method; within each kind, the last first. Of the method, only the necessary amount is removed, from its
+    end. If there are no sections or the rest is still too long, the end is cut off and named `the end`."""
     cuts: list[tuple[int, int]] = []
     titles: list[str] = []
     over = len(text) - characters

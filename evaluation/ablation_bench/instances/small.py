@@ -1,10 +1,9 @@
-"""The small benchmark that runs here: papers cut before their experiments, and a graph of what is left of them.
+"""The small benchmark that runs here: papers cut before their experiments, and a graph of the remaining text.
 
-The gold ablations are facts of the papers in our own words (`evaluation/data/ablations/golds.jsonl`); the papers
+The gold ablations are facts of the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
 themselves are read from a folder of `<id>/paper.md` and are not in the repository. The graph of a paper is built from
-the cut text alone, without a repository, and its findings are left out; `leaks` proves that it has nothing of the rest.
-Two papers have reviews as well, written by us (`reviews.jsonl`): no venue's reviews are in the repository.
-"""
+the cut text alone, without a repository, and its findings are left out; `leaks` checks that it contains nothing from
+the rest. Two papers also have reviews, written by us (`reviews.jsonl`): no venue's reviews are in the repository."""
 
 import json
 import re
@@ -24,7 +23,7 @@ _DATA = Path(__file__).parents[2] / "data" / "ablations"
 GOLDS = _DATA / "golds.jsonl"
 REVIEWS = _DATA / "reviews.jsonl"
 SHINGLE = 8
-"""Words in a row that two texts share by copying, and hardly by chance."""
+"""The number of consecutive words that two texts share by copying, and hardly by chance."""
 
 _ABSTRACT = re.compile(r"\\begin\{abstract\}(.{1,20000}?)\\end\{abstract\}", re.S)
 _WORD = re.compile(r"\w++")
@@ -32,7 +31,7 @@ _WORD = re.compile(r"\w++")
 
 @dataclass(frozen=True)
 class GoldPaper:
-    """A row of the gold file: `cut_before` is the title of the first section that a planner must not see."""
+    """A row of the gold file. `cut_before` is the title of the first section that a planner must not see."""
 
     id: str
     title: str
@@ -42,8 +41,9 @@ class GoldPaper:
 
 @dataclass(frozen=True)
 class Audit:
-    """What of a paper's graph comes from the part that was cut off: `shared` counts runs of `SHINGLE` words that the
-    graph has, the rest of the paper has too, and the cut text has not; `texts` and `words` are what was compared."""
+    """Text in a paper's graph that comes from the part that was cut off. `shared` counts runs of `SHINGLE` words that
+    are in the graph and the rest of the paper, but not in the cut text. `texts` and `words` count the compared
+    material."""
 
     paper: str
     texts: int
@@ -64,8 +64,8 @@ def gold_papers(path: Path = GOLDS) -> list[GoldPaper]:
 
 
 def with_reviews(papers: Path, to: Path, reviews: Path = REVIEWS) -> int:
-    """Writes `to`/whole (the papers that have reviews, whole) and `to`/reviews.jsonl, instances of the reviewer task;
-    how many there are. Raises `OSError` for a paper that is missing."""
+    """Writes `to`/whole (the whole papers that have reviews) and `to`/reviews.jsonl, the instances of the reviewer
+    task. Returns their number. Raises `OSError` for a missing paper."""
     rows = []
     for line in filter(None, reviews.read_text(encoding="utf-8").splitlines()):
         row = json.loads(line)
@@ -81,9 +81,9 @@ def with_reviews(papers: Path, to: Path, reviews: Path = REVIEWS) -> int:
 
 
 def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[GoldPaper]) -> list[Audit]:
-    """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg, a graph of the cut papers beside those of
-    other papers in `graphs`, if there are any; and what the audits found. Raises `InputError` for a paper that is
-    missing, `ValueError` for one without the section."""
+    """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg, a graph of the cut papers and, if given,
+    of the other papers in `graphs`. Returns the results of the audits. Raises `InputError` for a missing paper,
+    `ValueError` for one without the section."""
     if missing := [gold.id for gold in golds if not (papers / gold.id / "paper.md").is_file()]:
         raise InputError(f"{papers}: has no {missing[0]}/paper.md; give the folder of the papers {', '.join(missing)}")
     settings = Settings.model_validate({"kg": to / "kg", "llm": {"model": "none"}})
@@ -114,7 +114,7 @@ def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[GoldPaper]
 
 
 def without_findings(settings: Settings, paper: str) -> PaperBundle:
-    """The paper as it is published again without findings: what the introduction claims of the experiments."""
+    """The paper published again without findings, which are the introduction's claims about the experiments."""
     with open_store(settings) as store:
         found = stored_paper(store, paper)
         assert found is not None
@@ -124,7 +124,7 @@ def without_findings(settings: Settings, paper: str) -> PaperBundle:
 
 
 def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
-    """Compares every text of the graph of a paper with the text that it was built from and with what was cut off."""
+    """Compares every text in a paper's graph with the text that it was built from and with the removed text."""
     texts = [text for text in _texts(bundle.model_dump(mode="json")) if _WORD.search(text)]
     known, hidden = set(_shingles(cut)), set(_shingles(rest))
     shared = [run for text in texts for run in _shingles(text) if run in hidden and run not in known]
@@ -140,8 +140,8 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text of a value, however deep: what a new kind of node holds is compared as well. An id is the paper's and
-    the technique's, which do not follow one another in any text."""
+    """Every text of a value at any depth, so that new kinds of nodes are compared too. An id combines the paper's and
+    the technique's, which are not adjacent in any text."""
     if isinstance(value, str):
         yield from value.split("#")
     elif isinstance(value, Mapping):

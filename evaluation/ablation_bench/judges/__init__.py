@@ -1,4 +1,3 @@
-"""Judges as scorers of Inspect, their prompts, how their answers are read, and how they compare with people.
+"""Judges as Inspect scorers, their prompts, the parsing of their answers, and comparison with human labels.
 
-Imports of the benchmark: `answers`, `instances`, `reading`, `scores`.
-"""
+Imports of the benchmark: `answers`, `instances`, `reading`, `scores`."""

@@ -1,8 +1,7 @@
-"""Judges beside people: the labels of a log's judge and those of the benchmark's JudgeEval.
+"""Compares judges with people: the labels of a log's judge and those of the benchmark's JudgeEval.
 
-A row of labels has the `id` of a paper, as PLANNER/PAPER where plans of several planners were labelled, and `labels`,
-JSON lines of `name_in_paper` with `name_in_plan` or null, or of `name_in_plan` with `appears_in_review`.
-"""
+A row of labels has the `id` of a paper, or PLANNER/PAPER if plans of several planners were labelled. Its `labels` are
+JSON lines of `name_in_paper` with `name_in_plan` or null, or of `name_in_plan` with `appears_in_review`."""
 
 import json
 import statistics
@@ -17,8 +16,8 @@ from evaluation.ablation_bench.scores.report import Run
 
 @dataclass(frozen=True)
 class Quality:
-    """Means over the papers that have labels and were judged; one whose planner or judge failed has 0. `problems`
-    counts what could not be compared."""
+    """Means over the papers that have labels and were judged; a paper whose planner or judge failed scores 0.
+    `problems` counts papers that could not be compared."""
 
     papers: int
     precision: float
@@ -28,8 +27,8 @@ class Quality:
 
 
 def read_labels(path: Path) -> tuple[dict[str, dict[str, bool]], Counter[str]]:
-    """By row, what a person says of each gold ablation (is it in the plan?) or entry (does a review ask for it?), and
-    the rows that could not be used. Raises `OSError`."""
+    """By row, a person's labels for each gold ablation (is it in the plan?) or entry (does a review ask for it?), and
+    the unusable rows. Raises `OSError`."""
     labels: dict[str, dict[str, bool]] = {}
     problems: Counter[str] = Counter()
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -52,8 +51,8 @@ def read_labels(path: Path) -> tuple[dict[str, dict[str, bool]], Counter[str]]:
 
 
 def quality(run: Run, labels: Mapping[str, Mapping[str, bool]], planner: str = "") -> Quality:
-    """How near the judge of a run comes to people's labels, of this planner's plans if one is named. Raises
-    `ValueError` where it is open which planner's labels a paper of the run is to be compared with."""
+    """The agreement of a run's judge with human labels, of this planner's plans if one is named. Raises `ValueError` if
+    it is unclear which planner's labels apply to a paper of the run."""
     problems: Counter[str] = Counter()
     scores: list[Scores] = []
     judged = {paper.id: {**{g: bool(m) for g, m in paper.matches.items()}, **paper.labels} for paper in run.papers}
@@ -80,7 +79,7 @@ def quality(run: Run, labels: Mapping[str, Mapping[str, bool]], planner: str = "
 def _of_papers(
     labels: Mapping[str, Mapping[str, bool]], planner: str, papers: Collection[str]
 ) -> dict[str, Mapping[str, bool]]:
-    """The labels by the id that the run has for the paper: the whole id of the row, or what stands after its '/'."""
+    """The labels by the id that the run has for the paper: the whole id of the row, or the part after its '/'."""
     found: dict[str, Mapping[str, bool]] = {}
     by: dict[str, str] = {}
     for row, human in labels.items():

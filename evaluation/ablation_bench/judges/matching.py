@@ -1,8 +1,7 @@
-"""What a judge is shown and what its answer says: matches of gold ablations and entries of a plan.
+"""The questions to a judge and the matches in its answer, between gold ablations and entries of a plan.
 
-The author judge sees two sides without knowing which is the paper's: order of sides and of entries is shuffled, by a
-seed that depends on the instance alone, so that a run can be repeated.
-"""
+The author judge sees two sides without knowing which is the paper's. The order of sides and entries is shuffled with a
+seed that depends only on the instance, so that a run can be repeated."""
 
 import random
 from collections import Counter
@@ -17,7 +16,7 @@ Matches = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sides:
-    """The entries of both sides as JSON lines; `plan_is_a` says where the plan stands."""
+    """The entries of both sides as JSON lines; `plan_is_a` says whether the plan is side A."""
 
     a: str
     b: str
@@ -38,8 +37,8 @@ def blinded(golds: Sequence[PlanEntry], plan: Sequence[PlanEntry], seed: str) ->
 def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
-    """For each gold ablation the entries of the plan that match it together, empty for none; and what was wrong with
-    the answer: names that are not there, golds without a line, golds with several matches (the first counts)."""
+    """For each gold ablation the plan entries that match it together (empty for none), and the errors in the answer:
+    unknown names, golds without a line, golds with several matches (the first counts)."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}
@@ -52,7 +51,7 @@ def author_matches(
             problems["ablation that is not there"] += bool(name)
         known = tuple(dict.fromkeys(entry for entry in entries if entry in plan))
         if len(known) < len(set(entries)):
-            known = ()  # a joint match with something that is not there is none
+            known = ()  # a joint match with an unknown name does not count
         for gold in dict.fromkeys(name for name in named if name in golds):
             if matches.get(gold) and known:
                 problems["gold ablation matched twice"] += 1
@@ -63,7 +62,7 @@ def author_matches(
 
 
 def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], Counter[str]]:
-    """For each entry of the plan whether a review asks for it (False without a line), and what was wrong."""
+    """For each plan entry whether a review asks for it (False without a line), and the errors."""
     rows, problems = predictions(answer)
     labels: dict[str, bool] = {}
     for row in rows:
@@ -81,7 +80,7 @@ def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], 
 
 
 def majority_matches(votes: Sequence[Mapping[str, Sequence[str]]], golds: Sequence[str]) -> Matches:
-    """For each gold ablation the match that more than half of the judges give, else none."""
+    """For each gold ablation the match that more than half of the judges give, otherwise none."""
     decided: Matches = {}
     for gold in golds:
         counts = Counter(frozenset(vote.get(gold, ())) for vote in votes)
@@ -96,7 +95,7 @@ def majority_labels(votes: Sequence[Mapping[str, bool]], plan: Sequence[str]) ->
 
 
 def _names(value: Any) -> tuple[str, ...] | None:
-    """The names of a field: a text, a list of texts, or null for none; None for anything else."""
+    """The names in a field: a text, a list of texts, or null for no names; None for any other value."""
     if value is None:
         return ()
     if isinstance(value, str):

@@ -1,9 +1,8 @@
-"""Judges as scorers of Inspect: one model, or the majority of several; by one question each, or as agents that read the
-paper's files.
+"""Judges as Inspect scorers: one model or the majority of several, each asked one question or run as an agent that
+reads the paper's files.
 
-Models are those of the roles `judge`, `judge_2` and `judge_3` (`--model-role judge=…`), else the model under
-evaluation, which then judges its own plans.
-"""
+Models are those of the roles `judge`, `judge_2` and `judge_3` (`--model-role judge=…`). Without a role, the model under
+evaluation judges its own plans."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,7 +34,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 @scorer(metrics={"*": [mean(), stderr()]})
 def author_judge(k: int, judges: int = 1, agent: bool = False) -> Scorer:
     """Precision, recall, F1 and nDCG of the first `k` entries, by the majority of `judges` judges. The metadata has the
-    matches, each judge's answer's problems, and the scores at 1 to 10."""
+    matches, the problems in each judge's answer, and the scores at 1 to 10."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
@@ -99,7 +98,7 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
 
 @scorer(metrics=[mean(), stderr()])
 def counted() -> Scorer:
-    """How many ablations a plan has."""
+    """The number of ablations in a plan."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         plan = _plan(state)
@@ -115,7 +114,7 @@ def judge_scorer(task: TaskName, k: int, judges: int, agent: bool, window: int) 
 
 
 def _judges(count: int) -> list[Model]:
-    """A role that is not given takes the model of the first one."""
+    """A missing role uses the model of the first one."""
     first = get_model(role=ROLES[0])
     return [get_model(role=role, default=first) for role in ROLES[:count]]
 
@@ -132,12 +131,12 @@ async def _ask(
 
 
 def _problems(state: TaskState) -> Counter[str]:
-    """As the planner counted them; a limit of Inspect may have stopped it before it left a plan."""
+    """The planner's count. An Inspect limit may have stopped it before it left a plan."""
     return Counter(state.store.get("problems", {"planner that was stopped without a plan": 1}))
 
 
 def _plan(state: TaskState) -> Plan:
-    """As the planner left it, which has counted what was wrong."""
+    """The plan that the planner left; it has already counted the errors."""
     return read_jsonl(state.store.get("plan", ""), MOST_CHARACTERS)
 
 

@@ -1,4 +1,3 @@
-"""Planners as solvers of Inspect, their prompts, and what the graph adds.
+"""Planners as Inspect solvers, their prompts, and the material from the graph.
 
-Imports of the benchmark: `answers`, `instances`, `reading`.
-"""
+Imports of the benchmark: `answers`, `instances`, `reading`."""

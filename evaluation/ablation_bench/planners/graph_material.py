@@ -1,4 +1,4 @@
-"""What the graph adds to a planner's prompt: the product's own material (`xkg.agents.planning`), as text."""
+"""The graph's part of a planner's prompt: the product's own material (`xkg.agents.planning`), as text."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from xkg.serve.service import Service
 
 
 def read_material(graph: Path, title: str) -> tuple[Material, str] | None:
-    """The material of the paper of this title and its planning view, None where the graph has no such paper. Raises
-    `XkgError` for a graph that cannot be read."""
+    """The material and planning view of the paper with this title, None if the graph has no such paper. Raises
+    `XkgError` for an unreadable graph."""
     service = Service(load(kg=graph))
     try:
         material = gather(service, title)
@@ -24,7 +24,7 @@ def read_material(graph: Path, title: str) -> tuple[Material, str] | None:
 
 
 def has_paper(graph: Path, title: str) -> bool:
-    """Whether a graph has the paper of this title. Raises `XkgError` for a graph that cannot be read."""
+    """Whether a graph has a paper with this title. Raises `XkgError` for an unreadable graph."""
     service = Service(load(kg=graph))
     try:
         service.paper(title)
@@ -36,5 +36,5 @@ def has_paper(graph: Path, title: str) -> bool:
 
 
 def in_words(material: Material, planning_view: str) -> str:
-    """The planning view, and its components with techniques of other papers that may stand in their place."""
+    """The planning view, and its components with possible replacements from other papers."""
     return f"{planning_view}\n\n# Components, with what other papers do\n\n{with_model.describe(material.components)}"

@@ -1,5 +1,5 @@
-"""Planners as solvers of Inspect. Each leaves a plan and what was wrong with it in the sample's store: `plan` (JSON
-lines), `problems` (counts by kind), `left_out` (sections that did not fit)."""
+"""Planners as Inspect solvers. Each writes a plan and its errors to the sample's store: `plan` (JSON lines), `problems`
+(counts by kind), `left_out` (sections that did not fit)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ NO_PAPER = "paper that the graph does not have"
 
 @solver
 def lm_planner(task: TaskName, k: int, graph: str = "", window: int = 100_000) -> Solver:
-    """One question with the paper, at most `window` tokens of it (four characters each), and with what the graph in the
-    folder `graph` knows, if one is named."""
+    """One question with the paper, up to `window` tokens of it (four characters each). If `graph` names a folder, the
+    graph's knowledge is added."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         problems: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def lm_planner(task: TaskName, k: int, graph: str = "", window: int = 100_000) -
 
 @solver
 def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
-    """A `react` agent that reads the paper's files, and with a graph its MCP server, and sees its last five
+    """A `react` agent that reads the paper's files and, with a graph, uses its MCP server. It sees its last five
     observations in full."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
@@ -75,7 +75,7 @@ def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
 
 @solver
 def product_planner(k: int, graph: str) -> Solver:
-    """The planner of `xkg ablate plan`, its question asked of the model under evaluation: it reads the graph alone."""
+    """The planner of `xkg ablate plan`, using the model under evaluation. It reads only the graph."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         problems: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def product_planner(k: int, graph: str) -> Solver:
 
 @solver
 def graph_planner(k: int, graph: str) -> Solver:
-    """The planner of `xkg ablate plan --llm none`: no model is asked."""
+    """The planner of `xkg ablate plan --llm none`, which asks no model."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
@@ -126,8 +126,8 @@ def graph_planner(k: int, graph: str) -> Solver:
 
 @solver
 def stored_plans(plans: str, k: int) -> Solver:
-    """Plans that were made elsewhere: the file `<id>.jsonl` of a folder, as the benchmark stores them; for an id
-    PLANNER/PAPER, as in JudgeEval, that of the planner's folder, else of the paper alone."""
+    """Plans made elsewhere: the file `<id>.jsonl` of a folder, in the benchmark's format. For an id PLANNER/PAPER, as
+    in JudgeEval, the file is in the planner's folder or else has the paper's name alone."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         file = _plan_file(Path(plans), str(state.sample_id))
@@ -142,7 +142,7 @@ def stored_plans(plans: str, k: int) -> Solver:
 
 
 def _plan_file(plans: Path, paper: str) -> Path | None:
-    """The file of a paper's plan; none outside of the folder, whatever the id."""
+    """The file of a paper's plan; None for an id that leads out of the folder."""
     for name in (paper, Path(paper).name):
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):

@@ -1,4 +1,3 @@
-"""What agents of the benchmark read: the files of a paper, and a graph by its MCP server.
+"""The sources that the benchmark's agents read: the files of a paper, and a graph through its MCP server.
 
-Imports nothing else of the project.
-"""
+Imports nothing else from the project."""

@@ -1,4 +1,4 @@
-"""A `react` agent that reads a paper, with a graph or without."""
+"""A `react` agent that reads a paper, with or without a graph."""
 
 import os
 import sys
@@ -16,7 +16,8 @@ from evaluation.ablation_bench.reading.file_tools import Files, find_text, list_
 OBSERVATIONS = 5
 MOST_MESSAGES = 100
 MOST_BYTES = 65_536
-"""Of what a tool gives: the server answers in up to 8,000 tokens, and Inspect cuts the middle out of longer texts."""
+"""The maximum size of a tool result: the server answers in up to 8,000 tokens, and Inspect cuts the middle out of
+longer texts."""
 
 _FILES = (
     "The text of the paper is in files: list_files, read_lines and find_text read them. Read all of it that the task "
@@ -32,9 +33,9 @@ _GRAPH = (
 async def ask_agent(
     system: str, question: str, paper: Path, graph: str = "", model: Model | None = None
 ) -> tuple[AgentState, Counter[str]]:
-    """The end of a `react` agent that reads the files of a paper, and the graph in the folder `graph` by its MCP
-    server, if one is named, and submits its answer; and what was wrong. None for `model` is the one under evaluation.
-    An agent that does not submit is stopped after `MOST_MESSAGES`: its last words are its answer."""
+    """Runs a `react` agent that reads a paper's files and, if `graph` names a folder, that graph through its MCP
+    server. Returns its final state and the errors. If `model` is None, the model under evaluation is used. An agent
+    that does not submit is stopped after `MOST_MESSAGES`, and its last message is its answer."""
     files = Files(paper)
     tools: list[Tool | ToolSource] = [list_files(files), read_lines(files), find_text(files)]
     if graph:
@@ -50,7 +51,7 @@ async def ask_agent(
 
 
 def _server(graph: str) -> ToolSource:
-    """The server of a graph, which opens no folder: what lies beside the benchmark may be what was cut off."""
+    """The server of a graph. It opens no folder, because the removed text may be next to the benchmark."""
     given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
     return mcp_server_stdio(
         name="xkg",
@@ -60,13 +61,13 @@ def _server(graph: str) -> ToolSource:
             **given,
             "XKG_SERVE__ROOTS": os.pathsep,
             "XKG_LLM__MODEL": "none",
-        },  # "" would be the folder of this process
+        },  # "" would mean the working folder of this process
     )
 
 
 @agent
 def last_observations(count: int, model: Model | None = None) -> Agent:
-    """Asks the model with the last `count` observations in full; earlier ones are named and left out."""
+    """Asks the model with the last `count` observations in full; earlier ones are replaced with a note."""
 
     async def execute(state: AgentState, tools: list[Tool]) -> AgentState:
         state.output = await get_model(model).generate(elided(state.messages, count), tools)
@@ -77,8 +78,8 @@ def last_observations(count: int, model: Model | None = None) -> Agent:
 
 
 def elided(messages: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
-    """The messages with the results of all but the last `count` observations left out. An observation is what the calls
-    of one turn gave: a model that makes many at once sees them all."""
+    """The messages without the results of all but the last `count` observations. An observation is the results of one
+    turn's calls, so a model that makes many at once sees them all."""
     turns = [
         n for n, message in enumerate(messages) if isinstance(message, ChatMessageAssistant) and message.tool_calls
     ]

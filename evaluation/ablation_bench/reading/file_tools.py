@@ -1,4 +1,4 @@
-"""Read-only tools over the files of a paper, and of its repository, for agents; nothing outside of them is read."""
+"""Read-only tools for agents over the files of a paper and its repository. Nothing else can be read."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ _LONGEST_LINE = 400
 
 
 class Files:
-    """The text files of a folder, or one file. Links that lead out of it are not there."""
+    """The text files of a folder, or one file, without links that lead out of it."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
@@ -29,7 +29,7 @@ class Files:
         ]
 
     def lines(self, name: str) -> list[str]:
-        """Raises `ToolError` for what is not there."""
+        """Raises `ToolError` if the file does not exist."""
         if name not in self.names():
             raise ToolError(f"no file {name!a}: list_files lists them")
         path = self._root if self._root.is_file() else self._root / name
@@ -38,7 +38,7 @@ class Files:
 
 
 def _around(line: str, start: int) -> str:
-    """The line, or what lies around its first hit: a line is often a whole paragraph."""
+    """The line, or the text around its first match: a line is often a whole paragraph."""
     first = max(0, min(start - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
     shown = line[first : first + _LONGEST_LINE]
     return f"{'…' if first else ''}{shown}{'…' if first + len(shown) < len(line) else ''}"
@@ -56,7 +56,7 @@ def list_files(files: Files) -> Tool:
 @tool
 def read_lines(files: Files) -> Tool:
     async def execute(path: str, first_line: int = 1) -> str:
-        """Read a file from a line on: up to 200 lines, fewer where they are long. The last line says where to go on.
+        """Read a file from a given line: up to 200 lines, fewer if they are long. The last line says where to continue.
 
         Args:
             path: Path of the file, as list_files gives it.
@@ -85,10 +85,10 @@ def read_lines(files: Files) -> Tool:
 @tool
 def find_text(files: Files) -> Tool:
     async def execute(text: str) -> str:
-        """Find a text in the files, up to case: the lines that have it.
+        """Find the lines of the files that contain a text, ignoring case.
 
         Args:
-            text: The text, as it is written; no pattern.
+            text: The literal text, not a pattern.
         """
         wanted = re.compile(re.escape(text), re.I)
         hits = (

@@ -1,4 +1,3 @@
-"""Measures of plans, and what logs say of them.
+"""Metrics of plans, and reports of logs.
 
-Imports of the benchmark: `answers`; of the project, `evaluation.results`.
-"""
+Imports of the benchmark: `answers`; of the project, `evaluation.results`."""

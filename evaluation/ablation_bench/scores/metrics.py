@@ -1,10 +1,9 @@
-"""Measures of a plan of ablations, for one paper; the benchmark's are means over papers (macro averages).
+"""Metrics of an ablation plan for one paper; the benchmark's figures are means over papers (macro averages).
 
 `author_scores` has the definitions of the paper (arXiv 2507.08038): an entry that matches several gold ablations counts
-once, and nDCG ranks the plan. `program_scores` counts as the benchmark's own program does, with which its leaderboard
-was made: in precision a gold that is found counts, not the entry, and nDCG goes through the golds in their order. The
-two agree where each entry matches at most one gold, but for nDCG. In the reviewer task the program and the paper agree.
-"""
+once, and nDCG ranks the plan. `program_scores` counts like the benchmark's own program, which made its leaderboard: in
+precision it counts found golds, not entries, and nDCG goes through the golds in their order. Except for nDCG, the two
+agree if each entry matches at most one gold. In the reviewer task, program and paper agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ MOST_K = 10
 
 @dataclass(frozen=True)
 class Scores:
-    """Each 0 to 1. `ndcg` is None in the reviewer task, where no entry is known to be the better one."""
+    """Each 0 to 1. `ndcg` is None in the reviewer task, where entries have no known order."""
 
     precision: float
     recall: float
@@ -24,9 +23,9 @@ class Scores:
 
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """For the first `k` entries of a plan (names, best first). `matches` has for each gold ablation the entries that
-    match it together; a gold is found where all of them are among the first `k`. What names no gold or no entry of the
-    plan is ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
+    """Scores of the first `k` entries of a plan (names, best first). `matches` has, for each gold ablation, the entries
+    that match it together; a gold is found if all of them are among the first `k`. Unknown golds and entries are
+    ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
     found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]
@@ -37,8 +36,8 @@ def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[st
 
 
 def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """As `author_scores`, counted as the benchmark's program does. Precision: golds found over these and the shown
-    entries that match nothing; nDCG: over the first golds, as many as there are shown entries or fewer."""
+    """Like `author_scores`, counted like the benchmark's program. Precision: golds found over golds found plus shown
+    entries without a match. nDCG: over the first golds, at most as many as the shown entries."""
     shown = list(dict.fromkeys(plan))[:k]
     found = [bool(matches.get(gold)) and set(matches[gold]) <= set(shown) for gold in dict.fromkeys(golds)]
     unmatched = set(shown).difference(*matches.values())
@@ -50,8 +49,8 @@ def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[s
 
 
 def reviewer_scores(right: Sequence[bool], suggestions: int, k: int) -> Scores:
-    """For the first `k` entries of a plan, where `right` says which of them a review suggests, and `suggestions` is how
-    many ablations the reviews suggest."""
+    """Scores of the first `k` entries of a plan. `right` says which of them a review suggests, and `suggestions` is the
+    number of ablations that the reviews suggest."""
     shown = right[:k]
     precision = sum(shown) / len(shown) if shown else 0.0
     recall = min(sum(shown), suggestions) / suggestions if suggestions else 0.0
@@ -63,15 +62,15 @@ def f1(precision: float, recall: float) -> float:
 
 
 def ndcg(right: Sequence[bool], relevant: int) -> float:
-    """Normalised discounted cumulative gain of a ranking with binary gains (Järvelin and Kekäläinen, 2002), beside an
-    ideal one in which as many of the first entries are right as there are relevant ones (or right ones, if more)."""
+    """Normalised discounted cumulative gain of a ranking with binary gains (Järvelin and Kekäläinen, 2002). The
+    ideal ranking begins with all relevant entries (or all right ones, if these are more)."""
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
     return gained / ideal if ideal else 0.0
 
 
 def label_scores(judged: Sequence[bool], human: Sequence[bool]) -> Scores:
-    """A judge beside human labels of the same pairs (JudgeEval)."""
+    """Compares a judge with human labels of the same pairs (JudgeEval)."""
     both = sum(a and b for a, b in zip(judged, human, strict=True))
     precision = both / sum(judged) if any(judged) else 0.0
     recall = both / sum(human) if any(human) else 0.0

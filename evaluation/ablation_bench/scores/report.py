@@ -1,4 +1,4 @@
-"""What logs of the tasks say: scores at each k, by action and by group, dollars, everything that was counted wrong."""
+"""Reports of the tasks' logs: scores at each k, by action and by group, dollars, and all counted errors."""
 
 import statistics
 from collections import Counter, defaultdict
@@ -23,13 +23,13 @@ PUBLISHED = (
     ("judges, F1", "paper v1", "author .81 (LM), .79 (agent); reviewer .70"),
     ("judges, F1", "later leaderboard", ".78 (author .81, reviewer .74)"),
 )
-"""Figures of others, on the benchmark's own papers: never to be compared with runs on a few papers."""
+"""Published figures on the benchmark's own papers. Do not compare them with runs on a few papers."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One paper of a log. `by_k` are the scores at each k by name; `dollars` and `judge_dollars`, of the planner and of
-    judges that have a role, are None where a price is unknown."""
+    """One paper of a log. `by_k` are the scores at each k by name. `dollars` and `judge_dollars`, of the planner and of
+    judges that have a role, are None if a price is unknown."""
 
     id: str
     by_k: Mapping[int, Mapping[str, float | None]]
@@ -46,8 +46,8 @@ class Judged:
 
 @dataclass(frozen=True)
 class Run:
-    """A log. `judged_by` says which models judged, and how. `failed` are papers whose planner or judge broke off, with
-    the reason; `rows` those of the data set that could not be used."""
+    """A log. `judged_by` names the models that judged and how they did. `failed` are papers whose planner or judge
+    failed, with the reason; `rows` are unusable rows of the data set."""
 
     name: str
     task: str
@@ -61,21 +61,21 @@ class Run:
     judged_by: str = ""
 
     def scores(self, measure: str, k: int | None = None) -> dict[str, float]:
-        """By paper; a paper that failed has 0."""
+        """By paper; a failed paper scores 0."""
         found = {p.id: float(p.by_k[k or self.k][measure] or 0.0) for p in self.papers}
         return found | dict.fromkeys(self.failed, 0.0)
 
 
 def read_log(path: Path) -> EvalLog:
-    """Raises `ValueError` for a file that is no log of Inspect."""
+    """Raises `ValueError` for a file that is not an Inspect log."""
     try:
         return read_eval_log(str(path))
-    except Exception as error:  # the library raises whatever its parts do
+    except Exception as error:  # the library lets any exception of its parts through
         raise ValueError(f"{path} is no log of Inspect ({str(error)[:120]}): give a .eval log") from error
 
 
 def read_run(path: Path) -> Run:
-    """The run of a log that was scored. Raises `ValueError` for one that was not, and a file that is no log."""
+    """The scored run of a log. Raises `ValueError` for one that was not scored, and for a file that is not a log."""
     log = read_log(path)
     known = log.eval.metadata or {}
     papers, failed = [], {}
@@ -101,7 +101,7 @@ def read_run(path: Path) -> Run:
 
 
 def _judged_by(log: EvalLog) -> str:
-    """A judge without a role of its own is the model under evaluation, or that of the first judge."""
+    """A judge without its own role is the model under evaluation, or that of the first judge."""
     known, roles = log.eval.metadata or {}, log.eval.model_roles or {}
     count = int(known.get("judges", 1))
     models: list[str] = []
@@ -137,8 +137,8 @@ def _judged(sample: EvalSample) -> Judged | None:
 
 
 def by_action(run: Run) -> dict[str, tuple[float, float, float]]:
-    """Precision, recall and F1 of each action, over all papers together at the run's k: plan entries with the action
-    that match, and golds with it that are found."""
+    """Precision, recall and F1 of each action, over all papers together at the run's k: matching plan entries with the
+    action, and found golds with it."""
     result = {}
     for action in ("REMOVE", "REPLACE", "ADD"):
         entries = matched = golds = found = 0
@@ -158,15 +158,15 @@ def by_action(run: Run) -> dict[str, tuple[float, float, float]]:
 
 
 def as_the_program_counts(run: Run) -> dict[str, float]:
-    """The means of the author task at the run's k as the benchmark's own program counts (`metrics.program_scores`), for
-    its leaderboard; a paper that failed has 0."""
+    """The means of the author task at the run's k, counted like the benchmark's own program (`metrics.program_scores`)
+    for its leaderboard; a failed paper scores 0."""
     found = [program_scores(list(p.plan), list(p.golds), p.matches, run.k) for p in run.papers]
     papers = len(run.papers) + len(run.failed)
     return {m: sum(getattr(s, m) for s in found) / papers if papers else 0.0 for m in MEASURES}
 
 
 def by_group(run: Run, measure: str = "f1") -> dict[str, tuple[float, int]]:
-    """The mean of a measure and the number of papers for each year, venue and decision."""
+    """The mean of a metric and the number of papers for each year, venue and decision."""
     groups: dict[str, list[float]] = defaultdict(list)
     scores = run.scores(measure)
     for paper in run.papers:
@@ -220,7 +220,7 @@ def as_text(run: Run, against: Run | None = None) -> str:
 
 
 def overall(runs: Sequence[Run], measure: str = "f1") -> float | None:
-    """The mean of both tasks, each at its k; None where one is missing."""
+    """The mean of both tasks, each at its k; None if one is missing."""
     by_task = {run.task: _mean(run.scores(measure)) for run in runs}
     return statistics.fmean(by_task.values()) if by_task.keys() == {"author", "reviewer"} else None
 
@@ -274,7 +274,7 @@ def _dollars(result: Mapping[str, Any], of: str) -> str:
 
 
 def compared(run: Run, against: Run, measure: str) -> Comparison:
-    """The run beside an earlier one, paired by paper, each of which is a unit of its own."""
+    """Compares the run with an earlier one, paired by paper; each paper is a separate unit."""
     return paired(measure, against.scores(measure), run.scores(measure), group_of=str)
 
 
@@ -294,5 +294,5 @@ def _mean(scores: Mapping[str, float]) -> float:
 
 
 def plans_of(log: EvalLog) -> dict[str, str]:
-    """The plans that planners left, by paper: JSON lines."""
+    """The planners' plans, by paper: JSON lines."""
     return {str(sample.id): sample.store.get("plan", "") for sample in log.samples or ()}

@@ -1,4 +1,4 @@
-"""A whole run: the baseline, the candidate space, rounds of candidates, and what they showed."""
+"""A whole run: the baseline, the candidate space, rounds of candidates, and their effects."""
 
 import shutil
 import time
@@ -49,9 +49,9 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 
 @dataclass(frozen=True)
 class Start:
-    """What a campaign begins with. `techniques` gives components with places in the folder of the starter's files,
-    `settings` the entries of its configuration files; `jobs` runs at a time, `elsewhere` on other machines. With a
-    `model`, what it describes of functions is stored under `functions`. `notify` may be called from any thread."""
+    """The inputs of a campaign. `techniques` gives components with places in the starter's folder, `settings` the
+    entries of its configuration files. `jobs` is the number of parallel runs, `elsewhere` runs them on other machines.
+    With a `model`, descriptions of functions are stored under `functions`. `notify` may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -69,15 +69,15 @@ class Start:
 
 
 def ledger_name(folder: Path) -> str:
-    """What the ledger of the language model calls a run."""
+    """The name of the run in the ledger of LLM calls."""
     return f"run:{folder.name}"
 
 
 def run_campaign(start: Start) -> Campaign:
-    """The finished campaign. What was done before, under the same folder, is not done again.
+    """The finished campaign. Work already done under the same folder is reused.
 
-    Raises `BaselineError` where the baseline does not run, `InputError` where nothing can be ablated, and what
-    workspaces and commands raise."""
+    Raises `BaselineError` if the baseline does not run, `InputError` if nothing can be ablated, and the errors of
+    workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 
@@ -95,7 +95,7 @@ class _Runner:
         self._trees = worktrees.Shared(start.folder / "candidates")
         self._base = worktrees.opened(start.folder / "baseline", start.starter)
         self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
-        self._base.rewind(0)  # repairs are made again, from what is stored
+        self._base.rewind(0)  # repairs are replayed from stored results
         self._found_seeds: dict[tuple[str, str], Seeds] = {}
         self._fetched: Left | None = None
         self._not_fetched: RunOutcome | None = None
@@ -109,7 +109,8 @@ class _Runner:
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Goes on with these packages, those of a `day` (None: the newest), and the present files of the baseline."""
+        """Switches to this environment, with packages of a `day` (None: the newest), and rereads the files of the
+        baseline."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -184,7 +185,7 @@ class _Runner:
         )
 
     def _reproduce(self, notes: list[str]) -> None:
-        """Finds out what to run where that was not said, and makes it run."""
+        """Finds the command and metric if the task has none, and makes the command run."""
         start = self._start
         if not self._task.is_whole:
             if self._questions is None:
@@ -226,8 +227,8 @@ class _Runner:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 
     def _fetch(self) -> RunOutcome | None:
-        """Lets the setup reach its hosts, once, and gives each run what it leaves; the run of a setup that fails, which
-        is not stored."""
+        """Runs the setup once with access to its hosts, and gives its files to each later run. Returns the run if it
+        failed; failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)
@@ -246,11 +247,11 @@ class _Runner:
         return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
-        """The first run of the baseline; where there is room, with runs of its other seeds beside it."""
+        """The first run of the baseline. If there are free jobs, its other seeds run at the same time."""
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()
-        if first.value is None:  # the workspace may be repaired now: nothing may be reading it
+        if first.value is None:  # the workspace may be repaired now, so nothing else may read it
             for run in runs[1:]:
                 run.exception()
         return first
@@ -266,14 +267,14 @@ class _Runner:
         missing = environment.missing
         first = self._not_fetched or self._runs.run(None, task.seeds[0])
         self._runs.outputs = first.rewritten
-        if first.value is None:  # no other seed would tell more
+        if first.value is None:  # another seed would give the same value
             left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
             lacks = [note for note in environment.notes if IN_PLACE_OF_CUDA not in note]
             return baseline_of(task, [first], missing, [*left_out, *self._causes], notes=lacks)
         trace = self._slots.start(partial(self._runs.trace, first))
         runs = self._all_seeds(first)
         if len({run.value for run in runs}) == 1 and not self._runs.vary and self._seeds.found:
-            self._runs.vary = self._seeds.found  # the seed that the command takes does not reach what is drawn
+            self._runs.vary = self._seeds.found  # the command's seed does not reach the random numbers
             runs = self._all_seeds(first)
         if (traced := trace.result()) is not None:
             self._executed, self._opened = traced.executed, traced.opened
@@ -291,7 +292,7 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """The seeds that runs after the first have others of, where the baseline runs their lines."""
+        """The seeds in code that later runs change, if the baseline runs their lines."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -299,7 +300,7 @@ class _Runner:
         )
 
     def _ran(self, place: Place) -> bool:
-        """Whether the baseline may run one of these lines, or read them."""
+        """Whether the baseline may run or read one of these lines."""
         if self._executed is None or not place.path.endswith(".py"):
             return self._opened is None or place.path == COMMAND or place.path in self._opened
         return any(place.start_line <= line <= place.end_line for line in self._executed.get(place.path, ()))

@@ -1,4 +1,5 @@
-"""What can be tried: components of a method, and candidates, each an exact change of source that ablates one."""
+"""What can be tried: components of a method, and candidates. Each candidate is an exact source change that ablates one
+component."""
 
 import hashlib
 import json
@@ -11,11 +12,12 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""The path that stands for the `run` command of the task."""
+"""The path that represents the task's `run` command in a change."""
 
 
 class Place(Value):
-    """Lines of a file of the working copy, 1-based and inclusive; `symbol` is what they lie in, '' where unknown."""
+    """Lines of a file in the working copy, 1-based and inclusive. `symbol` is the enclosing function or class, '' if
+    unknown."""
 
     path: str
     start_line: int
@@ -29,7 +31,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Whether the other lines lie within these."""
+        """Whether the other lines are within these."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -37,8 +39,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """One exact change of a file, or of the command (`COMMAND`): the characters from `start` to `end` (offsets, end
-    exclusive), which are `old`, become `new`."""
+    """One exact change of a file, or of the command (`COMMAND`). It replaces `old`, the characters from `start` to
+    `end` (offsets, end exclusive), with `new`."""
 
     path: str
     start: int
@@ -48,9 +50,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """A specification of one ablation. `value` is what the mutation sets, as written; `replacements` carry it out, and
-    lie in `places`. `baseline_value` is what stands there. `by_model`: a language model wrote it. `probe` puts a value
-    in the same places that ends the run when it is used; none where there is no such value."""
+    """One ablation. `value` is the new value as written, `baseline_value` the current one. `replacements` make the
+    change and are within `places`. `by_model`: a language model wrote it. `probe` puts a value in the same places that
+    ends the run when it is used, if there is such a value."""
 
     component: str
     kind: Kind
@@ -64,15 +66,15 @@ class Candidate(Value):
 
     @property
     def id(self) -> str:
-        """12 hex digits over what is changed: equal changes have equal ids."""
+        """12 hex digits of a hash over the change. Equal changes have equal ids."""
         changed = [replacement.model_dump() for replacement in self.replacements]
         return hashlib.sha256(json.dumps(changed, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Component(Value):
-    """A part of the method that can be ablated. `technique` is its id in the graph, None for one that only the code
-    shows; `weight` (0..1) is how much it is expected to matter before anything is run, `reasons` say why; `order` is
-    its position in the hierarchy, `about` its definition."""
+    """A part of the method that can be ablated. `technique` is its id in the graph, None if only the code shows it.
+    `weight` (0..1) is its expected importance before any run, and `reasons` explain it. `order` is its position in the
+    hierarchy, `about` its definition."""
 
     id: str
     name: str
@@ -85,7 +87,7 @@ class Component(Value):
 
 
 class LeftOut(Value):
-    """Something of the code that is not ablated, with the reason in a few words."""
+    """Code that is not ablated, with a short reason."""
 
     name: str
     place: Place
@@ -93,7 +95,7 @@ class LeftOut(Value):
 
 
 class Space(Value):
-    """Components, their candidates in the order in which they are worth trying, and what was left out."""
+    """Components, their candidates (most promising first), and the code that was left out."""
 
     components: tuple[Component, ...]
     candidates: tuple[Candidate, ...]

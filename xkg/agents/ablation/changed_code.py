@@ -1,4 +1,4 @@
-"""What a changed file shows of its change: the lines whose run shows that the change ran, and imports that are new."""
+"""The lines of a changed file that show that the change ran, and the new imports."""
 
 import ast
 import difflib
@@ -14,15 +14,16 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class ChangedPlace(Value):
-    """Lines that differ, of the file as it is after the change. If any of `lines` runs, the change did; none where it
-    cannot run (code behind a return)."""
+    """Changed lines, numbered as after the change. If any of `lines` runs, the change ran. `lines` is empty if it
+    cannot run (code after a return)."""
 
     place: Place
     lines: tuple[int, ...]
 
 
 class NewImport(Value):
-    """`module` as written, with as many dots as it has; `names` are taken from it, none for `import module`."""
+    """An import. `module` is as written, including leading dots. `names` are imported from it; empty for `import
+    module`."""
 
     path: str
     module: str
@@ -30,7 +31,7 @@ class NewImport(Value):
 
 
 def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
-    """Of Python files alone, and of these what can run: comments, and lines that are only removed, are absent."""
+    """The changed lines of Python files that can run. Comments and purely removed lines are absent."""
     found = []
     for path in sorted(after):
         if path.endswith(".py"):
@@ -45,8 +46,7 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def new_imports(before: Mapping[str, str], after: Mapping[str, str]) -> list[NewImport]:
-    """What Python files import after a change that they did not import before, where nothing provides for its
-    absence."""
+    """The new imports of Python files, except those whose failure the code handles."""
     return [
         found
         for path in sorted(after)
@@ -87,8 +87,8 @@ def _new_lines(before: str, after: str) -> Iterator[tuple[int, int]]:
 
 
 def _shown_by(tree: ast.Module, line: int) -> set[int]:
-    """The lines of the innermost statement around a line: all of a simple one, the head of a compound one. The head of
-    a function runs when its file is imported, so that its body stands for it."""
+    """The lines of the innermost statement around a line: the whole statement if it is simple, otherwise its head. The
+    head of a function runs when its file is imported, so its body counts instead."""
     body: Sequence[ast.stmt] = tree.body
     while True:
         inside = next((s for s in body if _start(s) <= line <= (s.end_lineno or s.lineno)), None)

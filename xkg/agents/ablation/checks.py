@@ -1,4 +1,4 @@
-"""What is refused before it costs a run: an empty change, a comment, a change outside its places or in the code that
+"""Refuses candidates before they cost a run: empty changes, comments, changes outside their places or in the code that
 computes the metric, and source that does not parse."""
 
 import ast
@@ -13,8 +13,8 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def refusal(
     candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
 ) -> str | None:
-    """Why the change must not be run, in one line; None where it may. `before` and `after` are the files that change,
-    `protected` the lines that compute or write the metric."""
+    """Why the change must not run, in one line; None if it may. `before` and `after` are the changed files, `protected`
+    the lines that compute or write the metric."""
     differing = [path for path in after if before[path] != after[path]]
     if not differing:
         return "the change is empty"
@@ -49,7 +49,7 @@ LARGEST_FILE = 1_000_000  # characters
 
 
 def tree_of(text: str) -> ast.Module:
-    """The tree of a Python source. Raises `SyntaxError` for whatever has none, too large and too deep ones included."""
+    """The AST of Python source. Raises `SyntaxError` if it cannot be parsed, is too large or is nested too deeply."""
     if len(text) > LARGEST_FILE:
         raise SyntaxError("too large")
     try:

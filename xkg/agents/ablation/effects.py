@@ -1,7 +1,7 @@
-"""What an outcome shows: effects relative to the baseline with intervals over seeds, and whether they exceed its noise.
+"""Effects relative to the baseline with intervals over seeds, and whether they exceed the baseline's noise.
 
 Intervals are Welch's (B. L. Welch, "The generalization of Student's problem when several different population variances
-are involved", Biometrika 34, 1947), with degrees of freedom rounded down, which widens them; multiple comparisons are
+are involved", Biometrika 34, 1947), with degrees of freedom rounded down, which widens them. Multiple comparisons are
 adjusted as in S. Holm, "A simple sequentially rejective multiple test procedure", 1979."""
 
 import math
@@ -12,16 +12,16 @@ from statistics import fmean, variance
 from xkg.value import Value
 
 CRITICAL = 0.05
-"""The relative change from which a component counts as critical, where it is also beyond the noise."""
+"""The relative change from which a component is critical, if it also exceeds the noise."""
 SIGNIFICANT = 0.05
-"""The probability, adjusted for all comparisons, up to which a difference is not put down to chance."""
+"""The significance level, applied to p values adjusted for all comparisons."""
 
 
 class Effect(Value):
-    """`change` is (value − baseline) / |baseline|, `low` and `high` bound it with 95 % confidence; None where nothing
-    can be said of the spread. `once`: the candidate was run with one seed, so that the interval is one of prediction
-    from the baseline's spread. `exact`: the baseline repeats exactly, in all runs or for each seed, so that any
-    difference is one. `p` is two-sided, of this comparison alone."""
+    """`change` is (value − baseline) / |baseline|; `low` and `high` are its 95 % confidence interval, None if the
+    spread is unknown. `once`: the candidate ran with one seed, so this is a prediction interval from the baseline's
+    spread. `exact`: the baseline repeats exactly, overall or for each seed, so any difference is real. `p` is two-sided
+    and for this comparison alone."""
 
     baseline: float
     value: float
@@ -44,13 +44,14 @@ class Effect(Value):
 
     @property
     def nothing_changed(self) -> bool:
-        """An exact baseline and the very same value: the mutation changes nothing that is measured."""
+        """Whether the baseline is exact and the value equals it: the mutation does not change the metric."""
         return self.exact and self.value == self.baseline
 
 
 def effect(baseline: Sequence[float], values: Sequence[float], pooled: float | None = None) -> Effect:
-    """The effect of a candidate with these `values`, one a seed, against those of the baseline. `pooled` is a standard
-    deviation to use where neither has one (a baseline of one run). Raises `ValueError` for no or non-finite values."""
+    """The effect of a candidate with these `values`, one per seed, relative to the baseline. `pooled` is a standard
+    deviation to use if neither side has one (a baseline of one run). Raises `ValueError` if values are missing or not
+    finite."""
     if not baseline or not values or not all(map(math.isfinite, (*baseline, *values))):
         raise ValueError("an effect needs finite values of baseline and candidate")
     mean, own = (group[0] if len(set(group)) == 1 else fmean(group) for group in (baseline, values))
@@ -74,7 +75,7 @@ def effect(baseline: Sequence[float], values: Sequence[float], pooled: float | N
 
 
 def unchanged(values: Sequence[float]) -> Effect:
-    """The effect of a candidate that gave for each seed what the baseline gave."""
+    """The effect of a candidate that gave the baseline's value for each seed."""
     mean = fmean(values)
     return Effect(baseline=mean, value=mean, change=0.0, low=0.0, high=0.0, seeds=len(values), p=1.0, exact=True)
 
@@ -103,14 +104,14 @@ def relative_noise(values: Sequence[float]) -> float | None:
 
 
 def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation within groups of repeated runs, pooled; None where no group has two."""
+    """The pooled standard deviation within groups of repeated runs; None if no group has two runs."""
     several = [group for group in groups if len(group) > 1]
     freedom = sum(len(group) - 1 for group in several)
     return math.sqrt(sum(variance(g) * (len(g) - 1) for g in several) / freedom) if freedom else None
 
 
 def holm(p: Sequence[float | None]) -> list[float | None]:
-    """The p values adjusted for all of them being looked at (family-wise error); None stays None."""
+    """The p values adjusted for multiple comparisons (family-wise error); None stays None."""
     known = sorted((value, i) for i, value in enumerate(p) if value is not None)
     adjusted: list[float | None] = [None] * len(p)
     largest = 0.0
@@ -121,7 +122,7 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
 
 
 def t_cdf(t: float, freedom: int) -> float:
-    """Student's distribution for whole degrees of freedom: the finite series 26.7.3 and 26.7.4 of Abramowitz and
+    """Student's distribution for integer degrees of freedom: the finite series 26.7.3 and 26.7.4 of Abramowitz and
     Stegun, "Handbook of Mathematical Functions", 1964."""
     theta = math.atan(t / math.sqrt(freedom))
     cosine2 = math.cos(theta) ** 2
@@ -142,7 +143,7 @@ def t_cdf(t: float, freedom: int) -> float:
 
 @cache
 def t_quantile(p: float, freedom: int) -> float:
-    """The value below which Student's distribution has the share `p` > 0.5."""
+    """The quantile of Student's distribution at `p` > 0.5."""
     low, high = 0.0, 1.0
     while t_cdf(high, freedom) < p:
         high *= 2

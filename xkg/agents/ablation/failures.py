@@ -1,4 +1,4 @@
-"""Why a run failed, from what it printed."""
+"""Classifies why a run failed, from its output."""
 
 import re
 from collections.abc import Mapping
@@ -88,20 +88,20 @@ _CALLED = re.compile(r"(\w{1,100})\(")
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:
-    """The kind of failure of a run that is not ok; `files` are those of the repository, by path."""
+    """The kind of failure of a failed run. `files` are the repository's, by path."""
     kind = _kind(result)
     return "own error" if kind in ("removed API", "error") and _is_own(result.output[-_TAIL:], files or {}) else kind
 
 
 def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
-    """Whether a line of the repository called a function of the repository with other arguments than that takes."""
+    """Whether repository code called one of the repository's own functions with the wrong arguments."""
     error, message = last_error(output)
     frames = list(_LAST_FRAME.finditer(output.rpartition(TRACEBACK)[2]))
     call = _CALL.match(message) if error == "TypeError" else None
     if call is None or not frames or frames[-1]["path"] not in files:
         return False
     *outer, name = call[1].replace(".<locals>", "").split(".")
-    # A method is known by its class, which Python before 3.10 does not name.
+    # A method is identified by its class, which Python before 3.10 does not name.
     is_method = name.startswith("__")
     names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
     defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]
@@ -119,7 +119,7 @@ def _kind(result: RunResult) -> Failure:
     if result.lacks_gpu:
         return "needs a GPU"
     _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
-    # Of tracebacks the messages count, not the code between them, nor what was printed before.
+    # Only the messages of tracebacks count, not their code lines or earlier output.
     shown = (
         [line for line in raised.splitlines() if not line.startswith(" ")]
         if traceback
@@ -137,7 +137,7 @@ _NOT_A_NUMBER = re.compile(r"(?<![a-z])(?:nan|inf|infinity)(?![a-z])", re.IGNORE
 
 
 def metric_failure(problem: str, output: str) -> Failure:
-    """Whether a run that ended well left no metric, or one that is no number, as its last lines may say too."""
+    """Whether a run that exited normally has no metric or one that is not a number; its last lines may say so too."""
     if "no number" in problem or "diverged" in problem:
         return "not a number"
     return "not a number" if _NOT_A_NUMBER.search("\n".join(output[-_TAIL:].splitlines()[-3:])) else "no metric"

@@ -1,4 +1,4 @@
-"""What a campaign measured of techniques, as nodes of the graph."""
+"""A campaign's measurements of techniques, as nodes of the graph."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ from xkg.model import Ablation, ablation_id
 
 
 def measurements(campaign: Campaign) -> list[Ablation]:
-    """One for each candidate of a technique that ran; those that the baseline repeats to the last digit too, since a
-    part that changes nothing is worth knowing."""
+    """One measurement for each candidate of a technique that ran. Those without any effect are included: it is worth
+    knowing that a part changes nothing."""
     return list(_measured(campaign))
 
 

@@ -1,4 +1,4 @@
-"""Changes source exactly: replacements are applied where their old text stands, and nowhere else."""
+"""Changes source exactly: a replacement applies only if its old text is at its offsets."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from xkg.errors import XkgError
 
 
 class MutationError(XkgError):
-    """A change that does not apply to these files."""
+    """A change that does not fit these files."""
 
 
 def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
-    """The files that change (path → new text). Raises `MutationError` where a file or the old text is not there, or
-    two changes overlap."""
+    """The changed files (path → new text). Raises `MutationError` if a file or old text is missing, or two changes
+    overlap."""
     by_path: dict[str, list[Replacement]] = {}
     for replacement in replacements:
         by_path.setdefault(replacement.path, []).append(replacement)
@@ -39,8 +39,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Both changes of the same files. A change of `second` inside one of `first` is made in its new text, if that still
-    has the same code once, and left out if not."""
+    """Both changes of the same files. A change of `second` inside one of `first` is applied to its new text if the same
+    code occurs there once, otherwise it is dropped."""
     own, rest = list(first), []
     for inner in second:
         at = next(
@@ -60,13 +60,13 @@ def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: M
 
 
 def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """A diff as git writes one, of the files in `after`."""
+    """A git-style diff of the files in `after`."""
     found = (text_patch(path, before[path].encode(), after[path].encode()) for path in sorted(after))
     return b"".join(found).decode()
 
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
-    """Line ranges of `before` (1-based, inclusive) that differ; an insertion counts as the line that it follows."""
+    """Line ranges of `before` (1-based, inclusive) that differ. An insertion counts as the line after it."""
     matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
     return [
         (max(1, i1 if i1 == i2 else i1 + 1), max(1, i2))

@@ -1,4 +1,4 @@
-"""What runs gave: of the baseline, of each candidate, and of a whole campaign."""
+"""The outcomes of runs: of the baseline, of each candidate, and of a whole campaign."""
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, holm
@@ -8,13 +8,13 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: the primary metric first, or why there is none. `seconds` is the run, `overhead` what was
-    spent around it. `executed` are the lines that a traced run ran, by file, `opened` the files that it opened.
-    `never_ran` are places of a candidate of which no line ran, `reached` whether any place ran; None
-    where that is not known (a configuration file, a trace that gave up). `rewritten` are files of the repository that
-    it wrote over, `touched` those that measure and that it wrote over or removed. `apart`: no edited file was there
-    when the metric was computed; `claimed` is what the run itself reported then.
-    `left_at` is where what a setup fetched begins in its file."""
+    """One run of a command: the metrics, the primary one first, or why there are none. `seconds` is the time of the
+    run, `overhead` the time around it. `executed` are the lines of a traced run by file, `opened` the files that it
+    opened. `never_ran` are the places of a candidate of which no line ran, `reached` whether any place ran; None if
+    unknown (a configuration file, a trace that gave up). `rewritten` are repository files that it overwrote, `touched`
+    those with measuring code that it overwrote or removed. `apart`: no edited file was present when the metric was
+    computed; `claimed` is then the metric that the run itself reported. `left_at` is the offset of the setup's archive
+    in its file."""
 
     seed: int
     command: str
@@ -41,9 +41,9 @@ class RunOutcome(Value):
 
 
 class Baseline(Value):
-    """`noise` is the standard deviation over seeds relative to the mean; `exact`: all runs gave the same value, and
-    other seeds, if the code has any, change nothing. `one_seed` says why the noise is not known; '' if it is.
-    `varied` are the seeds that the runs after the first had others of."""
+    """The runs of the baseline. `noise` is the standard deviation over seeds relative to the mean. `exact`: all runs
+    gave the same value, and other seeds, if the code has any, change nothing. `one_seed` says why the noise is unknown,
+    '' if it is known. `varied` are the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -64,8 +64,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run: a version of its workspace, named by `commit`, with the failure that it
-    answers. `in_metric` is what of it is in code that computes the metric."""
+    """A change that makes the baseline run: the version `commit` of its workspace, and the failure that it fixes.
+    `in_metric` are its parts in code that computes the metric."""
 
     commit: str
     cause: str
@@ -77,14 +77,14 @@ class Repair(Value):
 
 
 class Statement(Value):
-    """What an experiment says of one component, in words."""
+    """The conclusion of an experiment about one component, in words."""
 
     component: str
     text: str
 
 
 class Analysis(Value):
-    """A model's words on what was measured. `strong` rests on evidence that holds, `weak` does not."""
+    """A model's summary of the measurements. `strong` has conclusions with solid evidence, `weak` the others."""
 
     summary: str
     strong: tuple[Statement, ...]
@@ -93,7 +93,7 @@ class Analysis(Value):
 
 
 class Lesson(Value):
-    """What a model made of a round, and what the next one should change."""
+    """A model's reflection on a round, and what the next one should change."""
 
     round: int
     lessons: tuple[str, ...]
@@ -101,7 +101,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """What a run asked of language models: `dollars` None where a price is unknown."""
+    """A run's use of language models. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -112,10 +112,10 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 
 
 class CandidateOutcome(Value):
-    """`round` counts from 1, `commit` names the version with the mutation. Where `failure` is set there
-    is no effect. `no_effect` says that the mutation changes nothing that is measured. `why` it was chosen; `mended` is
-    the failure of the candidate that this one replaces. `measures` is code that it changes and that measures as well:
-    with it, the ruler may have moved."""
+    """A candidate's result. `round` counts from 1, `commit` is the version with the mutation. If `failure` is set there
+    is no effect. `no_effect`: the mutation does not change the metric. `why` is the reason it was chosen, `mended` the
+    failure of the candidate that it replaces. `measures` is code that it changes and that also computes the metric, so
+    the measurement itself may have changed."""
 
     candidate: Candidate
     round: int
@@ -135,8 +135,8 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Whether it says something of its component: it gave a value, or diverged, or did not end. A change that was
-        not in force, or that the code does not take, says nothing."""
+        """Whether the outcome is evidence about its component: it gave a value, diverged or timed out. A change that
+        was not in force, or that the code rejects, is not evidence."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -149,8 +149,8 @@ class CandidateOutcome(Value):
 
 
 class Importance(Value):
-    """What is known of a component: the candidate that changed most, with its effect; `adjusted` is its p value after
-    Holm's adjustment for all candidates that were compared."""
+    """The result for a component: its candidate with the largest effect. `adjusted` is the p value after Holm's
+    adjustment for all compared candidates."""
 
     component: Component
     best: CandidateOutcome | None
@@ -160,7 +160,8 @@ class Importance(Value):
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the effect is one among all comparisons: runs repeat exactly, or the adjusted p value is small."""
+        """Whether the effect is significant among all comparisons: runs repeat exactly, or the adjusted p value is
+        small."""
         effect = self.best.effect if self.best else None
         if effect is None or not effect.beyond_noise:
             return False
@@ -172,8 +173,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A whole run. `wall_seconds` is from start to end of the process that finished it; `hash` of the environment;
-    `notes` are for a person."""
+    """A whole run. `wall_seconds` is the duration of the process that finished it, `hash` that of the environment.
+    `notes` are for the reader."""
 
     id: str
     task: Task
@@ -194,7 +195,7 @@ class Campaign(Value):
     model: ModelUse | None = None
 
     def importances(self) -> list[Importance]:
-        """By component, the most important first; those without an effect last."""
+        """Results by component, the most important first; those without an effect last."""
         compared = [o for o in self.outcomes if o.effect is not None]
         adjusted = dict(
             zip([o.id for o in compared], holm([o.effect.p if o.effect else None for o in compared]), strict=True)

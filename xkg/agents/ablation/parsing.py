@@ -1,5 +1,5 @@
-"""What is in a repository's code, and what a change makes of it, found in the confined process: neither our parsers nor
-those of the standard library read untrusted source in this one."""
+"""Parses a repository's code and its changes in the confined process. Neither our parsers nor those of the standard
+library read untrusted source in this one."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from xkg.value import Value
 
 
 class ParsedSpace(Value):
-    """`protected` are the lines that compute the metric, `shared` the functions that these call and the method may too,
-    `unparsed` the files that were left out."""
+    """The candidate space of some files. `protected` are the lines that compute the metric, `shared` the functions that
+    these lines call and the method may call too, `unparsed` the files that could not be parsed."""
 
     space: Space
     protected: tuple[Place, ...]
@@ -33,8 +33,8 @@ class ParsedSpace(Value):
 
 
 class Function(Value):
-    """A function of the repository: 1-based inclusive lines, its decorators included. From `body_line` on lines run
-    only where it is called."""
+    """A function of the repository with its lines (1-based, inclusive), including decorators. Lines from `body_line` on
+    run only if it is called."""
 
     path: str
     name: str
@@ -49,8 +49,8 @@ class Function(Value):
 
 
 class MutatedFiles(Value):
-    """`after` are the files that change, with their new text; with a `failure` the candidate must not be run. `places`
-    are what differs in them, `imports` those that are new."""
+    """A checked candidate. `after` are the changed files with their new text. If there is a `failure`, it must not run.
+    `places` are the changed lines, `imports` the new imports."""
 
     after: Mapping[str, str] = {}
     diff: str = ""
@@ -61,7 +61,7 @@ class MutatedFiles(Value):
 
 
 class EditedFiles(Value):
-    """The files that edits change, and the same change as replacements of the texts before."""
+    """The files that edits change, and the same change as replacements in the old texts."""
 
     changed: dict[str, str]
     replacements: tuple[Replacement, ...]
@@ -79,7 +79,7 @@ def space(
     opened: frozenset[str] | None,
     without: Without,
 ) -> ParsedSpace:
-    """As `find_space`, of the files that parse."""
+    """Like `find_space`, for the files that parse."""
     unparsed = [path for path in without if path.endswith(".py")]
     sources = list(_sources(mark, texts, without, unparsed))
     mark("")
@@ -90,12 +90,12 @@ def space(
 
 
 def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, without: Without) -> Seeds:
-    """As `find_seeds`, of the files that parse."""
+    """Like `find_seeds`, for the files that parse."""
     return find_seeds(list(_sources(mark, texts, without, [])), settings, texts, command)
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
-    """Every function with its lines and its source."""
+    """Every function with its lines and source."""
     found = []
     for source in _sources(mark, texts, without, []):
         lines = source.text.split("\n")
@@ -116,12 +116,12 @@ def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...
 
 
 def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) -> tuple[str, ...]:
-    """As `stated_commands`."""
+    """Like `stated_commands`."""
     return tuple(stated_commands(texts, paths, keys))
 
 
 def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
-    """The files that a candidate changes, their diff, and why it must not be run."""
+    """The files that a candidate changes, their diff, and why it must not run."""
     try:
         after = mutation.apply(candidate.replacements, texts)
     except mutation.MutationError as error:
@@ -134,7 +134,7 @@ def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Pla
 
 
 def edited(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> EditedFiles | Refused:
-    """The files that edits change, the same as replacements, and the diff; or what is wrong with the edits."""
+    """The changed files, the change as replacements, and the diff; or why the edits are refused."""
     mark("edits")
     try:
         changed = applied(texts, edits)
@@ -158,7 +158,7 @@ def _replacements(path: str, old: str, new: str) -> Iterator[Replacement]:
 
 
 def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
-    """The Python files that parse; the paths of the others are added to `unparsed`."""
+    """The Python files that parse. Adds the paths of the others to `unparsed`."""
     for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
         try:
             yield PythonSource(path, text)
@@ -170,7 +170,7 @@ TASKS = tasks(space, seeds, functions, commands, mutated, edited)
 
 
 def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:
-    """What a candidate makes of the files, checked as `refusal` does."""
+    """The files as a candidate changes them, checked with `refusal`."""
     changed = {r.path: texts[r.path] for r in candidate.replacements if r.path in texts}
     try:
         return reader.ask(mutated, texts=changed, candidate=candidate, protected=protected)

@@ -1,5 +1,5 @@
-"""Asks a language model for a run: every question is a node of the run's graph of operations, every call of the model
-is in the ledger."""
+"""Asks a language model during a run. Each question is a node of the run's operation graph, and each call is in the
+ledger."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,7 +19,7 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Questions:
-    """Safe to use from several threads. `run` is the name that the ledger has for it."""
+    """Questions of one run. Safe to use from several threads. `run` is its name in the ledger."""
 
     def __init__(self, model: LanguageModel, run: str, operations: Operations) -> None:
         self._model = model
@@ -35,7 +35,7 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer, that of the node where there is one. Raises as `LanguageModel` does."""
+        """The answer, from its node if it was asked before. Raises the errors of `LanguageModel`."""
         temperature = _INVENTIVE if prompt.name in _INVENTING else _CAREFUL
         tiers = (Tier(prompt.role, _TRIES), Tier("stronger_model", 1), Tier("expert_model", 1))
 
@@ -54,5 +54,5 @@ class Questions:
 
 @cache
 def prompt_of(folder: Path, name: str) -> Prompt:
-    """The prompt of this name in the folder `prompts` beside a module."""
+    """The prompt of this name in the folder `prompts` next to a module."""
     return load_prompt(folder / "prompts" / f"{name}.md")

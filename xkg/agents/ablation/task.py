@@ -1,4 +1,4 @@
-"""What to reproduce and ablate: a task file `ablate.yaml`, or flags of the same names."""
+"""The task to reproduce and ablate: a task file `ablate.yaml`, or flags of the same names."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """`run` trains and evaluates; `{seed}` in it is replaced by each seed. `setup` runs before it in the same sandbox,
-    or, with `allow_hosts` that it reaches, once, and each run has what it left; `evaluate` after it in one of its own,
-    as `xkg.agents.workspace.measured_run.measured` does. The first of `metrics` is the primary one:
+    """`run` trains and evaluates; `{seed}` in it is replaced with each seed. `setup` runs before it in the same sandbox
+    or, with `allow_hosts` that it may reach, once for all runs. `evaluate` runs after it in a separate sandbox, see
+    `xkg.agents.workspace.measured_run.measured`. The first of `metrics` is the primary one:
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If `run` or `metrics` is
-    empty, a model has to find it. `claimed` is what the paper reports of the metric, met within `tolerance` (relative).
-    `data` maps paths in the repository to folders of this machine, for reading alone. `budget` is the most candidates,
-    in `rounds` of `places`; `seconds`, `memory_mb` and `disk_mb` bound one run, and as much its evaluation. `devices`
-    are GPUs, of which a run gets one: `nvidia:0`, or `nvidia` for all of a machine."""
+    empty, a model has to find it. `claimed` is the paper's value of the metric, reproduced if within `tolerance`
+    (relative). `data` maps paths in the repository to read-only folders of this machine. `budget` is the maximum number
+    of candidates, in `rounds` of `places`. `seconds`, `memory_mb` and `disk_mb` limit one run, and separately its
+    evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all of a machine."""
 
     repo: str
     run: str = ""
@@ -55,7 +55,7 @@ class Task(Value):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it says what to run and what to measure."""
+        """Whether the task has a command and a metric."""
         return bool(self.run and self.metrics)
 
     @property
@@ -63,7 +63,7 @@ class Task(Value):
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
-        """The shell line for one seed; several commands run one after the other, each only if those before succeed."""
+        """The shell line for one seed. If there are several commands, each runs only if those before it succeed."""
         return self._of(seed, self.setup, self.run, self.evaluate)
 
     def training(self, seed: int) -> str:
@@ -74,8 +74,8 @@ class Task(Value):
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """The task with commands that set PYTHONPATH: Python finds the modules of a folder of the repository, or the
-        folder itself as a package `name`."""
+        """The task with commands that set PYTHONPATH, so that Python finds the modules of a repository folder, or the
+        folder itself as package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
@@ -89,7 +89,7 @@ class Task(Value):
 
 
 class TaskFields(TypedDict, total=False):
-    """The fields of a task beside `repo`, as in `Task`."""
+    """The fields of a task other than `repo`, as in `Task`."""
 
     run: str
     metrics: Sequence[str]
@@ -112,7 +112,8 @@ class TaskFields(TypedDict, total=False):
 
 
 def parse_metric(text: str) -> Metric:
-    """`file.json:path:min`, `file.csv:column:max`, or what `Metric.parse` takes. Raises `InputError`."""
+    """A metric from `file.json:path:min`, `file.csv:column:max`, or the forms of `Metric.parse`. Raises
+    `InputError`."""
     if match := _FILE.fullmatch(text):
         kind: Any = "csv" if match[2].lower() == "csv" else "json"
         direction: Any = match[4].lower()
@@ -121,9 +122,8 @@ def parse_metric(text: str) -> Metric:
 
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
-    """The task of a file, with flags (those that are not None) over it. What to run and to measure may be left open
-    if it is `planned` by a model, and what to run if commands are `offered`. Raises `InputError` with what is
-    wrong."""
+    """The task of a file; flags (if not None) override it. The command and metric may be missing if the task is
+    `planned` by a model, the command also if commands are `offered`. Raises `InputError` with the problem."""
     values: dict[str, Any] = {}
     if path is not None:
         try:

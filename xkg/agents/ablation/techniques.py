@@ -1,4 +1,4 @@
-"""The techniques of a paper as components: places by `locate`, prior weights from the graph."""
+"""The techniques of a paper as components: places from `locate`, prior weights from the graph."""
 
 import contextlib
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
 
 
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
-    """The paper's techniques, in the order of the hierarchy, with places in the files under `tree`; those without a
-    place are there too, so that the report names them.
+    """The paper's techniques in the order of the hierarchy, with places in the files under `tree`. Those without a
+    place are included, so that the report names them.
 
-    Raises as `paper_with_techniques`, and `InputError` for a folder without source."""
+    Raises the errors of `paper_with_techniques`, and `InputError` for a folder without source."""
     answer = paper_with_techniques(service, paper)
     measured = _measured(service, answer.id)
     findings = [f"{finding.name}: {finding.description or ''}" for finding in answer.findings]
@@ -50,8 +50,8 @@ def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """By technique the largest relative change that an ablation of it showed, or one of the same concept in another
-    paper; none where the graph knows of no ablation, or does not answer such queries."""
+    """By technique, the largest relative change in an ablation of it or of the same concept in another paper. Empty if
+    the graph has no ablations or does not answer such queries."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:
         with contextlib.suppress(QueryFailedError, QueryRefusedError):
@@ -76,13 +76,13 @@ def _is_sure(found: LocatedPlace) -> bool:
 
 
 def _lines(found: LocatedPlace) -> list[Place]:
-    """The focus of a place, or all of it where nobody looked."""
+    """The focus of a place, or the whole place if it has none."""
     spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]
 
 
 def claims_on(names: Sequence[str], findings: Sequence[str]) -> list[str]:
-    """The findings of the paper that name a technique: its authors chose to say something of it."""
+    """The findings of the paper that name a technique: its authors chose to comment on it."""
     phrases = [f" {words(name)} " for name in names if words(name)]
     return [finding for finding in findings if any(phrase in f" {words(finding)} " for phrase in phrases)]
 
@@ -90,8 +90,8 @@ def claims_on(names: Sequence[str], findings: Sequence[str]) -> list[str]:
 def _prior(
     depth: int, places: Sequence[LocatedPlace], measured: float | None, claims: Sequence[str]
 ) -> tuple[float, list[str]]:
-    """0.5 for a technique of which nothing is known: more near the top, where it is well located, where the paper
-    claims something of it, and where it was measured to matter."""
+    """0.5 for a technique about which nothing is known. More if it is near the top, well located, claimed to matter in
+    the paper, or measured to matter."""
     best = max((place.score for place in places), default=0.0)
     weight = 0.5 - _DEEPEST_LOSS * min(depth, 4) + 0.2 * best
     reasons = [f"depth {depth} in the hierarchy", f"best place {best:.2f}"]

@@ -1,5 +1,5 @@
-"""What a run has done, one JSON line each, on disk before anything of it enters a prompt: a run that was killed goes on
-from there, and asks what it would have asked."""
+"""The journal of a run, one JSON line per entry. Each entry is on disk before it enters a prompt, so a killed run
+resumes with the same questions."""
 
 import json
 import os
@@ -16,8 +16,8 @@ V = TypeVar("V", bound=Value)
 
 
 class Journal:
-    """`path` is made where it lacks. A last line that was cut off by a kill does not count; it is removed unless
-    `read_only`, since another process may just write it."""
+    """`path` is created if missing. A last line that a kill cut off is ignored; it is removed unless `read_only`, since
+    another process may be writing it."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class Journal:
         return key in self._entries
 
     def once(self, key: str, kind: type[V], make: Callable[[], V]) -> V:
-        """The value that an earlier run of this stored under the key, else that of `make`, stored."""
+        """The value stored under the key, or the stored result of `make` if there is none."""
         if (known := self.get(key, kind)) is not None:
             return known
         value = make()
@@ -58,7 +58,7 @@ class Journal:
             ) from error
 
     def put(self, key: str, value: Value) -> None:
-        """Stores a value for good."""
+        """Stores a value permanently."""
         self._entries[key] = value.model_dump(mode="json")
         line = json.dumps({"key": key, "value": self._entries[key]}).encode() + b"\n"
         with self._path.open("ab") as file:

@@ -1,4 +1,4 @@
-"""The graph as an agent's library: techniques with running code, and what a paper consists of, as text for prompts."""
+"""The graph as an agent's library: techniques with running code and the components of a paper, as text for prompts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +17,11 @@ _CONTEXT_TOKENS, _RELATED_TOKENS = 4000, 600
 _RELATED: "tuple[Kind, ...]" = ("related",)
 _FOUND, _PLACES = 5, 8
 _MOST_PARTS = 8
-"""A paper with more components is taken apart by a model, which leaves out what the task does not need."""
+"""If a paper has more components, a model splits it into parts and leaves out those that the task does not need."""
 
 
 class Library(Protocol):
-    """Every method returns text, also about what went wrong."""
+    """Every method returns text, including for errors."""
 
     def search(self, query: str) -> str: ...
 
@@ -32,12 +32,12 @@ class Library(Protocol):
     def locate(self, text: str, tree: Path) -> str: ...
 
     def method(self, reference: str) -> Method | None:
-        """The method that a paper or technique of the graph proposes; None for what is none. Raises `InputError`."""
+        """The method of a paper or technique in the graph; None if it is neither. Raises `InputError`."""
         ...
 
 
 class GraphLibrary:
-    """The library of a graph; `service` None is one without a graph, which still locates in the workspace."""
+    """The library of a graph. Without a graph (`service` None), it still locates in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -76,7 +76,7 @@ class GraphLibrary:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The paper's sections on the method; its plan, where its text is not on this machine (an imported graph)."""
+        """The paper's sections on the method, or its plan if its text is not on this machine (an imported graph)."""
         from xkg.serve.answers.references import paper_id
 
         bundle = snapshot.bundle(paper_id(snapshot, reference))
@@ -97,7 +97,7 @@ class GraphLibrary:
         )
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The sections of the paper that the technique and its components are from, after their definitions."""
+        """The definitions of the technique and its components, then the paper's sections that they are from."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -120,7 +120,7 @@ class GraphLibrary:
         )
 
     def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
-        """The method's text and what is not in it; None where the paper's text is not on this machine."""
+        """The method's text and a note on omissions; None if the paper's text is not on this machine."""
         from xkg.agents.codification.method_text import method_text
         from xkg.build.parsed_papers import parsed_paper
 
@@ -132,7 +132,7 @@ class GraphLibrary:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Related papers with the techniques that they share, '' for none."""
+        """Related papers with their shared techniques, '' for none."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:
@@ -140,7 +140,7 @@ class GraphLibrary:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """The code of techniques, each with what was proven of it, as much as there is room for."""
+        """The code of techniques, each with its checked level, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -158,8 +158,8 @@ class GraphLibrary:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of the techniques without components, each after those that it uses: what is composed of them is built
-    when they are."""
+    """The names of techniques without components, each after those that it uses. A composed technique is built when its
+    components are."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -1,4 +1,4 @@
-"""The method of a paper as text for prompts: its sections on the method, whole and in the paper's order, in a bound."""
+"""The method of a paper as text for prompts: its sections on the method, whole and in order, up to a maximum size."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from xkg.model import Excerpt
 from xkg.text.unicode import printable_line
 
 MOST_CHARACTERS = 32_000
-"""Some 8,000 tokens, which are in every prompt of a run."""
+"""About 8,000 tokens, which are in every prompt of a run."""
 
 _SETTINGS = re.compile(
     r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",
@@ -24,15 +24,15 @@ _LEAST = 400
 
 
 class MethodText(NamedTuple):
-    """`left_out` are the titles of sections that the bound left no room for, in the paper's order; of the one that is
-    `cut` the text has the beginning."""
+    """`left_out` are the titles of sections beyond the maximum size, in the paper's order. Of the `cut` section, the
+    text has only the beginning."""
 
     text: str
     left_out: tuple[str, ...]
     cut: str | None
 
     def note(self) -> str | None:
-        """What of the method is not in the text, None where all of it is."""
+        """A note on the omitted parts of the method, None if the text is complete."""
         if not self.left_out:
             return None
         titles = ", ".join(
@@ -42,7 +42,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """What a part has apart from its children; `rank` 0 is the method itself."""
+    """A part's own text, without its children; `rank` 0 is the method itself."""
 
     part: Part
     rank: int
@@ -50,9 +50,9 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """The sections on the method (with `excerpts`: those that hold them, instead of all) with their equations,
-    algorithms, statements and tables of settings, then as far as they fit: abstract, details and settings, background.
-    Results of experiments are in none. None for a paper without such a section."""
+    """The sections on the method with their equations, algorithms, statements and tables of settings; with `excerpts`,
+    only the sections that contain them. Abstract, details, settings and background follow if they fit. Results of
+    experiments are never included. None for a paper without such a section."""
     read = read_passages(document)
     owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))
     if not any(each.rank == 0 and each.passages for each in owned):
@@ -78,7 +78,7 @@ def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Seque
 
 
 def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
-    """The parts that may be in the text, in the paper's order; `method` are the ids of those that count as it."""
+    """The candidate parts in the paper's order; `method` are the ids of the parts that count as the method."""
     by_part: dict[int, list[Passage]] = {}
     for passage in read.listed:
         if passage.part is not None and (passage.kind != "table" or passage.settings):
@@ -96,7 +96,7 @@ def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
 
 
 def _holding(read: Passages, excerpts: Sequence[Excerpt]) -> frozenset[int]:
-    """The ids of the parts that hold the excerpts."""
+    """The ids of the parts that contain the excerpts."""
     return frozenset(id(read[number].part) for number in read.at(excerpts) if read[number].part is not None)
 
 

@@ -1,5 +1,5 @@
-"""What may not change: the starter's settings, unless the method says so. The code that measures is held by
-`xkg.agents.workspace.evaluation`."""
+"""Protects the starter's settings, which may change only if the method says so. `xkg.agents.workspace.evaluation`
+protects the measuring code."""
 
 import ast
 import hashlib
@@ -13,14 +13,13 @@ _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 
 
 def may_set(path: str) -> bool:
-    """Whether a file can have settings, by its path."""
+    """Whether a file can have settings, judging by its path."""
     return path.endswith(".py") or bool(_SETTINGS_FILE.search(path))
 
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
-    """The values that an experiment is set up with, by name: constants of modules and classes, defaults of parameters,
-    defaults of command line arguments, and files of settings (and those that are `deadly`, which are not parsed) by
-    their digest."""
+    """The settings of an experiment by name: constants of modules and classes, defaults of parameters and command-line
+    arguments. Settings files are included by their digest, as are `deadly` files, which are not parsed."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:
@@ -34,12 +33,12 @@ def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Settings of the starter that have another value now, or are gone."""
+    """Settings of the starter that changed or are gone."""
     return {name: (value, after.get(name, "gone")) for name, value in before.items() if after.get(name) != value}
 
 
 def says(method: str, quotation: str) -> bool:
-    """Whether a quotation of at least three words is in the method's text, whatever its spacing and case."""
+    """Whether the method's text contains a quotation of at least three words, ignoring spacing and case."""
     words = " ".join(quotation.split()).lower()
     return len(words.split()) >= 3 and words in " ".join(method.split()).lower()
 

@@ -1,4 +1,4 @@
-"""The report of a run: what was asked, what was done, what was shown, and what the reader should check."""
+"""The report of a run: the task, the steps, the evidence, and points for the reader to check."""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ def written(session: Session, history: Sequence[Taken], verdict: Verdict | None,
 
 
 def as_html(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
-    """The same as a page of its own, without anything from elsewhere."""
+    """The report as a self-contained HTML page."""
     body = []
     fence: list[str] | None = None
     for line in written(session, history, verdict, result).splitlines():

@@ -7,8 +7,8 @@ from xkg.value import Value
 
 class CodificationResult(Value):
     """`result` is the published class: A error-free and better than the starter, B error-free, C erroneous, D nothing.
-    `faults` say why it is C, `doubts` what leaves A or B unproven, `stopped` why it ended without an accepted answer.
-    `dollars` is None where a price is unknown."""
+    `faults` explain a C, `doubts` are unproven points of an A or B, `stopped` says why the run ended without an
+    accepted answer. `dollars` is None if a price is unknown."""
 
     run: str
     mode: Mode

@@ -1,5 +1,5 @@
-"""Versions of an edited file in which one change at a time is taken back, or one statement is left out; and a version
-that records which of its new operations only give back what they were given."""
+"""Versions of an edited file with one change reverted or one statement removed, and a version that records which new
+operations only return an operand."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 RECORD = ".xkg-operations.json"
-"""Ends the name of what `guest.operations` writes beside a file whose operations it records."""
+"""The suffix of the file that `guest.operations` writes next to a file with recorded operations."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _PRINTS = FORMATS - {"append", "extend"}
@@ -25,8 +25,8 @@ _OPERATORS = {
 
 
 class Reverted(Value):
-    """`text` is the edited file with its lines from `start_line` to `end_line` (1-based, inclusive) as they were in the
-    starter, or left out."""
+    """`text` is the edited file in which the lines `start_line` to `end_line` (1-based, inclusive) are reverted to the
+    starter's or removed."""
 
     path: str
     start_line: int
@@ -35,7 +35,7 @@ class Reverted(Value):
 
 
 class Operation(Value):
-    """An operation of the edited file, with its operands as they are written."""
+    """An operation of the edited file, with the source of its operands."""
 
     path: str
     line: int
@@ -44,15 +44,15 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """The file that records its operations, and these."""
+    """The file that records its operations, and the operations."""
 
     text: str
     operations: tuple[Operation, ...]
 
 
 def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
-    """First each change taken back, then each new statement left out, outer ones first; of what `ran` and does more
-    than print. Raises `SyntaxError` where `after` is no Python."""
+    """First each change reverted, then each new statement removed, outer ones first. Only code that `ran` and does more
+    than print is included. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
     printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and _prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)
@@ -77,7 +77,7 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """The file with the arithmetic of these lines recorded. Raises `SyntaxError` for no Python."""
+    """The file with the arithmetic of these lines recorded. Raises `SyntaxError` if it is not valid Python."""
     tree = syntax_tree(text)
     recorder = _Recorder(path, lines)
     tree = ast.fix_missing_locations(recorder.visit(tree))
@@ -110,8 +110,8 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The lines of a change (from 0, end exclusive), then those before and after the statements of the module that are
-    new in it: other changes may need these."""
+    """The lines of a change (from 0, end exclusive), then those before and after the module's new statements, which
+    other changes may need."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
     whole = [each for each in whole if first <= each.start and each.stop <= last]
@@ -125,7 +125,7 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _with_ends(text: str) -> list[str]:
-    """The lines as patches have them: only a line feed ends one."""
+    """The lines as in patches: only a line feed ends a line."""
     return io.StringIO(text, newline="\n").readlines()
 
 

@@ -1,13 +1,13 @@
 """A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
 
-    <graph>/runs/<run>/task.json, method.txt   what was asked
-    <graph>/runs/<run>/journal.jsonl   what was done, an entry each
+    <graph>/runs/<run>/task.json, method.txt   the task
+    <graph>/runs/<run>/journal.jsonl   one entry per finished action
     <graph>/runs/<run>/result.json, report.md, report.html, transcript.jsonl, changes.patch
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
-    and what `xkg.agents.workspace` keeps beside them
+    and the files of `xkg.agents.workspace`
 
-The name of a run is a digest of what was asked and of the starter's content: the same command goes on with the same
-run, and a run that is over gives its result again.
+The name of a run is a digest of the task and the starter's content: the same command resumes the same run, and a
+finished run returns its stored result.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ from xkg.value import Value
 
 
 class StepTaken(NamedTuple):
-    """For a display: a step that has ended, the dollars spent so far (None: unknown) and the last metric read."""
+    """For a progress display: the finished step, the dollars spent so far (None: unknown) and the last metric."""
 
     number: int
     action: str
@@ -57,8 +57,8 @@ class StepTaken(NamedTuple):
 
 
 class Baseline(Value):
-    """The starter's own run: its metric, or the problem that keeps it from having one, and the files that it removes
-    from its copy of the tree or writes over."""
+    """The starter's own run: its metric or the problem that prevented one, and the files that it removes from its copy
+    of the tree or overwrites."""
 
     metric: float | None
     problem: str | None
@@ -74,8 +74,8 @@ class Baseline(Value):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """The name of the run of a task: a word of the starter and a digest. `related` is the identity of the related files
-    from elsewhere, `environment` what was asked of packages, a JSON value."""
+    """The name of the run of a task: a word of the starter and a digest. `related` identifies the related files from
+    elsewhere; `environment`, a JSON value, has the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
     asked |= {"environment": environment} if environment else {}
@@ -98,13 +98,13 @@ def codify(
     related: RelatedFiles | None = None,
     packages: Callable[[Workspace, Sequence[str]], Environment] = lambda *_: Environment(site=None, hash=""),
 ) -> CodificationResult:
-    """Runs a task in `folder`, or goes on with it there; what was asked, run or paid for before is not again. Without
-    `related`, those that the task names are files of the starter. `packages` makes an environment for a workspace that
-    has further modules.
+    """Runs a task in `folder`, or resumes it there; earlier questions, runs and paid answers are reused. Without
+    `related`, the task's related files must be in the starter. `packages` makes an environment for a workspace with
+    additional modules.
 
-    Where the model cannot be asked any further (no money, no endpoint, no usable answer), the result says so in
-    `stopped`, and the same call goes on later. Raises `InputError` for a starter that does not run or has no metric,
-    and where another process is at this run."""
+    If the model becomes unavailable (no money, no endpoint, no usable answer), `stopped` in the result says so, and the
+    same call resumes later. Raises `InputError` for a starter that does not run or has no metric, and if another
+    process works on this run."""
     private_folder(folder)
     with ExitStack() as held:
         if not held.enter_context(file_lock(folder / "lock", wait=False)):
@@ -120,7 +120,7 @@ def codify(
         journal = Journal(folder / "journal.jsonl")
         session = Session(
             task=task,
-            method=journal.once("method", Method, lambda: method),  # the graph may have changed since
+            method=journal.once("method", Method, lambda: method),  # the graph may have changed in the meantime
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
@@ -140,7 +140,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     session.workspace.rewind(_recorded_version(journal))
     baseline = journal.once("baseline", Baseline, lambda: _baseline(session))
     if baseline.metric is None:
-        shutil.rmtree(folder)  # so that the same command tries anew
+        shutil.rmtree(folder)  # so that the same command tries again
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the starter does not give its metric as it is: {baseline.problem}{notes}; correct --run or --metric, "
@@ -175,7 +175,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, chooser: Chooser, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """The next step, recorded or done now, and the last verdict."""
+    """The next step, from the journal or executed now, and the last verdict."""
     number = len(history) + 1
     key = f"step {number}"
     if (known := session.journal.get(key, Taken)) is not None:
@@ -220,7 +220,7 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's sub-parts: those of the graph, else those that a model finds in its text."""
+    """The method's sub-parts: those of the graph, or else those that a model finds in its text."""
     if session.method.parts:
         return session.method.parts
 
@@ -267,7 +267,7 @@ def _result(
 ) -> CodificationResult:
     workspace = session.workspace
     last = history[-1].version if history else 0
-    workspace.rewind(last)  # what a step that broke off had edited
+    workspace.rewind(last)  # edits of an interrupted step
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
         given = (verdict.places, verdict.declared, verdict.answers) if verdict else ((), (), ())
         verdict = Actions(session).finish(*given).verdict
@@ -308,7 +308,7 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """What is reported of the evaluation even where it may change."""
+    """The changes of the evaluation to report, even if it may change."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()
@@ -317,7 +317,7 @@ def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:
-    """The stored result of a run that is over; not of one that may take more steps now."""
+    """The stored result of a finished run; None if the run may now take more steps."""
     try:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):

@@ -1,4 +1,5 @@
-"""What the steps of a run share: task, workspace, models, library, journal; and runs of the code, each made once."""
+"""The shared state of a run's steps: task, workspace, models, library, journal; and runs of the code, each made
+once."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,17 +29,16 @@ _MOST_FILES = 60_000
 
 
 class AddedModules(Value):
-    """Modules that runs missed, and whose packages were added."""
+    """The modules that runs missed and whose packages were then added."""
 
     names: tuple[str, ...] = ()
 
 
 @dataclass
 class Session:
-    """One run. `packages` makes the environment that has modules beside those that the starter imports. `beside` are
-    the related files of the task. `baseline` is the starter's metric, None where it has none; `starter_removes` are
-    files of its tree that the starter's run removes, `outputs` those that it writes over; both are unknown, None, until
-    it ran."""
+    """One run. `packages` makes the environment with modules in addition to the starter's imports. `beside` are the
+    task's related files. `baseline` is the starter's metric, None if it has none. `starter_removes` are files of its
+    tree that the starter's run removes, `outputs` those that it overwrites; both are None until it ran."""
 
     task: Task
     method: Method
@@ -63,7 +63,7 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:
-        """The result of a command over the current files; the same command over the same files runs once."""
+        """The result of a command over the current files. The same command over the same files runs once."""
         key = f"run {self.digest()[:24]} {'traced ' if trace else ''}{command}"
 
         def run() -> RunResult:
@@ -74,8 +74,7 @@ class Session:
         return self.journal.once(key, RunResult, run)
 
     def measure(self, trace: Sequence[str]) -> RunResult:
-        """The result of the task's command over the current files, and of its evaluation; made once for the same
-        files."""
+        """The result of the task's command and its evaluation over the current files, run once for the same files."""
         task, wanted = self.task, self.task.parsed_metric.files
 
         def run() -> RunResult:
@@ -101,8 +100,7 @@ class Session:
         return self.journal.once(f"measured {self.digest()[:24]}{' traced' if trace else ''}", RunResult, run)
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:
-        """The result of a run, with the packages too of the modules that it missed only when it ran; later runs have
-        them."""
+        """The result of a run. Packages of modules that it missed are added, also for later runs."""
         completion = Completion(self.packages, self.added_modules().names)
         while True:
             result = run()
@@ -119,7 +117,7 @@ class Session:
         return self.journal.get(_MODULES, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
-        """How the current files differ from the starter."""
+        """The diff between the starter and the current files."""
         return Origin(edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.outputs)
 
     @cached_property
@@ -127,8 +125,8 @@ class Session:
         return self.reader.measuring(texts_of(self.workspace, 0), self.task.parsed_metric, self.task.protected)
 
     def degenerate(self) -> tuple[str, ...]:
-        """What the changed functions give for degenerate inputs and not for those that the task's command gives them;
-        one more run, made once for the same files."""
+        """Results that the changed functions return for degenerate inputs but not for the inputs of the task's command.
+        This takes one more run, made once for the same files."""
         watched = self._changed_functions()
         if not watched:
             return ()
@@ -140,7 +138,7 @@ class Session:
         return self.journal.once(f"degenerate {self.digest()[:24]}", RunResult, run).findings
 
     def _changed_functions(self) -> dict[str, list[str]]:
-        """The functions of modules, not those of their classes, in which a line was changed, by file."""
+        """By file, the module-level functions (not methods) with a changed line."""
         changed = self.workspace.changed_lines()
         outlines = self.reader.outlines({path: self.workspace.text(path) for path in self.traced()})
         found = {
@@ -161,7 +159,7 @@ class Session:
         return digest.hexdigest()
 
     def described(self) -> str:
-        """The task as each prompt gives it."""
+        """The task as it appears in each prompt."""
         task = self.task
         known = f"{self.baseline:g}" if self.baseline is not None else "unknown"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -191,12 +189,12 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Files that belong to the method: those of the starter that the task names, else its Python files, those near
-        the script first, as many as fit into a prompt; then those from elsewhere, as many as fit."""
+        """Files that belong to the method: those of the starter that the task names, otherwise its Python files nearest
+        to the script; then those from elsewhere. Both are limited to the size of a prompt."""
         return [*self.related_in_starter(), *_fitting(self.beside.texts, self.beside.texts)]
 
     def related_in_starter(self) -> list[str]:
-        """As `related`, without what is for reading alone."""
+        """Like `related`, without the read-only files."""
         if self.beside.of_starter:
             return list(self.beside.of_starter)
         script = self.script()
@@ -205,12 +203,12 @@ class Session:
         return _fitting(near, texts)
 
     def text(self, path: str) -> str:
-        """The text of a file of the workspace, or of one for reading alone. Raises as `Workspace.text`."""
+        """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
         known = self.beside.texts.get(path)
         return self.workspace.text(path) if known is None else known
 
     def shown(self, paths: Sequence[str], *, numbered: bool = False) -> str:
-        """Files for a prompt; a file that is not there says so."""
+        """Files for a prompt. Missing files are marked as missing."""
         blocks = []
         room = _MOST_FILES * 2
         for path in dict.fromkeys(paths):
@@ -231,7 +229,7 @@ class Session:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """The first paths, as long as their texts fit into a prompt together."""
+    """The first paths whose texts together fit into a prompt."""
     chosen, size = [], 0
     for path in paths:
         size += len(texts[path])

@@ -25,7 +25,7 @@ from xkg.serve.service import Service
 
 _WITHOUT_KEY = "nothing can be implemented without one; an endpoint of your own is named by llm.base_url"
 RUNS = "runs"
-"""The folder of a graph with its runs."""
+"""The folder of a graph that has its runs."""
 
 
 def implement(
@@ -35,11 +35,11 @@ def implement(
     *,
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
-    """Runs a task, or goes on with it: `xkg.agents.codification.run.codify`. Starter code in a folder
-    and related files lie under `roots`, if there are any.
+    """Runs or resumes a task with `xkg.agents.codification.run.codify`. Starter folders and related files must be under
+    `roots`, if there are any.
 
-    Raises `InputError` for a task, a starter or a baseline that cannot be used, `SandboxUnavailableError` where nothing
-    here can contain code, `ModelUnavailableError` without a key."""
+    Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
+    sandbox code, `ModelUnavailableError` without a key."""
     require_model(settings.llm.model)
     private_folder(settings.kg)
     runner = runner_for(settings.sandbox)

@@ -1,4 +1,4 @@
-"""What is to be implemented: a task file (`implement.yaml`), flags over it, and the method's text that they name."""
+"""The task to implement: a task file (`implement.yaml`), flags that override it, and the method's text."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,13 +24,13 @@ _TEXTS = (".txt", ".rst", "")
 
 
 class Task(Value):
-    """`method` names a file (`paper.tex#sec:method` for one section of it), a paper or technique of the graph, or is
-    the text itself. `run` is the command whose output or files have `metric`; if `evaluate` is given, that command has
-    it: it sees what `run` left and, if it works without them, no edited file. `script` the file to start from, by
-    default the first one that `run` names. `baseline` is the starter's metric, measured where it is None. `related` are
-    files and folders that belong to the method, of the starter, or else of this machine, for reading alone; `data` maps
-    paths in the starter to folders that runs may read. `protect` are more parts of the evaluation (`path` or
-    `path::function`), which may not change unless `may_change_evaluation`."""
+    """`method` names a file (`paper.tex#sec:method` for one section), a paper or technique of the graph, or is the text
+    itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that command reports
+    the metric instead: it sees the files that `run` left and, if it works without them, no edited file. `script` is the
+    file to start from, by default the first one that `run` names. `baseline` is the starter's metric, measured if None.
+    `related` are files and folders that belong to the method, in the starter or, read-only, on this machine. `data`
+    maps paths in the starter to folders that runs may read. `protect` are more parts of the evaluation (`path` or
+    `path::function`); the evaluation may only change with `may_change_evaluation`."""
 
     method: str
     starter: str
@@ -54,13 +54,13 @@ class Task(Value):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """What of the evaluation is known by name: `protect`, and files that `evaluate` names and `run` does not."""
+        """The parts of the evaluation known by name: `protect`, and files that only `evaluate` names."""
         named = _files_named(self.evaluate) - _files_named(self.run) if self.evaluate else set()
         return (*self.protect, *sorted(named))
 
 
 class TaskFields(TypedDict, total=False):
-    """The fields of a task that may be left out, as in `Task`."""
+    """The optional fields of a task, as in `Task`."""
 
     evaluate: str
     script: str
@@ -76,9 +76,9 @@ class TaskFields(TypedDict, total=False):
 
 
 class Method(Value):
-    """The method's text and where it is from; `parts` are the names of its sub-parts where the graph has them, in the
-    order in which they are built. `library` is what else the graph has of it: its components with their code and what
-    was proven of that, related techniques. `notes` say what of the paper is not in the text."""
+    """The method's text and its origin. `parts` are the names of its sub-parts in the graph, in build order. `library`
+    has its components with their code and levels, and related techniques. `notes` name the parts of the paper that are
+    not in the text."""
 
     text: str
     source: str
@@ -88,7 +88,7 @@ class Method(Value):
 
 
 def _files_named(command: str) -> set[str]:
-    """What the words of a command can be of a tree: paths, and modules by their dotted names."""
+    """The paths, and modules by dotted name, of a tree that words of a command can refer to."""
     words = [(program, word) for program in started(command) for word in program.words]
     modules = [program.path(word.replace(".", "/")) for program, word in words]
     return {
@@ -98,8 +98,8 @@ def _files_named(command: str) -> set[str]:
 
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
-    """The task of a file with `flags` over it; flags that are None or empty do not count. Paths in a file are relative
-    to its folder. Raises `InputError` with the field that is missing or wrong."""
+    """The task of a file; `flags` override it unless they are None or empty. Paths in a file are relative to its
+    folder. Raises `InputError` with the field that is missing or wrong."""
     fields: dict[str, Any] = {}
     if file is not None:
         try:
@@ -124,7 +124,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Paths of a task file, which are relative to its folder, as they are from here."""
+    """Paths of a task file, relative to its folder, as seen from the working directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
@@ -139,15 +139,16 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _related_beside(name: str, folder: Path, starter: Path) -> str:
-    """A related file as it is from here: one of the starter by its path there, else one beside the task file."""
+    """A related file: a path of the starter, or else a path relative to the task file, as seen from the working
+    directory."""
     usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
     of_starter = usable and (starter / name).exists() and not name.startswith("..")
     return str(folder / name) if usable and not of_starter and (folder / name).exists() else name
 
 
 def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:
-    """The method's text. `in_graph` gives the method of a paper or technique of the graph. Raises
-    `InputError` for a file that is not there or is empty, and a section that it does not have."""
+    """The method's text. `in_graph` returns the method of a paper or technique of the graph. Raises `InputError` for a
+    missing or empty file, or an unknown section."""
     name, _, section = task.method.partition("#")
     if "\n" in task.method or len(name) > 1000 or (not Path(name).exists() and len(task.method.split()) > 3):
         return _bounded(task.method, "the text that was given")
@@ -185,7 +186,7 @@ def _of_paper(path: Path, section: str, parsers: Parsers) -> Method:
 
 
 def _whole_paper(document: Document, path: Path) -> Method:
-    """All of a short text, which describes a method and nothing else; of a longer one its sections on the method."""
+    """The whole of a short text, which describes only a method; of a longer text, its sections on the method."""
     from xkg.agents.codification.method_text import MOST_CHARACTERS, method_text
 
     if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:
@@ -207,6 +208,6 @@ def _bounded(text: str, source: str) -> Method:
 
 
 def require_model(model: str) -> None:
-    """Raises `ConfigError` where there is none to ask."""
+    """Raises `ConfigError` if no model is configured."""
     if model == "none":
         raise ConfigError("xkg implement asks a language model, and llm.model is none: name one, such as o4-mini")

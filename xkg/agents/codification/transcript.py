@@ -1,6 +1,6 @@
-"""The steps of a run for other programs: JSON lines, or a log of Inspect, which `inspect view` shows.
+"""The steps of a run for other programs: JSON lines, or an Inspect log, which `inspect view` shows.
 
-Both are made from the run's journal, so also of one that is under way or was cut off."""
+Both are made from the run's journal, and so work for a run that is still going or was killed."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _VALUES = {"A": 1.0, "B": 1.0, "C": 0.0, "D": 0.0}
 
 
 def steps(folder: Path) -> list[Taken]:
-    """The steps of the run in `folder`, in order. Raises `InputError` for no run, `CorruptStoreError`."""
+    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run, `CorruptStoreError`."""
     path = folder / "journal.jsonl"
     if not path.is_file():
         raise InputError(f"{folder} holds no run that has begun")
@@ -35,13 +35,13 @@ def steps(folder: Path) -> list[Taken]:
 
 
 def json_lines(folder: Path) -> str:
-    """The steps as JSON, one a line: number, step, observation, version. Raises as `steps`."""
+    """The steps as JSON lines: number, step, observation, version. Raises the errors of `steps`."""
     return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
 
 
 def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
-    """Writes the run as a log of Inspect: `.eval`, or `.json` by the file's name. `models` are names by role. Raises
-    `InputError` for another name and for a file that is there, `ConfigError` where inspect-ai is not installed."""
+    """Writes the run as an Inspect log: `.eval` or `.json`, chosen by the file's name. `models` are names by role.
+    Raises `InputError` for another suffix or an existing file, `ConfigError` if inspect-ai is not installed."""
     if file.suffix not in (".eval", ".json"):
         raise InputError(f"{file}: Inspect reads logs that end with .eval or .json")
     if file.exists():

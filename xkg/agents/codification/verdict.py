@@ -1,4 +1,4 @@
-"""When a run is done: what is shown by running it, not what a model says of it."""
+"""Decides when a run is done, from evidence of running the code, not from a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -23,8 +23,8 @@ MEANING: dict[Class, str] = {
 
 
 class Doubt(Value):
-    """What a run leaves open about an answer without faults. `about` names it for the agent's `answer`, which is '' if
-    there is none; `more` is for the agent alone. One about lines of a file has these."""
+    """An open question about an answer without faults. `about` identifies it for the agent's `answer`, which is '' if
+    there is none; `more` is shown only to the agent. Line numbers are set if it concerns lines of a file."""
 
     about: str
     text: str
@@ -44,12 +44,12 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """`faults` say what keeps the work from being done, one line each; `doubts` what the agent has to
-    answer besides. `declared` are the settings that it says the method changes. `places` are the
-    method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
-    lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed;
-    `touched` are files that measure and that the run wrote over or removed; `remarks` say how the metric was computed,
-    and `degenerate` are findings about inputs that the run did not have: neither are faults."""
+    """`faults` are the reasons why the work is not done, one line each; `doubts` are points that the agent has to
+    answer. `declared` are the settings that it says the method changes. `places` are the method's parts with their
+    lines. `ran` are the changed lines of these that were executed, `never_ran` those that were not.
+    `evaluation_changes` and `setting_changes` are reported even if allowed. `touched` are measuring files that the run
+    overwrote or removed. `remarks` say how the metric was computed, and `degenerate` are findings about inputs that the
+    run did not have; neither are faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
@@ -96,10 +96,10 @@ def judge(
     origin: Origin,
     starter_removes: Sequence[str] = (),
 ) -> Verdict:
-    """Holds the work to the definition of done: the run exits 0, the metric is read, every part has a place whose
-    changed lines were executed, settings and evaluation are the starter's unless the method says otherwise. `result` is
-    the traced run of the current version, of this `origin`; None where it was not run. `starter_removes` are files that
-    the starter's own run removes from its copy: that of the work may remove no other."""
+    """Checks the work against the definition of done: the run exits 0, the metric is read, every part has a place whose
+    changed lines were executed, and settings and evaluation are the starter's unless the method says otherwise.
+    `result` is the traced run of the current version, of this `origin`; None if it was not run. `starter_removes` are
+    files that the starter's run removes from its copy; the work may remove no others."""
     faults: list[str] = []
     before, after = texts_of(workspace, 0), texts_of(workspace)
     changed = workspace.changed_lines()
@@ -176,7 +176,7 @@ def _misplaced(
     lines: Mapping[str, Mapping[int, int]],
     outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
-    """What is wrong with the places of the parts, and the parts of which nothing was changed."""
+    """The problems of the parts' places, and the parts without any change."""
     faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:

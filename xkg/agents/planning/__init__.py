@@ -1,5 +1,4 @@
-"""Plans ablations of a paper: which component to remove, replace or add, why, by what measure, and in which lines.
+"""Plans ablations of a paper: the component to remove, replace or add, the reason, the metric, and the lines.
 
-May import: serve, and what lies below it. Reads the graph through `xkg.serve.service` alone; runs nothing, writes
-nothing.
-"""
+May import: serve, and the layers below it. Reads the graph only through `xkg.serve.service`; runs nothing, writes
+nothing."""

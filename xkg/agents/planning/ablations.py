@@ -1,4 +1,4 @@
-"""Plans the ablations of a paper: by a language model with the graph as material, or from the graph alone."""
+"""Plans the ablations of a paper: with a language model that gets the graph as material, or from the graph alone."""
 
 import time
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ def plan_ablations(
     roots: Sequence[Path] | None = None,
     wait_seconds: float | None = None,
 ) -> AblationPlan:
-    """At most `k` ablations of a paper (id or title), with the lines to change as the graph has them, or as they are
-    now in the folder `repository`, which must lie under `roots`, if there are any.
+    """At most `k` ablations of a paper (id or title), with the lines to change: those stored in the graph, or those
+    found now in the folder `repository`, which must be under `roots`, if there are any.
 
-    The language model in force is asked, for at most `wait_seconds` (None: as long as one call may take); where it does
-    not answer, or none is set, the plan comes from the graph alone, and `planned_by` says so. Raises `UnknownIdError`,
-    `InputError` for a `k` out of range and a folder that cannot be read, and `StoreError` for an empty graph."""
+    The configured language model is asked for at most `wait_seconds` (None: the limit of one call). If it does not
+    answer or none is set, the plan comes from the graph alone, and `planned_by` says so. Raises `UnknownIdError`,
+    `InputError` for a `k` out of range or an unreadable folder, and `StoreError` for an empty graph."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned: ask for 1 to {MOST}")
     material = gather(service, paper)
@@ -64,7 +64,7 @@ def context(service: Service, paper: str) -> str:
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """The ablations without lines, by what they were planned, and whether by the graph alone."""
+    """The ablations without lines, how they were planned, and whether by the graph alone."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -84,7 +84,7 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """Which components were left out since they seem to group others, by the highest of them."""
+    """A note that names the components left out because they seem to group others, by the highest of them."""
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]
@@ -94,7 +94,7 @@ def _grouped(material: Material) -> str:
 def _with_lines(
     service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
 ) -> tuple[PlannedAblation, str]:
-    """The ablation with the lines to change, and where they were searched."""
+    """The ablation with the lines to change, and where they were searched for."""
     if not ablation.component:
         if repository is None:
             return ablation.model_copy(update={"note": _NO_PLACE}), ""

@@ -1,9 +1,8 @@
 """Proposes ablations from the graph alone, without a language model.
 
-What is worth ablating is judged by several orders of the components, which are fused by rank: what the abstract names,
-what findings and other components rest on, what the repository can be changed in, what is one thing and not a frame of
-others, and what stands high in the hierarchy. What only groups others is left out (`groupings`).
-"""
+Components are ranked in several orders, which are fused by rank: the abstract names it, findings and other components
+depend on it, the repository can be changed there, it is one thing and not a group of others, and it is high in the
+hierarchy. Components that only group others are left out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The least score of an idea: what is alike is often no substitute."""
+"""The minimum score of an idea: similar techniques are often not substitutes."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -43,8 +42,8 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """At most `k` ablations, one a component, the most worthwhile first, without lines. A component above or below one
-    that was chosen, or of the same name with a qualifier, comes after all others, and what only measures last."""
+    """At most `k` ablations, one per component, the most worthwhile first, without lines. A component above or below a
+    chosen one, or with the same name and a qualifier, comes after all others; one that only measures comes last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -60,8 +59,8 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component judges what the method gives, and the method does without it: its name or definition says
-    so, no code of another component uses it, and no finding names it. Without it, only the ruler changes."""
+    """Whether a component only measures the method's results: its name or definition says so, no code of another
+    component uses it, and no finding names it. Without it, only the measurement changes."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
@@ -70,7 +69,7 @@ def only_measures(component: Component) -> bool:
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
     """The components that only group or are grouped, such as a taxonomy or the headings of a theory: those with parts,
-    and these parts, where nothing of the graph rests on any of them. None where nothing else would be left: a graph may
+    and these parts, if nothing in the graph depends on any of them. Empty if no component would be left: the graph may
     know too little to tell."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
@@ -81,8 +80,8 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Whether something says that the method has this component: the abstract, a finding, code, lines, techniques that
-    other papers have in its place, or the definition of a component that is neither above nor below it."""
+    """Whether something shows that the method has this component: the abstract, a finding, code, lines, techniques that
+    replace it in other papers, or the definition of a component that is neither above nor below it."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -94,13 +93,13 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
 
 
 def _spaced(text: str) -> str:
-    """The words of a text between single spaces, up to case: a run of whole words is a part of it."""
+    """The words of a text in lower case, separated by single spaces, so that whole words can be matched."""
     return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 
 def _ranked(components: Sequence[Component]) -> Sequence[Component]:
-    """Best first by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009), in which equals share a rank; then in
-    the order of the paper."""
+    """Best first by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009), in which equals share a rank. Ties
+    keep the order of the paper."""
 
     def score(component: Component) -> float:
         better = (sum(order(other) < order(component) for other in components) for order in _ORDERS)
@@ -114,8 +113,8 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 
 
 def _same_name(a: Component, b: Component) -> bool:
-    """Whether one name is the other's, up to case, hyphens and spaces, or that with a qualifier before it ("test-time
-    X" beside "X"); a head of one word says too little."""
+    """Whether one name equals the other, ignoring case, hyphens and spaces, or adds a qualifier before it ("test-time
+    X" and "X"). One-word heads say too little."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 

@@ -1,4 +1,4 @@
-"""What the graph knows that an ablation rests on: the components of a paper, and what may stand in their place."""
+"""The graph's knowledge for ablations: the components of a paper, and their possible replacements."""
 
 import re
 from collections.abc import Sequence
@@ -15,19 +15,18 @@ from xkg.value import Value
 MOST_COMPONENTS = 60
 MOST_ALTERNATIVES = 3
 FITTING = 0.5
-"""The least score (`SearchRow.score`) of a technique that may stand in the place of another: more likely to fit than
-not."""
+"""The minimum score (`SearchRow.score`) of a replacement technique: more likely to fit than not."""
 
 _QUERY = 400
 _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
 _MOST_TABLES = 200
 _CAPTION = 160
-"""Characters of a caption."""
+"""Maximum number of characters of a caption."""
 _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
-"""The caption of a table in Markdown and in text of a PDF, where it is a line of its own, with the rows below it."""
+"""A table caption on its own line, in Markdown or the text of a PDF, with the rows below it."""
 
 
 class Alternative(Value):
@@ -40,10 +39,10 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """`mentioned` is how much of its name the abstract has in a row, 0 to 1; `findings` are the names of those that
-    name it. `users` are the names of components whose code contains its code, other than the one it is part of;
-    `siblings` is how many others are parts of the same one, `parts` how many are parts of it. `place` is the score of
-    its best stored lines, 0 without. `tables` are the captions of tables that name it."""
+    """`mentioned` is the share (0 to 1) of its name that the abstract has as consecutive words. `findings` are the
+    names of findings that name it. `users` are the names of components whose code contains its code, except its parent.
+    `siblings` is the number of its parent's other parts, `parts` the number of its own. `place` is the score of its
+    best stored lines, 0 if there are none. `tables` are the captions of tables that name it."""
 
     id: str
     name: str
@@ -63,7 +62,7 @@ class Component(Value):
 
 
 class Material(Value):
-    """A paper as a planner reads it. `left_out` are components beyond the first `MOST_COMPONENTS`."""
+    """A paper as a planner's input. `left_out` are components beyond the first `MOST_COMPONENTS`."""
 
     paper: str
     title: str
@@ -74,8 +73,8 @@ class Material(Value):
 
 
 def gather(service: Service, paper: str) -> Material:
-    """The material of a paper (id or title). The whole method, which has components and is part of nothing, is none of
-    them. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
+    """The material of a paper (id or title). A root technique with components is the whole method, so it is not
+    included. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
     answer = service.paper(paper, include_code=True, full=True)
     parents = _parents(answer)
     inner = set(parents.values())
@@ -118,7 +117,7 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:
-    """The tables of a paper by their captions; none where its text is not on this machine."""
+    """The tables of a paper with their captions; empty if its text is not on this machine."""
     from xkg.build.parsed_papers import parsed_paper
 
     with service.snapshot() as snapshot:
@@ -131,7 +130,7 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:
-    """By id, the technique above; lines are a preorder walk with depths."""
+    """The parent technique by id; lines are a preorder walk with depths."""
     above: list[str] = []
     parents: dict[str, str | None] = {}
     for line in answer.techniques:
@@ -142,7 +141,7 @@ def _parents(answer: PaperAnswer) -> dict[str, str | None]:
 
 
 def _users(answer: PaperAnswer, parents: dict[str, str | None]) -> dict[str, list[str]]:
-    """By technique, those that use it beside the one it is part of."""
+    """By technique, the techniques that use it, except its parent."""
     techniques = [Technique(id=line.id, name=line.name, parent=parents[line.id]) for line in answer.techniques]
     code = {
         c.technique: Code(id=c.id, technique=c.technique, implementation=c.implementation)
@@ -161,7 +160,7 @@ def _words(text: str) -> list[str]:
 
 
 def _mentioned(technique: TechniqueAnswer, text: str) -> float:
-    """The longest run of words of one of its names that the text has too, as a share of the name."""
+    """The longest run of words of one of its names that the text contains, as a share of the name."""
     there = f" {' '.join(_words(text))} "
     return max(
         (_longest_run(words, there) / len(words) for words in map(_words, _called(technique)) if words), default=0

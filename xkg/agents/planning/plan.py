@@ -1,4 +1,4 @@
-"""A plan of ablations: what is answered by `xkg ablate plan`, the library and the MCP prompt."""
+"""A plan of ablations: the answer of `xkg ablate plan`, the library and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -14,12 +14,11 @@ _OPEN = "left open: no table of the paper is known to have it"
 
 
 class PlannedAblation(Value):
-    """One experiment beside an unchanged run. `component` is the id of the technique that is changed, empty where the
-    graph has none for it; `ablated_part` says it in words. `replacement` are the options that are tried in its place
-    (REPLACE) or beside it (ADD), empty for REMOVE. `metrics` name measures, or tables of the paper that have them.
-    `ideas` are techniques of other papers that fit its definition, of which nobody knows that they take and give the
-    same. `places` are the lines to change, best first; `note` says why there
-    are none, or what to know of them."""
+    """One experiment to compare with an unchanged run. `component` is the id of the changed technique, empty if the
+    graph has none; `ablated_part` is its description. `replacement` are the options to try in its place (REPLACE) or in
+    addition (ADD), empty for REMOVE. `metrics` name measures, or tables of the paper that have them. `ideas` are
+    techniques of other papers that fit its definition; whether their inputs and outputs match is unknown. `places` are
+    the lines to change, best first; `note` says why there are none, or adds a caveat."""
 
     name: str
     component: str
@@ -34,8 +33,8 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """The ablations of a paper, those first that say most about its claims. `planned_by` says by which model, or that
-    the graph alone was read, and why; `searched` where the lines come from, and `note` what could not be done.
+    """The ablations of a paper; those that say most about its claims come first. `planned_by` names the model, or says
+    why only the graph was read. `searched` says where the lines come from, `note` what could not be done.
 
     As a string it is Markdown."""
 

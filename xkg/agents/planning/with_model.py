@@ -1,4 +1,4 @@
-"""Asks a language model for ablations, with what the graph knows as material."""
+"""Asks a language model for ablations, with the graph's knowledge as material."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""Characters of a definition in the list: the plan before it has more of it."""
+"""Characters of a definition in the list; the plan before the list has more."""
 
 _LONGEST = 600
 _MOST_OPTIONS = 12
@@ -35,12 +35,12 @@ class Ablations(AnswerType):
 
 
 def inputs(material: Material, context: str, k: int) -> dict[str, str]:
-    """The inputs of `PROMPT`. `context` is the paper in words: its plan by the graph, or its text as well."""
+    """The inputs of `PROMPT`. `context` is the paper in words: its plan from the graph, and possibly its text."""
     return {"paper": context, "components": describe(material.components), "most": str(k)}
 
 
 def describe(components: Sequence[Component]) -> str:
-    """A numbered list, from 1, with what the graph knows of each."""
+    """A numbered list, from 1, with the graph's knowledge about each."""
     return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
 
 
@@ -58,7 +58,7 @@ def _described(number: int, component: Component) -> str:
 
 
 def objection(answer: Ablations, material: Material, k: int) -> str | None:
-    """What is wrong with an answer, in words for the model."""
+    """The problem with an answer, in words for the model."""
     given = answer.ablations
     if not 1 <= len(given) <= k:
         return f"give 1 to {k} ablations"
@@ -80,7 +80,7 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
 
 
 def planned(answer: Ablations, material: Material) -> tuple[PlannedAblation, ...]:
-    """The ablations of an answer without `objection`, without lines."""
+    """The ablations of a valid answer, without lines."""
     return tuple(_planned(each, material) for each in answer.ablations)
 
 

@@ -1,4 +1,3 @@
-"""A private copy of starter code under version control, in which agents edit and run; the user's is never written to.
+"""A private copy of starter code under version control, in which agents edit and run. The user's copy is never changed.
 
-May import: what lies below agents.
-"""
+May import: the layers below agents."""

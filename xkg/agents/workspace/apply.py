@@ -1,4 +1,4 @@
-"""Brings the result of a run to the user: a patch, or a branch of the repository that the starter came from."""
+"""Delivers the result of a run to the user: as a patch, or as a branch of the repository that the starter came from."""
 
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -10,7 +10,7 @@ from xkg.errors import InputError, UnsafeInputError
 
 
 def patch(workspace: Workspace) -> bytes:
-    """All changes since the starter, as `git apply` takes them. Raises `InputError` where there is none, and
+    """All changes since the starter, in the format of `git apply`. Raises `InputError` if there are none, and
     `UnsafeInputError` for a path that edits may not write."""
     _require_writable(workspace.changed(), workspace.files_of(0))
     found = workspace.patch()
@@ -20,11 +20,11 @@ def patch(workspace: Workspace) -> bytes:
 
 
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
-    """Adds the branch `name` with a commit for each edit to the repository that the starter was read from, or to
-    `repository`, a clone of it, and returns its last commit. It begins at the commit that the starter belongs to; where
-    the starter had changes that were not committed, its first commit has those of the files that the run changed.
+    """Adds the branch `name` with one commit per edit, and returns its last commit. It is added to the repository that
+    the starter was read from, or to `repository`, a clone of it. The branch begins at the starter's commit. If the
+    starter had uncommitted changes, the first commit has those of the files that the run changed.
 
-    Raises `InputError` as `add_branch` does, and for a starter without a repository or a run without a change,
+    Raises the errors of `add_branch`, `InputError` for a starter without a repository or a run without a change, and
     `UnsafeInputError` for a path that edits may not write."""
     folder = repository or Path(workspace.spec.removeprefix("file://").rpartition("@")[0] or workspace.spec)
     if repository is None and not folder.is_dir():

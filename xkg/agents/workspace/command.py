@@ -1,4 +1,4 @@
-"""Runs a command over a copy of a workspace's files, in the sandbox, and counts how often it runs their lines."""
+"""Runs a command over a copy of a workspace's files in the sandbox, and counts how often their lines run."""
 
 import base64
 import json
@@ -37,9 +37,9 @@ from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
-_TREE = "../../../../work"  # seen from the folder of packages of a run's own environment
+_TREE = "../../../../work"  # relative to the package folder of a run's environment
 ADDED = "requirements-xkg.txt"
-"""The requirements that were added to a tree: they go before those of the tree's own files."""
+"""Requirements that were added to a tree. They override those of the tree's own files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
@@ -47,19 +47,19 @@ _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 _MOST_FINDINGS = 40
 
-# Before Python 3.9 a script's own path is as the command has it.
+# Before Python 3.9, a script's path is as written in the command.
 _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
 
 
 class Left(NamedTuple):
-    """What a run left: an archive in a file, from a byte on."""
+    """The files that a run left: an archive in a file, starting at a byte offset."""
 
     file: Path
     start: int
 
 
 class Evaluated(Value):
-    """What a second command measured of what a run left: its output, and the files that it left of those wanted."""
+    """The measurement of a second command over a run's files: its output, and the wanted files that it left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -69,16 +69,15 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
-    line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed. Of
-    awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `opened` are
-    the files of the tree that a traced run opened, None if that is not known. `files` are
-    those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs. `problem`
-    says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed from its
-    copy, at most 20, `rewritten` those that have other content there. The metric is read from `evaluated`, if there is
-    one; `apart`: no edited file was there when it was computed. `left_at` is where in the file that was given for it
-    the archive of what it left begins, None for none. `downloads` are what it wanted from the network and failed
-    without, `refused` the hosts that it was not allowed to reach; `lacks_gpu`: it failed for want of CUDA."""
+    """`output` is stdout and stderr together; beyond 2 MB the middle is cut. `lines` says how often each executed line
+    of the traced files ran, None if untraced or if the sandbox was killed. For awaited lines it has at least one line
+    of each group that ran; `gave_up` says that others may have run too. `opened` are the tree's files that a traced run
+    opened, None if unknown. `files` are the wanted files that exist. `findings` are results of watched functions for
+    degenerate inputs. `problem` is the error in one line, None if there is none. `removed` are at most 20 files of the
+    tree that the run removed from its copy, `rewritten` those that it changed. The metric is read from `evaluated`, if
+    there is one; `apart`: no edited file was present when it was computed. `left_at` is the offset of the archive of
+    left files, None for none. `downloads` are failed network requests, `refused` are hosts that it was not allowed to
+    reach, and `lacks_gpu` says that it failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -108,7 +107,7 @@ class RunResult(Value):
         return self.ended == "exited" and self.exit_code == 0
 
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
-        """The value of the metric, or else what is wrong with it."""
+        """The value of the metric, or the problem with it."""
         try:
             source = self.evaluated or self
             return reader.metric(metric, source.output, source.files), None
@@ -116,18 +115,18 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """The value in the run's own output and files, if a second command measured and there is one."""
+        """The value in the run's own output and files, if there is one and a second command measured."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
 
 class Commands:
-    """Runs commands over workspaces with one set of packages. `data` maps paths in the tree to folders or files of this
-    machine, which are there for reading; `variables` are added to those of the sandbox, `gpu` is one that a run may
-    use. `limits.disk_mb` bounds what a run writes, the copy of the tree included. What a command `fetch`ed is there in
-    each run as that command left it.
+    """Runs commands over workspaces with one set of packages. `data` maps paths in the tree to read-only folders or
+    files of this machine. `variables` are added to the sandbox's environment, `gpu` is one that a run may use.
+    `limits.disk_mb` limits the data that a run writes, including the copy of the tree. Each run sees the files of a
+    `fetch` command as that command left them.
 
-    Raises `InputError` for data that is not there or would hide a file of the tree."""
+    Raises `InputError` for data that does not exist or would hide a file of the tree."""
 
     def __init__(
         self,
@@ -168,18 +167,18 @@ class Commands:
         hosts: frozenset[Host] = frozenset(),
         first: Sequence[str] = (),
     ) -> RunResult:
-        """The result of one shell line; Bash runs it, and ends at the first failure. `trace` names Python files of the
-        tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
-        functions by file that are called again at the end with degenerate inputs, in the place of a trace; `awaited`
-        groups of lines by file, of which a trace says whether any ran, and ends as soon as one of each did.
+        """The result of one shell line. Bash runs it and stops at the first failure. `trace` names Python files of the
+        tree whose lines are counted (which slows them), `wanted` names files that the command leaves. `watched` names
+        functions by file that are called again at the end with degenerate inputs, instead of a trace. `awaited` has
+        groups of lines by file: the trace says whether any of each ran, and stops when all groups did.
 
-        `leaves` is a file for what the command makes or writes over (`RunResult.left_at`). Another command gets that as
-        `left`, but for what Python could import, hidden files, those `wanted`, and files of the tree that are none of
-        `outputs`. Files `without` are not there. With `hosts`, which it reaches through a proxy, what it leaves is all
-        of its home, for `Commands.fetched`. `first` are modules of `sandbox.guest` that each Python process imports
-        before code runs.
+        `leaves` is a file for the files that the command creates or overwrites (`RunResult.left_at`). Another command
+        receives them as `left`, except files that Python could import, hidden files, those `wanted`, and files of the
+        tree that are not in `outputs`. Files in `without` are absent. With `hosts`, which it reaches through a proxy,
+        its whole home is kept for `Commands.fetched`. `first` are modules of `sandbox.guest` that each Python process
+        imports before code runs.
 
-        Never raises for what the command does; raises `InputError` for a command that cannot be split, and
+        Never raises for failures of the command. Raises `InputError` for a command that cannot be split, and
         `SandboxUnavailableError`."""
         started(command)
         if hosts and self._runner.name == "landlock":
@@ -257,7 +256,7 @@ class Commands:
         return self._result(command, ran, report, workspace)
 
     def _first(self, more: Sequence[str]) -> dict[str, str]:
-        """What Python processes import before they run code."""
+        """The modules that Python processes import before they run code."""
         names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()), *more)
         return {f"_xkg_{name}": guest_source(name) for name in names}
 
@@ -300,7 +299,7 @@ class Commands:
         return result.model_copy(update={"problem": problem})
 
     def _places(self, home: str) -> dict[str, str]:
-        """The paths of this machine that a run sees, with what stands for them; `home` is its own."""
+        """The paths of this machine that a run sees, with the names that replace them; `home` is its own."""
         site = self.environment.site.resolve() if self.environment.site else None
         prefix = at(self.environment.python).prefix
         return {
@@ -341,13 +340,13 @@ class Commands:
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
-    """Folders and files of this machine by their path in the tree, links followed."""
+    """Folders and files of this machine by their path in the tree, with links resolved."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
 
 
 def _last_error(output: str) -> str:
-    """The first line of the last error that Python printed, which notes and what other processes print may follow; the
-    last line where there is none."""
+    """The first line of the last Python error, which notes and output of other processes may follow; the last line if
+    there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -355,7 +354,7 @@ def _last_error(output: str) -> str:
 
 
 def _where(output: str) -> str:
-    """The last line of the tree's code that a traceback names."""
+    """The last line of the tree's code in a traceback."""
     places = _FRAME.findall(output[-_ENDS:])
     return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
@@ -368,10 +367,10 @@ def packages_for(
     data: Mapping[str, Path] | None = None,
     modules: Sequence[str] = (),
 ) -> Environment:
-    """The packages that the Python files of a workspace import, in the versions that its requirement files ask for,
-    those that these files declare, and those of `modules`, which are missing when the code runs. What the tree has
-    itself, and what can be imported from `data` (as of `Commands`), is not installed; files that cannot be parsed are
-    named in the notes. Raises `UnsafeInputError` where that is too many of them."""
+    """The packages to install: those that a workspace's Python files import, in the versions of its requirement files,
+    those that these files declare, and those of `modules`, which were missing at run time. Modules in the tree itself
+    or in `data` (as of `Commands`) are not installed. Files that cannot be parsed are named in the notes. Raises
+    `UnsafeInputError` if there are too many of them."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -403,7 +402,7 @@ def packages_for(
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """The text, or its start and its end with a line between them that says how much is left out."""
+    """The text, or its start and end around a line that says how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -413,9 +412,8 @@ def cut_middle(text: str, characters: int) -> str:
 
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: frozenset[int] | None = None) -> str:
-    """Python with its line numbers and how often each line ran: `-` for one of the lines `code` that never did, nothing
-    for what cannot run (comments, docstrings). With `marked` only these lines and two around each, the marked ones with
-    `+`."""
+    """Python with line numbers and how often each line ran: `-` for a line of `code` that never ran, nothing for lines
+    that cannot run (comments, docstrings). With `marked`, only these lines, prefixed with `+`, and two around each."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -439,7 +437,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """The first `size` bytes of an output, without their middle if they are many, as a program's result has it."""
+    """An output cut to `size` bytes by removing its middle, as in a program's result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}
@@ -449,7 +447,7 @@ def _beginning(file: Path, size: int) -> dict[str, Any]:
 
 
 def _findings(text: str) -> Iterator[str]:
-    """Lines for people, of those that the sandbox left; untrusted."""
+    """User-facing lines from the sandbox's untrusted report."""
     for line in text.splitlines()[:_MOST_FINDINGS]:
         try:
             found = json.loads(line)

@@ -1,4 +1,5 @@
-"""Edits of files: search and replace, or a whole function; applied exactly, or refused with the reason."""
+"""Edits of files: search and replace, a whole function, or a whole file. They apply exactly or are refused with the
+reason."""
 
 import ast
 import textwrap
@@ -13,7 +14,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class FileEdit(AnswerType):
-    """`replace`: `target` is text that occurs once in the file, `text` stands in its place. `function`: `target` is the
+    """`replace`: `target` is text that occurs once in the file, and `text` replaces it. `function`: `target` is the
     qualified name of a function or class, `text` its whole new definition. `file`: `text` is the whole new file, and
     `target` is empty."""
 
@@ -28,8 +29,8 @@ class EditError(ValueError):
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
-    """The new texts of the files that the edits change, in order, out of those in `texts`. Raises `EditError` where
-    one does not fit exactly, leaves all as it was, or gives Python that does not parse."""
+    """The new texts of the files in `texts` that the edits change, applied in order. Raises `EditError` if an edit does
+    not fit exactly, changes nothing, or gives Python that does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}
@@ -54,7 +55,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
 
 
 def syntax_error(text: str) -> str | None:
-    """Where and why a text is no Python, None where it is."""
+    """The location and cause of a syntax error, None for valid Python."""
     try:
         with silently():
             compile(text, "file", "exec", dont_inherit=True)
@@ -100,7 +101,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
 def definitions(
     tree: ast.AST, above: str = ""
 ) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
-    """Functions and classes with their qualified names, not those inside functions."""
+    """Functions and classes with their qualified names, without nested functions."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _DEFINITIONS):

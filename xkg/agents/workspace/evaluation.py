@@ -1,7 +1,8 @@
-"""The code that measures, by fingerprint: what an agent's or an ablation's change must leave as it is.
+"""Fingerprints of the code that measures, which a change by an agent or an ablation must not alter.
 
-It is found by name: test files, functions named for evaluating or for the metric, statements that print or write the
-metric, and what a task protects besides. What is renamed, removed, defined again or assigned over has changed too."""
+The code is found by name: test files, functions named for evaluating or for the metric, statements that print or write
+the metric, and the parts that a task protects. Renaming, removing, redefining or reassigning a part counts as a
+change."""
 
 import ast
 import hashlib
@@ -22,9 +23,8 @@ _PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
 def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
-    """The parts of the code that measure, by `path::name` (or `path`), with a digest of each. Layout and comments do
-    not count. Files that do not parse count as a whole where the task protects them; those that are `deadly` are not
-    parsed, and count as a whole."""
+    """The parts of the code that measure, by `path::name` (or `path`), each with a digest. Layout and comments do not
+    count. Protected files that do not parse are one part each; so are those that are `deadly`, which are not parsed."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -40,7 +40,7 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = ()
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """The parts of one file that measure: their names as in `evaluation`, and what they are of its tree."""
+    """The measuring parts of one file: their names as in `evaluation`, and their AST nodes."""
     if path in protect or is_test_file(path):
         yield path, tree
         return
@@ -58,7 +58,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Whether a function's name says that it measures, whatever the metric."""
+    """Whether a function's name says that it measures, independent of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -68,8 +68,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The parts that changed, in order: other digests, parts that are gone, places that print the metric beside those
-    that did, and names of parts that `new_files` assign more often than `old_files`. Other new parts are no change."""
+    """The changed parts, in order: parts with another digest, removed parts, new places that print the metric where
+    there were others, and names that `new_files` assign more often than `old_files`. Other new parts are not
+    changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -82,12 +83,12 @@ def changed_evaluation(
 
 
 def may_measure(path: str, protect: Sequence[str]) -> bool:
-    """Whether a file can have a part of the evaluation, by its path."""
+    """Whether a file can have a part of the evaluation, judging by its path."""
     return path.endswith(".py") or path in protect
 
 
 def tree_or_none(text: str) -> ast.Module | None:
-    """The tree of Python; None for text that is none."""
+    """The AST of Python text; None if it is not valid Python."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -103,8 +104,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """What stands before the number in the output: the pattern up to its group, where that is plain text with a word
-    in it; '' for other patterns."""
+    """The text before the number in the output: the pattern up to its group, if that is plain text with a word in it;
+    '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (
@@ -122,14 +123,14 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _strings(node: ast.AST) -> list[str]:
-    """The texts of a statement, names of keyword arguments included."""
+    """The texts of a statement, including names of keyword arguments."""
     found = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     return found + [n.arg for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg]
 
 
 def _assigned(path: str, text: str) -> Counter[str]:
-    """The names that a file gives a value, with how often: by assignment, definition, import, `setattr`, or as
-    a key of `globals()` and the like."""
+    """How often a file assigns each name: by assignment, definition, import, `setattr`, or as a key of `globals()` and
+    the like."""
     tree = tree_or_none(text) if path.endswith(".py") else None
     return Counter() if tree is None else Counter(_given_values(tree))
 

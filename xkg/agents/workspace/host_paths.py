@@ -1,12 +1,12 @@
-"""The output of a run without the paths of this machine: whoever reads it, a person or a model, sees those inside."""
+"""Replaces this machine's paths in the output of a run, so that people and models see the paths inside the sandbox."""
 
 import re
 from collections.abc import Mapping
 
 
 def without_host_paths(text: str, places: Mapping[str, str]) -> str:
-    """The text with each path of `places`, and what lies below it, under the path that stands for it. A path counts
-    where it stands alone: neither as a part of a longer one nor of a longer name."""
+    """The text with each path of `places`, and the paths below it, replaced. Only whole paths match, not parts of
+    longer paths or names."""
     named = sorted((place for place in places if place.strip("/")), key=len, reverse=True)
     if not named:
         return text

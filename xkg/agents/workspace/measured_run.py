@@ -1,11 +1,10 @@
-"""Runs a task's command and measures what it left, apart from edited code where that can be.
+"""Runs a task's command and measures the result, separately from edited code if possible.
 
-Code that an agent or an ablation changed can change whatever runs in its process: no reading of that code finds all
-means to. So a command that evaluates runs in a sandbox of its own, over a fresh copy of the tree in which no edited
-file lies, and gets what the first command left as data. Only if it does not work there (it imports edited code), the
-edited files are put beside it. A task without such a command is measured by its run alone. `remarks` says which of
-these it was, and which files that measure were written over.
-"""
+Code that an agent or an ablation changed can alter anything in its process, and reading the code cannot find all ways
+to do so. Therefore the evaluating command runs in its own sandbox, over a fresh copy of the tree without the edited
+files, and gets the files of the first command as data. Only if that fails (it imports edited code), the edited files
+are added. A task without such a command is measured by its run alone. `remarks` says which case applied, and which
+measuring files were overwritten."""
 
 import tempfile
 from collections import Counter
@@ -21,14 +20,14 @@ from xkg.value import Value
 
 class Origin(Value):
     """How a version of the code differs from the starter: the paths that were `edited`. `measuring` are files with code
-    that measures, `outputs` files of the starter that its own run writes over, None for every file that is."""
+    that measures. `outputs` are files of the starter that its own run overwrites; None means that any file may be."""
 
     edited: tuple[str, ...] = ()
     measuring: tuple[str, ...] = ()
     outputs: tuple[str, ...] | None = None
 
     def touched(self, result: RunResult) -> tuple[str, ...]:
-        """The files that measure and that the run removed or wrote over."""
+        """The measuring files that the run removed or overwrote."""
         changed = {*result.removed, *result.rewritten} - set(self.outputs or ())
         return tuple(path for path in self.measuring if path in changed)
 
@@ -50,8 +49,8 @@ def measured(
     awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
     first: Sequence[str] = (),
 ) -> RunResult:
-    """The result of `command`, and of `evaluate` where there is one, each within the limits of `commands`. The lines
-    that ran are those of both; `first` is as of `Commands.run`. Raises as `Commands.run` does."""
+    """The result of `command`, and of `evaluate` if given, each within the limits of `commands`. The lines that ran
+    include both; `first` is as in `Commands.run`. Raises the errors of `Commands.run`."""
     if evaluate is None:
         result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited, first=first)
         return result.model_copy(update={"apart": not origin.edited})
@@ -88,7 +87,7 @@ def measured(
 
 
 def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
-    """What a reader of the metric has to know of how it was computed, a line each."""
+    """Remarks on how the metric was computed that its reader needs, one per line."""
     return tuple(_remarks(result, metric, reader, origin))
 
 
@@ -108,7 +107,7 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Both results as one: how the second ended, and what both took and did."""
+    """Both results as one: the exit of the second, and the combined usage and effects of both."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

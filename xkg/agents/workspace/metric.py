@@ -25,9 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """`source` is where the value is: `output` (then `key` is a regular expression whose first group, or else its
-    match, is the number), `json` (`key` is a path of names and list positions with dots) or `csv` (`key` is a column);
-    `path` is that file."""
+    """`source` is the location of the value: `output` (`key` is a regular expression whose first group, or whole match,
+    is the number), `json` (`key` is a dotted path of names and list indices) or `csv` (`key` is a column). `path` is
+    the JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str
@@ -36,7 +36,7 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """As on top of this module. Raises `InputError` with what is wrong."""
+        """A metric from the text form described at the top of this module. Raises `InputError` with the problem."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
             raise InputError(
@@ -59,11 +59,11 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of a run that hold it."""
+        """The files of a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """The last value. The time is not bounded: call it by `SourceReader.metric` for a run's output.
+        """The last value. The time is not bounded, so call it through `SourceReader.metric` for a run's output.
 
         Raises `MissingMetricError` if there is none, `NotANumberError` for NaN, infinity and text."""
         if self.source == "output":
@@ -95,7 +95,7 @@ class Metric(Value):
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # one object a line: the last counts
+            try:  # one object per line: the last one counts
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MissingMetricError(f"{self.path} is no JSON") from None
@@ -120,7 +120,7 @@ class Metric(Value):
 
 
 def plain_text(pattern: str) -> str:
-    """A pattern whose escapes and classes are bars: the words that are left stand in the output as they are."""
+    """A pattern with its escapes and classes replaced with bars. The remaining words occur literally in the output."""
     return re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", pattern)
 
 

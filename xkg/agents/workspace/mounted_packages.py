@@ -1,4 +1,5 @@
-"""Python packages in folders that a user gives to runs: what can be imported from there is not installed."""
+"""Python packages in folders that a user mounts into runs. Modules that can be imported from there are not
+installed."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,14 +10,14 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """The folders among `data` (path in the tree -> place) that hold packages, in order: they belong on the module
+    """The folders of `data` (path in the tree -> place) that contain packages, in order. They belong on the module
     path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
-    """The top-level names that can be imported from `data`: what is in the folders of packages, and folders that are
-    packages themselves, or hold modules (a submodule's files), under their names in the tree."""
+    """The top-level names that can be imported from `data`: the contents of package folders, and folders that are
+    packages or have modules (a submodule's files), under their names in the tree."""
     names = {name for place in data.values() for name in _packages_in(place)}
     return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
 
@@ -30,8 +31,8 @@ def _holds_code(folder: Path) -> bool:
 
 
 def _packages_in(folder: Path) -> frozenset[str]:
-    """A folder holds packages where one of its folders has an `__init__.py`, or where something was installed into it
-    (then single modules and namespace packages count too); a package itself holds none."""
+    """Whether a folder contains packages: one of its folders has an `__init__.py`, or something was installed into it
+    (then single modules and namespace packages count too). A package itself contains none."""
     try:
         if not folder.is_dir() or _is_package(folder):
             return frozenset()
@@ -42,7 +43,7 @@ def _packages_in(folder: Path) -> frozenset[str]:
             named = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(_MODULES)}
             found |= {entry.name for entry in entries if entry.is_dir()} | named
         return frozenset(name for name in found - _NO_PACKAGES if name.isidentifier())
-    except OSError:  # a folder that cannot be listed gives nothing; the run says what it lacks
+    except OSError:  # an unreadable folder has no names; the run reports missing modules
         return frozenset()
 
 

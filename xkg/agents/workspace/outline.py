@@ -1,4 +1,4 @@
-"""What can run in a Python file: its lines, and the functions of its module."""
+"""The executable lines of a Python file, and its module-level functions."""
 
 import ast
 
@@ -11,7 +11,7 @@ _NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class ModuleFunction(Value):
-    """A function of a module, not of its classes, with its 1-based inclusive lines."""
+    """A module-level function (not a method) with its 1-based inclusive lines."""
 
     name: str
     start_line: int
@@ -19,8 +19,8 @@ class ModuleFunction(Value):
 
 
 class Outline(Value):
-    """`executable` are the lines that a trace can hit, `steps` those of them that mean something when they run: not
-    imports, docstrings and the headers of functions and classes, which run when the file is imported."""
+    """`executable` are the lines that a trace can hit. `steps` leaves out imports, docstrings and the headers of
+    functions and classes, which run when the file is imported."""
 
     executable: frozenset[int] = frozenset()
     steps: frozenset[int] = frozenset()
@@ -28,7 +28,7 @@ class Outline(Value):
 
 
 def outline(text: str) -> Outline:
-    """The outline of Python; an empty one for text that is no Python."""
+    """The outline of Python text; empty if it is not valid Python."""
     try:
         tree = syntax_tree(text)
         with silently():

@@ -19,7 +19,7 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
     """The folders from which an installation would take packages, '' for the top: those of `pyproject.toml`, `setup.py`
-    and `setup.cfg`, and `src` beside such a file, where they hold a package. The nearest to the top come first."""
+    and `setup.cfg`, and `src` next to such a file, if they contain a package. Those nearest to the top come first."""
     known = list(paths)
     packages = _packages(known)
     holders = {package.rpartition("/")[0] for package in packages if package}
@@ -32,8 +32,8 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """What an installation would leave for `importlib.metadata`, as path in the folder of packages → text: the name and
-    the version of each project in `files` (path → content), version 0 where its file states none."""
+    """The metadata that an installation would leave for `importlib.metadata`, as path in the package folder → text: the
+    name and version of each project in `files` (path → content), version 0 if its file states none."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -47,9 +47,9 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Imports that Python files of a repository serve. Those `nested` lie inside packages alone, and can hide a package
-    of the same name (`autograd/scipy` is not SciPy); those `hidden` are folders without `__init__.py`, which any
-    installed package of the name comes before."""
+    """Imports that a repository's own Python files satisfy. Those in `nested` exist only inside packages and can hide a
+    package of the same name (`autograd/scipy` is not SciPy). Those in `hidden` are folders without `__init__.py`, over
+    which any installed package of that name has priority."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -57,8 +57,8 @@ class OwnNames(NamedTuple):
 
 
 def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> OwnNames:
-    """Those of the `imports` (top-level name → the names used of it) that a repository serves. A folder without
-    `__init__.py` serves only what lies in it: `flax/train.py` is not the `flax` of `import flax.linen`."""
+    """The `imports` (top-level name → the names used of it) that a repository satisfies. A folder without `__init__.py`
+    satisfies only imports of its contents: `flax/train.py` is not the `flax` of `import flax.linen`."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
     free: set[str] = set()
@@ -79,8 +79,8 @@ def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> O
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
-    """The folder, '' for the top, in which a dotted module of a repository lies: the one nearest to the top. None for
-    none, or if several are as near."""
+    """The folder that contains a dotted module of a repository, '' for the top: the one nearest to the top. None if
+    there is none or several are equally near."""
     inside = f"/{module.replace('.', '/')}"
     found: set[str] = set()
     for path in paths:
@@ -96,7 +96,7 @@ def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
 
 
 def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str | None:
-    """The folder, as of `folder_of_module`, of a module that has a name in its file (`texts`: path → text)."""
+    """The folder, as in `folder_of_module`, of a module whose file defines a name (`texts`: path → text)."""
     folder = folder_of_module(module, texts)
     stem = f"{folder or ''}/{module.replace('.', '/')}".lstrip("/")
     written = (texts.get(path, "") for path in (f"{stem}.py", f"{stem}/{_INIT}"))
@@ -104,8 +104,8 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
-    """The command that builds an extension module (dotted) in its folder, from `setup.py` files (`texts`: path → text)
-    of which one names the module, or a source beside it has its name. None for none."""
+    """The command that builds a dotted extension module in its folder. It uses one of the `setup.py` files (`texts`:
+    path → text) that names the module, or that has a source of that name next to it. None if there is none."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
     has_source = any(f"/{path}".endswith(stems) for path in texts)
@@ -118,8 +118,8 @@ def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
 
 
 def folder_called(name: str, texts: Mapping[str, str]) -> str | None:
-    """The folder of a repository, '' for the top, whose modules its files (path → text) import from a package `name`,
-    which no folder is called; None if one of these modules is in no folder, or in another."""
+    """The folder of a repository, '' for the top, with the modules that its files (path → text) import from a package
+    `name`, although no folder has that name. None if one of these modules is missing or in another folder."""
     imported = re.compile(rf"^[ \t]{{0,40}}(?:from|import)[ \t]{{1,9}}{re.escape(name)}\.([\w.]{{1,200}})", re.M)
     modules = {module for text in texts.values() for module in imported.findall(text)}
     folders = {folder_of_module(module, texts) for module in modules}

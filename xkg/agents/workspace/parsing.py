@@ -1,5 +1,5 @@
-"""What is in a workspace's files, and what edits make of them, found in the confined process: no parser reads untrusted
-source in this one."""
+"""Parses a workspace's files and applies edits in the confined process: no parser reads untrusted source in this
+one."""
 
 import base64
 import hashlib
@@ -22,15 +22,15 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Files that ended the process, which a task passes over."""
+"""Files that crashed the process, which a task skips."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """`imports` are top-level packages with the names that are used of each, `lines` and `declared` the requirements
-    that files state, as `read_requirements`. `unknown` are files that ended the parser, with the reason: what they ask
-    for is in neither."""
+    """`imports` are top-level packages with the names used of each. `lines` and `declared` are the requirements that
+    files state, as in `read_requirements`. `unknown` are files that crashed the parser, with the reason; their
+    requirements are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -45,7 +45,7 @@ class Edited(Value):
 
 
 class MetricValue(Value):
-    """The value of a metric, or why there is none, or why it is not a number."""
+    """The value of a metric, or why it is missing or not a number."""
 
     value: float | None = None
     missing: str | None = None
@@ -59,7 +59,7 @@ class Refused(Value):
 
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, without: Without) -> StatedPackages:
-    """What the Python files import, and the lines of the files that state requirements."""
+    """The imports of the Python files, and the lines of the files that state requirements."""
     imports = imported_packages(text for _, text in marked(mark, sources, without))
     stated = {path: text for path, text in requirements.items() if path not in without}
     required = read_requirements(stated, mark)
@@ -69,13 +69,13 @@ def packages(mark: Mark, sources: Texts, requirements: Texts, without: Without) 
 
 
 def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
-    """The outline of each file, an empty one for what is no Python."""
+    """The outline of each file; empty if it is not valid Python."""
     python = {path: text for path, text in texts.items() if path.endswith(".py")}
     return {path: Outline() for path in texts} | {path: outline(text) for path, text in marked(mark, python, without)}
 
 
 def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> Edited | Refused:
-    """The files that edits change, or what is wrong with the edits."""
+    """The files that edits change, or why the edits are refused."""
     mark("edits")
     try:
         return Edited(changed=file_edits.applied(texts, edits))
@@ -92,7 +92,7 @@ def evaluation_changes(
     protect: Sequence[str],
     without: Without,
 ) -> tuple[str, ...]:
-    """The parts of the starter's evaluation that changed. New files that cannot be parsed may assign over any of it."""
+    """The parts of the starter's evaluation that changed. New files that cannot be parsed may reassign any of it."""
 
     def parts(files: Texts) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
@@ -118,13 +118,14 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """The files with a part of the evaluation; those that cannot be parsed may have one."""
+    """The files with a part of the evaluation. Those that cannot be parsed may have one, so they are included."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> MetricValue:
-    """The value of a metric in the output and files (in Base64) of a run. Its pattern may backtrack for hours."""
+    """The value of a metric in the output and files (in Base64) of a run. The metric's pattern may backtrack for
+    hours."""
     mark("metric")
     try:
         contents = {path: base64.b64decode(text) for path, text in files.items()}
@@ -147,8 +148,8 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 
 class SourceReader:
-    """Asks the process for one run. Safe to use from several threads. `left_out` are the files that ended a call, and
-    why; they count as files that are not Python."""
+    """Calls the confined process for one run. Safe to use from several threads. `left_out` are the files that crashed a
+    call, with the reason; they are treated as files that are not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -157,20 +158,21 @@ class SourceReader:
         self.left_out: dict[str, Reason] = {}
 
     def packages(self, sources: Texts, requirements: Texts) -> StatedPackages:
-        """As `imported_packages` of the Python `sources` and `read_requirements` of the files `requirements` (path →
-        text), without what ends the parser. Raises `UnsafeInputError` for files that exceed the bounds."""
+        """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files
+        `requirements` (path → text), without files that crash the parser. Raises `UnsafeInputError` for files that
+        exceed the bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements})
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
-        """As `outline`, of each Python file by its path; an empty one for what is no Python. Raises
+        """The result of `outline` for each Python file by path; empty if it is not valid Python. Raises
         `UnsafeInputError`."""
         return self.of_files(outlines, {"texts": texts}) if texts else {}
 
     def evaluation_changes(
         self, before: Texts, after: Texts, metric: Metric, protect: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """The parts of the evaluation of the texts `before` that are others in the texts `after`, as
-        `changed_evaluation`. Raises `UnsafeInputError` for texts that exceed the bounds."""
+        """The parts of the evaluation that differ between the texts `before` and `after`, as in `changed_evaluation`.
+        Raises `UnsafeInputError` for texts that exceed the bounds."""
         starter = {path: text for path, text in before.items() if may_measure(path, protect)}
         changed = {
             path: text for path, text in after.items() if before.get(path) != text and may_measure(path, protect)
@@ -182,19 +184,19 @@ class SourceReader:
         return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
 
     def measuring(self, texts: Texts, metric: Metric, protect: Sequence[str] = ()) -> tuple[str, ...]:
-        """The files that have a part of the evaluation, as `evaluation` finds them, in order. Raises
+        """The files that have a part of the evaluation, according to `evaluation`, in order. Raises
         `UnsafeInputError`."""
         files = {path: text for path, text in texts.items() if may_measure(path, protect)}
         return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
 
     def applied(self, edits: Sequence[FileEdit], texts: Texts) -> dict[str, str]:
-        """As `xkg.agents.workspace.edits.applied`. Raises `EditError` also where the result cannot be parsed within the
+        """Like `xkg.agents.workspace.edits.applied`. Also raises `EditError` if the result cannot be parsed within the
         bounds."""
         return self.of_edits(applied, edits, texts).changed
 
     def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
-        """The value of a metric in the output and files of a run, as `Metric.read`; also raises `MissingMetricError` if
-        that exceeds the bounds."""
+        """The value of a metric in the output and files of a run, like `Metric.read`. Also raises `MissingMetricError`
+        if that exceeds the bounds."""
         encoded = {path: base64.b64encode(content).decode() for path, content in files.items()}
         try:
             found = self.ask(metric_value, metric=metric, output=output, files=encoded)
@@ -211,7 +213,7 @@ class SourceReader:
         return self._parsers.ask(task, self._bounds, **given)
 
     def of_edits(self, task: Callable[..., T | Refused], edits: Sequence[FileEdit], texts: Texts) -> T:
-        """The answer of a task to edits and the files that they name. Raises `EditError`."""
+        """The answer of a task to edits of the files that they name. Raises `EditError`."""
         named = {edit.file: texts[edit.file] for edit in edits if edit.file in texts}
         try:
             answer = self.ask(task, texts=named, edits=edits)
@@ -222,8 +224,8 @@ class SourceReader:
         return answer
 
     def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
-        """The answer of a task for all files of `texts` but those that end the process: the task marks each file by its
-        path, and passes over those of `without`. Raises `UnsafeInputError`."""
+        """The answer of a task for all files of `texts`, except those that crash the process: the task announces each
+        file by its path and skips those in `without`. Raises `UnsafeInputError`."""
         keys: dict[str, set[tuple[str, bytes]]] = {}
         for path, text in (item for of in texts.values() for item in of.items()):
             keys.setdefault(path, set()).add((path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()))
@@ -235,7 +237,7 @@ class SourceReader:
         found, without = without_deadly("the code", keys, self._bounds, attempt, known)
         for path in without.keys() - known.keys():
             self.left_out[path] = without[path]
-            if len(keys[path]) == 1:  # else one of its versions may be harmless
+            if len(keys[path]) == 1:  # otherwise one of its versions may be harmless
                 self._deadly |= dict.fromkeys(keys[path], without[path])
         return found
 

@@ -1,4 +1,4 @@
-"""Differences between files, as `git apply` takes them; made without git, so that a step of a run starts no process."""
+"""Diffs between files in the format of `git apply`, made without git so that a step of a run starts no process."""
 
 import base64
 import difflib
@@ -13,7 +13,7 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""Of the search for equal lines, a few seconds: without a bound it may take hours for text that was made for that."""
+"""The maximum number of steps to search for equal lines, a few seconds; malicious text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -23,24 +23,25 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """What `git apply` needs to turn the files `old` into `new`: text, binary files, modes; b"" for equal files."""
+    """The patch with which `git apply` turns the files `old` into `new`: text, binary files, modes; b"" for equal
+    files."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 
 
 def text_patch(path: str, old: bytes, new: bytes) -> bytes:
-    """A unified diff of one file that is there before and after; b"" for equal contents."""
+    """A unified diff of one file that exists before and after; b"" for equal contents."""
     name = path.encode("utf-8", "replace")
     return _unified(_quoted(b"a/" + name), _quoted(b"b/" + name), old, new)
 
 
 def changed_lines(old: bytes, new: bytes) -> frozenset[int]:
-    """The lines (1-based) of `new` that `old` does not have."""
+    """The lines (1-based) of `new` that are not in `old`."""
     return frozenset(line for _, _, start, end in hunks(old, new) for line in range(start + 1, end + 1))
 
 
 def hunks(old: bytes, new: bytes) -> list[tuple[int, int, int, int]]:
-    """The changes: from and until which line of `old` (from 0, end exclusive), the same of `new`."""
+    """The changes: start and end line in `old` (from 0, end exclusive), and the same in `new`."""
     return [
         (i1, i2, j1, j2)
         for group in _groups(_lines(old), _lines(new))
@@ -86,7 +87,7 @@ def _unified(source: bytes, target: bytes, before: bytes, after: bytes) -> bytes
 
 
 def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
-    """The opcodes of `difflib` for each hunk. Lines that both sides begin or end with are not searched for."""
+    """The opcodes of `difflib` for each hunk. Common lines at the start and end are not searched."""
     start = _equal_at_start(old, new)
     end = _equal_at_start(old[start:][::-1], new[start:][::-1])
     low, tail = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
@@ -96,7 +97,7 @@ def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Finds no more equal lines once `_MOST_STEPS` were taken: the others are in the patch as replaced."""
+    """Stops matching lines after `_MOST_STEPS` steps; the patch then replaces the remaining ones."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         super().__init__(None, old, new)
@@ -117,7 +118,7 @@ def _equal_at_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """As git has them: only a line feed ends a line."""
+    """The lines as git splits them: only a line feed ends a line."""
     return io.BytesIO(content).readlines()
 
 
@@ -142,7 +143,7 @@ def _object_id(file: TreeFile | None) -> bytes:
 
 
 def _literal(content: bytes) -> bytes:
-    """A file's content as a binary patch has it: compressed, in lines that begin with their length as a letter."""
+    """A file's content in git's binary patch format: compressed, in lines that begin with their length as a letter."""
     packed = zlib.compress(content)
     lines = [b"literal %d\n" % len(content)]
     for at in range(0, len(packed), _BINARY_LINE):
@@ -152,7 +153,7 @@ def _literal(content: bytes) -> bytes:
 
 
 def _quoted(name: bytes) -> bytes:
-    """A path as git writes it: in quotes where it has characters that would end it."""
+    """A path as git writes it: quoted if it has characters that would end it."""
     if not re.search(rb'[\x00-\x1f\x7f"\\]', name):
         return name
     escaped = (_ESCAPES.get(c, c if b" " <= c != b"\x7f" else b"\\%03o" % c[0]) for c in (bytes([n]) for n in name))
@@ -160,5 +161,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """A path in a line of its own; a tab shows where one with spaces ends."""
+    """A path on its own line. A tab marks the end of one with spaces."""
     return name + b"\t" if b" " in name else name

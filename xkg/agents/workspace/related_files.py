@@ -1,6 +1,6 @@
-"""Code that belongs to a method beside what is to be changed: files of the starter, and files and folders elsewhere on
-this machine, which are copied as text, for reading alone. No run sees the copies, and nothing of them is brought back:
-what the program needs of them has to be written into it."""
+"""Related code that belongs to a method: files of the starter, and files and folders elsewhere on this machine. The
+latter are copied as read-only text. Runs do not see the copies and results do not include them, so the program must
+contain everything it needs from them."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """`of_starter` are paths of the starter; `texts` the texts of other files by the path that stands for them, below
-    `folder`. `notes` say what of the named folders is not there."""
+    """`of_starter` are paths of the starter. `texts` are the texts of other files, by a path below `folder` that
+    represents them. `notes` name the parts of the named folders that are missing."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -29,17 +29,17 @@ class RelatedFiles(Value):
 
     @property
     def identity(self) -> str:
-        """Names the content of the other files; '' for none."""
+        """A digest of the other files' contents; '' if there are none."""
         if not self.texts:
             return ""
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
 
     def holds(self, path: str) -> bool:
-        """Whether a path is one that is for reading alone."""
+        """Whether a path is one of the read-only files."""
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
-        """Copies the texts below a folder, for a person to see what was read."""
+        """Copies the texts to a folder, so that a person can see what was read."""
         for path, text in self.texts.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -51,12 +51,12 @@ class RelatedFiles(Value):
 def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
-    """The related files that a task names: a file or folder of the starter is that; anything else is one of this
-    machine, under `roots` if there are any. Of a folder the text files are read that git does not ignore, without
-    following links; larger files and others than UTF-8 text are left out, and noted.
+    """The related files that a task names: a file or folder of the starter, or else one of this machine, which must be
+    under `roots` if there are any. From a folder, text files that git does not ignore are read, without following
+    links. Large files and files that are not UTF-8 text are left out and noted.
 
-    Raises `InputError` for what is neither, for a named file that is no text, and for more than 200 files, 2 MB, or
-    200 kB in one named file."""
+    Raises `InputError` for a path that does not exist, for a named file that is not text, and for more than 200 files,
+    2 MB, or 200 kB in one named file."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}
@@ -114,7 +114,7 @@ def _of_file(place: Path, name: str) -> str:
 
 
 def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], Iterator[str]]:
-    """The texts of a folder, and a line for each kind of file that is left out."""
+    """The texts of a folder, and a line for each kind of left-out file."""
     checkout = read_folder(place, roots)
     sizes = {file.path: file.size for file in checkout.files if file.kind == "file"}
     links = sum(file.kind != "file" for file in checkout.files)
@@ -130,7 +130,7 @@ def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str
         texts[path] = text
         size += len(text)
         if len(texts) > MOST_FILES or size > MOST_BYTES:
-            break  # refused by the caller; the rest need not be read
+            break  # the caller refuses this many, so the rest need not be read
 
     def left_out() -> Iterator[str]:
         if links:
@@ -148,7 +148,7 @@ def _counted(count: int, name: str) -> str:
 
 
 def _text(data: bytes) -> str | None:
-    """UTF-8 with plain line ends and no control characters but tabs; None for what is no text."""
+    """UTF-8 with normalised line ends and no control characters except tabs; None if it is not text."""
     try:
         text = data.decode("utf-8").replace("\r\n", "\n").removeprefix("\ufeff")
     except UnicodeDecodeError:
@@ -168,7 +168,7 @@ def _require_bounded(texts: Mapping[str, str], name: str) -> None:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """A name for what is copied that no other has."""
+    """A unique name for a copy."""
     plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".") or "code"
     stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
     number = 1

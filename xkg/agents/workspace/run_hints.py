@@ -1,4 +1,4 @@
-"""What a person has to know about runs to understand why one failed, in a few words."""
+"""Short hints that explain to a person why a run failed."""
 
 import posixpath
 import re
@@ -28,8 +28,8 @@ def hint(
     cuda: bool,
     cpu: bool,
 ) -> str:
-    """An explanation of a failed run with this output, empty for none. It wanted `downloads` and was `refused` hosts;
-    `cuda`: it failed for want of CUDA, `cpu`: it ran on the CPU in place of that."""
+    """An explanation of a failed run with this output, '' for none. The run wanted `downloads` and was `refused` hosts;
+    `cuda`: it failed because CUDA is missing, `cpu`: it ran on the CPU instead."""
     if refused:
         return f"it may not reach {', '.join(refused)}: add --allow-host for each that is to be reached"
     if downloads:
@@ -50,8 +50,8 @@ def hint(
 
 
 def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str:
-    """The options that give a run a file or folder, which it named in a folder of the tree and did not find, or which
-    it wanted to write in a folder that is not there; empty if it is there."""
+    """The options that give a run a file or folder that it names in the tree but does not find, or an output path whose
+    folder is missing; empty if it exists."""
     tree = f"{HOME}/work"
     inside = posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
     if inside.startswith(".."):
@@ -72,14 +72,13 @@ def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str
 
 
 def _down_to(path: str) -> list[str]:
-    """The folders of a path from the top, and the path."""
+    """The parent folders of a path from the top, and the path."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """What code wants from the network, and for whom: `https://host/file (40 MB) for torchvision at train.py:8`, with
-    that line."""
+    """A network request with its origin: `https://host/file (40 MB) for torchvision at train.py:8`, with that line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []
     code = lines[int(line) - 1].strip()[:120] if line.isdigit() and 0 < int(line) <= len(lines) else ""

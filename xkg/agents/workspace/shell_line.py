@@ -1,4 +1,4 @@
-"""The programs that a shell line starts, and the folders in which it starts them; Bash runs the line itself."""
+"""The programs that a shell line starts, and their working folders. Bash runs the line itself."""
 
 import posixpath
 import re
@@ -13,18 +13,18 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """`words` of one program, without variables and redirections. `folder` is relative to that of the line, '' for
-    the same."""
+    """`words` of one program, without variables and redirections. `folder` is its working folder relative to that of
+    the line, '' for the same."""
 
     folder: str
     words: tuple[str, ...]
 
     def path(self, word: str) -> str:
-        """A path among the words, relative to the line's folder."""
+        """A path from the words, relative to the line's folder."""
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """The first file of a tree that the words name, also as a module after `-m`; None for none."""
+        """The first file of a tree that the words name, also as a module after `-m`; None if there is none."""
         for number, word in enumerate(self.words):
             names = [self.path(word)]
             if number and self.words[number - 1] == "-m":
@@ -37,8 +37,8 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """The programs in the order of the line, `cd` left out. Raises `InputError` for a line without a program, or with
-    a quote that does not end."""
+    """The programs in the order of the line, without `cd`. Raises `InputError` for a line without a program, or with an
+    unclosed quote."""
     try:
         tokens = list(_lexer(line))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Starter code as a run begins with it: the files of a repository at a commit, or of a folder as it lies."""
+"""The starter code of a run: the files of a repository at a commit, or of a folder in its current state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """`files` by path; `identity` names their content. `base` is the commit that they belong to, None where there is
-    none; `dirty`: they differ from it. `notes` say what was left out, and what was chosen. `committed` is the day of
-    the commit (YYYY-MM-DD), None where files are not those of one."""
+    """`files` by path; `identity` is a digest of their content. `base` is the commit that they belong to, None if there
+    is none; `dirty`: they differ from it. `notes` say what was left out and what was chosen. `committed` is the day of
+    the commit (YYYY-MM-DD), None if the files are not those of a commit."""
 
     spec: str
     identity: str
@@ -32,10 +32,10 @@ class Starter:
 
 
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
-    """The starter code that `spec` names, as `fetch_repository` takes it; git runs nothing of it.
+    """The starter code that `spec` names, in the forms of `fetch_repository`; git runs none of its code.
 
-    Links, submodules and files of more than 2 MB are left out, and said. Raises `InputError` as `fetch_repository`
-    does, `UnsafeInputError` for more than 200 MB."""
+    Links, submodules and files of more than 2 MB are left out and noted. Raises the errors of `fetch_repository`, and
+    `UnsafeInputError` for more than 200 MB."""
     checkout = fetch_repository(spec, cache, roots)
     files: dict[str, TreeFile] = {}
     size = 0
@@ -59,13 +59,13 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path is a plain one below the folder, and none of git's own."""
+    """Whether a path is a plain one below the folder, and not one of git's own."""
     parts = path.split("/")
     return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
 
 
 def _absolute(spec: str) -> str:
-    """The same starter, whatever folder a later command works in."""
+    """The same starter spec, independent of the working folder of later commands."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"

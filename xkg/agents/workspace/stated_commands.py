@@ -1,10 +1,9 @@
-"""The commands that READMEs and shell scripts of a repository state, and those of a user, held against its files.
+"""The commands that READMEs and shell scripts of a repository state, and those of a user, checked against its files.
 
-A command counts if it starts a file that is there, or the only one of that name in a folder further down. Lines of text
-are read as those of blocks of code are, and rank behind them. In a block, `cd` and variables hold for the lines below;
-a folder that is not there is the clone's own. Lines with placeholders or unknown variables are left out. Where no line
-is such a command, the Python files that the README names are what it has run.
-"""
+A command counts if it starts an existing file, or the only file of that name in a deeper folder. Lines of text are read
+like code blocks, but rank after them. In a block, `cd` and variables apply to the lines below; a missing folder is
+assumed to be the clone itself. Lines with placeholders or unknown variables are left out. If no line is such a command,
+the Python files that the README names are used."""
 
 import posixpath
 import re
@@ -35,9 +34,9 @@ _MOST_FILES, _LONGEST_FILE, _LONGEST_LINE = 50, 100_000, 1_000
 
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
-    """Shell lines for the repository's top, best first: those whose script has one of the texts `keys`, those that name
-    no absolute path, code before text, READMEs before scripts, files near the top first, and in the order of the
-    file."""
+    """Shell lines for the repository's top, best first. Lines whose script contains one of the texts `keys` come first,
+    then those without absolute paths, code before text, READMEs before scripts, files near the top first, and the order
+    of the file."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -60,7 +59,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """The blocks of code of a README, each piece of code in its text, and its lines of text; whether it is text."""
+    """The code blocks of a README, the inline code of its text, and its lines of text, each with whether it is text."""
     block: list[str] = []
     fenced = False
     for line in lines:
@@ -76,7 +75,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
 
 
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
-    """Each command of a block, and the file that it starts."""
+    """Each command of a block with the file that it starts."""
     folder = ""
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
@@ -113,8 +112,8 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
 
 
 def require_script(line: str, paths: Set[str]) -> None:
-    """Raises `InputError`, with the files of nearly that name, if the first program of a shell line is Python or a
-    shell with a script that is none of the `paths`. The programs after it may start what it made."""
+    """Raises `InputError`, with files of similar names, if the first program of a shell line is Python or a shell with
+    a script that is not in `paths`. Later programs may start files that it made."""
     first = started(line)[0]
     script = next((first.path(word) for word in first.words if word.endswith(_PROGRAMS)), None)
     if not _STARTS.fullmatch(first.words[0]) or script is None or script in paths or script.startswith(("/", "..")):
@@ -129,7 +128,7 @@ def require_script(line: str, paths: Set[str]) -> None:
 
 
 def _only_folder(programs: Sequence[Started], paths: Set[str]) -> Iterator[str]:
-    """The folder of the only file that has the path of the first script below it."""
+    """The only folder below which the path of the first script exists."""
     names = [f"/{program.path(word)}" for program in programs for word in program.words if word.endswith(_PROGRAMS)]
     below = [path for path in paths if names and path.endswith(names[0])]
     if len(below) == 1:

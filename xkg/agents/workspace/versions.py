@@ -1,4 +1,4 @@
-"""What each version of a set of files changes, on disk: one zip file a version, named by its SHA-256."""
+"""The changes of each version of a set of files, on disk: one zip file per version, named by its SHA-256."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ _EXECUTABLE, _PLAIN = 0o100755, 0o100644
 
 
 def write_files(folder: Path, files: Mapping[str, TreeFile]) -> str:
-    """Stores files, and returns the digest that they are read by. Raises `OSError`."""
+    """Stores files and returns their digest. Raises `OSError`."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, file in sorted(files.items()):
@@ -29,7 +29,7 @@ def write_files(folder: Path, files: Mapping[str, TreeFile]) -> str:
 
 
 def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
-    """The files that were stored. Raises `CorruptStoreError`."""
+    """The stored files of a digest. Raises `CorruptStoreError`."""
     place = _place(folder, digest)
     try:
         packed = place.read_bytes()
@@ -45,7 +45,7 @@ def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
 
 
 def copy_files(folder: Path, digest: str, target: Path) -> None:
-    """Stores the files of a digest in another folder too. Raises `OSError`."""
+    """Also stores the files of a digest in another folder. Raises `OSError`."""
     write_whole(_place(target, digest), _place(folder, digest).read_bytes())
 
 

@@ -1,11 +1,10 @@
-"""A copy of starter code under the folder of a run: every accepted edit is a version, and each can be undone.
+"""A copy of starter code under the folder of a run. Every accepted edit is a version, and each can be undone.
 
     folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
-    folder/workspace.json  the versions, with their reasons, and which of them undos go back to
+    folder/workspace.json  the versions with their reasons, and the targets of undos
     folder/tree/           the files of the current version, for runs to read
 
-Version 0 is the starter. The user's repository is read once and never written to.
-"""
+Version 0 is the starter. The user's repository is read once and never written to."""
 
 import difflib
 import shutil
@@ -32,9 +31,9 @@ class UnchangedError(InputError):
 
 
 class Version(Value):
-    """Made `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are those that it
-    removes. `restores` is the version whose files it has again, `undo` those that the next undos go back to, the next
-    one last."""
+    """A version made at `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are
+    those that it removes. `restores` is the version whose files it restores. `undo` are the versions that the next
+    undos restore, the next one last."""
 
     number: int
     digest: str
@@ -46,7 +45,7 @@ class Version(Value):
 
 
 _Changes = dict[str, TreeFile | None]
-"""The new content of files by path, None for one that is removed."""
+"""The new content of files by path, None for a removed file."""
 
 
 class _State(Value):
@@ -59,9 +58,10 @@ class _State(Value):
 
 
 class Workspace:
-    """The files of the current version are `files`. Not safe for use from several threads.
+    """`files` are those of the current version. Not safe to use from several threads.
 
-    `create` begins one, `open` goes on with one. Raises `UnsafeInputError` for a path outside of the tree."""
+    `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside of the
+    tree."""
 
     def __init__(self, folder: Path, state: _State) -> None:
         self.folder = folder
@@ -77,7 +77,7 @@ class Workspace:
 
     @classmethod
     def create(cls, folder: Path, starter: Starter) -> "Workspace":
-        """A workspace with the starter as version 0. Raises `InputError` where the folder holds one."""
+        """A workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
         if (folder / _STATE).exists():
             raise InputError(f"{folder} holds a run already: go on with it, or give another folder")
         private_folder(folder)
@@ -97,8 +97,8 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace of a folder, at its last version. Raises `InputError` for none and for one of an earlier xkg,
-        `CorruptStoreError`."""
+        """The workspace of a folder, at its last version. Raises `InputError` if there is none or it is from an earlier
+        xkg, `CorruptStoreError`."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
@@ -115,7 +115,7 @@ class Workspace:
         return workspace
 
     def copied(self, folder: Path) -> "Workspace":
-        """A workspace of its own with the versions of this one, in a folder that holds none."""
+        """A separate workspace with the versions of this one, in a folder without a workspace."""
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         for version in self.versions:
@@ -131,12 +131,12 @@ class Workspace:
 
     @property
     def tree(self) -> Path:
-        """The folder with the files of the current version: for reading only."""
+        """The folder with the files of the current version. Do not write to it."""
         return self.folder / "tree"
 
     @property
     def spec(self) -> str:
-        """What the starter was named."""
+        """The spec that the starter came from."""
         return self._state.spec
 
     @property
@@ -146,7 +146,7 @@ class Workspace:
 
     @property
     def base(self) -> str | None:
-        """The commit that the starter belongs to; None for none."""
+        """The commit that the starter belongs to; None if there is none."""
         return self._state.base
 
     @property
@@ -167,7 +167,7 @@ class Workspace:
         return self._state.versions[-1]
 
     def text(self, path: str) -> str:
-        """A file's text. Raises `InputError` with the nearest names for one that is not there, and for a binary one."""
+        """A file's text. Raises `InputError` with similar names if it does not exist, and for a binary file."""
         _require_inside(path)
         file = self.files.get(path)
         if file is None:
@@ -178,7 +178,7 @@ class Workspace:
         return file.content.decode("utf-8", "replace")
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` where
+        """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` if
         nothing differs, `UnsafeInputError` for a path that edits may not write or a file of more than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
@@ -202,7 +202,7 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Restores the files as they were before the last edit that is not undone. Raises `InputError` for none."""
+        """Restores the files from before the last edit that is not yet undone. Raises `InputError` if there is none."""
         if not self.current.undo:
             raise InputError("there is no edit to undo: the files are those of the starter")
         target = self._state.versions[self.current.undo[-1]]
@@ -213,14 +213,14 @@ class Workspace:
         return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1], restores=target.number)
 
     def rewind(self, number: int) -> None:
-        """Forgets all versions after `number`, as if they had not been: for a run that goes on after a kill."""
+        """Deletes all versions after `number`, for a run that resumes after a kill."""
         self._enter(self._state.versions[: number + 1])
         del self._changes[number + 1 :]
         self.files = self.files_of(number)
         self._lay_out_tree()
 
     def version(self, number: int) -> Version:
-        """Raises `InputError` for one that is not there."""
+        """Raises `InputError` if the version does not exist."""
         if not 0 <= number < len(self.versions):
             raise InputError(f"there is no version {number}: 0 is the starter, {self.current.number} the last")
         return self.versions[number]
@@ -233,8 +233,8 @@ class Workspace:
         return files
 
     def patch(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> bytes:
-        """What `git apply` needs to turn one version into another, until the current one where none is named; of the
-        named `paths` (files or folders) alone, if any are."""
+        """The patch with which `git apply` turns one version into another (default: the current one). If `paths` (files
+        or folders) are given, only these are included."""
         old, new = self.files_of(since), self.files if until is None else self.files_of(until)
         if paths:
             old, new = (
@@ -244,7 +244,7 @@ class Workspace:
         return patches.patch(old, new)
 
     def diff(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> str:
-        """As `patch`, for reading: bytes that are not UTF-8 are replaced."""
+        """Like `patch`, as text: bytes that are not UTF-8 are replaced."""
         return self.patch(since, until, paths).decode("utf-8", "replace")
 
     def changed(self, since: int = 0) -> list[str]:
@@ -253,7 +253,8 @@ class Workspace:
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self, since: int = 0) -> dict[str, frozenset[int]]:
-        """By file the lines (1-based) of the current version that a version does not have; removed files are absent."""
+        """By file, the lines (1-based) of the current version that another version does not have; removed files are
+        absent."""
         old, absent = self.files_of(since), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
@@ -283,7 +284,7 @@ class Workspace:
         write_whole(self.folder / _STATE, self._state.model_dump_json().encode())
 
     def _lay_out_tree(self, changes: Mapping[str, TreeFile | None] | None = None) -> None:
-        """Writes the tree, or only what changed; readable for the user that runs have."""
+        """Writes the tree, or only the changed files; readable for the sandbox user."""
         if changes is None:
             shutil.rmtree(self.tree, ignore_errors=True)
             changes = self.files

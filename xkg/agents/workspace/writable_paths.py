@@ -1,10 +1,9 @@
-"""Which paths an agent's edit may write: files that the program itself uses.
+"""The paths that an agent's edit may write: files that the program itself uses.
 
-Names are held to letters, digits and a few signs, so that no name reads as another on Windows, on macOS or in git
-(`.git`, `GIT~1`, a stream of NTFS, characters that HFS+ ignores), and none is hidden: what editors, forges, shells and
-git obey lies in hidden files and folders. A new file has a suffix of source, settings or text. Python and pytest load
-three modules by their names alone; these are nobody's to write.
-"""
+Names may only have letters, digits and a few signs, so that no name reads as another on Windows, on macOS or in git
+(`.git`, `GIT~1`, a stream of NTFS, characters that HFS+ ignores). Hidden names are refused, because hidden files and
+folders control editors, forges, shells and git. A new file has a suffix of source, settings or text. Python and pytest
+load three modules because of their names; no edit may write these."""
 
 import re
 from collections.abc import Container
@@ -19,7 +18,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """Why no edit may write `path`, in a few words; None where one may. `known` are the files that are there."""
+    """Why no edit may write `path`, in a few words; None if one may. `known` are the existing files."""
     if not is_inside(path):
         return "it lies outside of the workspace; give a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:

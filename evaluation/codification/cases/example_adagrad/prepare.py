@@ -1,4 +1,4 @@
-"""Prepares the case: the project's own example with its adaptive step size taken out of its code.
+"""Prepares the case: the project's own example with the adaptive step size removed from its code.
 
     python prepare.py EXAMPLE FOLDER
 

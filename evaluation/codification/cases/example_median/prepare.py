@@ -1,4 +1,4 @@
-"""Prepares the case: the project's own example with the median heuristic taken out of its code.
+"""Prepares the case: the project's own example with the median heuristic removed from its code.
 
     python prepare.py EXAMPLE FOLDER
 

@@ -1,10 +1,9 @@
-"""Prepares the case FLAG from a clone of github.com/devnkong/FLAG: the method is taken out of its training on
-ogbn-arxiv, and a generated graph of the same layout stands in for the data set.
+"""Prepares the case FLAG from a clone of github.com/devnkong/FLAG: removes the method from its training on ogbn-arxiv,
+and replaces the data set with a generated graph of the same layout.
 
     python prepare.py CLONE FOLDER
 
-What it writes to FOLDER is the starter: plain training, `gnn.py` and `graph.py`. CLONE may be bare, and has
-the commit."""
+FOLDER gets the starter: plain training, `gnn.py` and `graph.py`. CLONE may be bare, and must have the commit."""
 
 import hashlib
 import subprocess
@@ -16,7 +15,7 @@ SOURCE = "ogb/nodeproppred/arxiv/gnn.py"
 DIGEST = "fe6d27024aa7ae930bf3b808ed2c11a70095f0d96c99957da003610d0abfbee0"
 HERE = Path(__file__).parent
 
-# First and last line (1-based, inclusive; last before first: an insertion), and what stands there instead.
+# First and last line (1-based, inclusive; last before first: an insertion), and the replacement.
 EDITS = (
     (6, 9, "from graph import Dataset, Evaluator, GCNConv, SAGEConv\n"),
     (12, 16, ""),

@@ -1,6 +1,6 @@
-"""Whether training is that of `method.md`: watches forward and backward passes, and steps of the optimizer.
+"""Whether training follows `method.md`: watches forward and backward passes, and optimizer steps.
 
-Run in the folder of the code: prints a line a property, `ok NAME` or `failed NAME: WHY`."""
+Run in the folder of the code. Prints a line per property, `ok NAME` or `failed NAME: WHY`."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ ALPHA, EPOCHS = 0.02, 3
 
 
 class Run:
-    """What a run of `gnn.py` did: `events` in order, (kind, value)."""
+    """The recorded `events` of a run of `gnn.py`, in order, as (kind, value)."""
 
     def __init__(self, ascents, seed=0):
         self.events, self.problem = [], None
@@ -80,7 +80,7 @@ class Run:
                 setattr(owner, name, original)
 
     def steps(self):
-        """The events of training up to each step of the optimizer."""
+        """The training events up to each optimizer step."""
         found = [[]]
         for kind, value in self.events:
             if kind == "evaluation":
@@ -96,7 +96,7 @@ def of(events, wanted):
 
 
 def properties():
-    """Names with what is wrong, None where nothing is."""
+    """Property names with the problem, None if there is none."""
     run = Run(3)
     yield "it runs with --step-size and -m", run.problem
     steps = run.steps()

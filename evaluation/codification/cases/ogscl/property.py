@@ -1,6 +1,6 @@
-"""Whether a training run is that of `method.md`: watches the batches that the encoder is trained on.
+"""Whether a training run follows `method.md`: watches the batches that the encoder is trained on.
 
-Run in the folder of the code: prints a line a property, `ok NAME` or `failed NAME: WHY`."""
+Run in the folder of the code. Prints a line per property, `ok NAME` or `failed NAME: WHY`."""
 
 import contextlib
 import io
@@ -15,7 +15,7 @@ EPOCHS, SIZE, COUNT = 4, 32, 603
 
 
 def trained_batches(seed):
-    """The indices of the samples of each step of training, in order, and the samples' attribute types."""
+    """The sample indices of each training step, in order, and the samples' attribute types."""
     sys.path.insert(0, str(Path.cwd()))
     import encoder
     import products
@@ -54,7 +54,7 @@ def in_tree(module):
 
 
 def properties():
-    """Names with what is wrong, None where nothing is."""
+    """Property names with the problem, None if there is none."""
     steps, types = trained_batches(0)
     kinds = [{int(types[each]) for each in batch} for batch in steps]
     mixed = sum(len(of) > 1 for of in kinds)

@@ -1,6 +1,6 @@
-"""Whether a training run is that of `method.md`: watches weights, gradients and statistics while it trains.
+"""Whether a training run follows `method.md`: watches weights, gradients and statistics while it trains.
 
-Run in the folder of the code: prints a line a property, `ok NAME` or `failed NAME: WHY`."""
+Run in the folder of the code. Prints a line per property, `ok NAME` or `failed NAME: WHY`."""
 
 import contextlib
 import io
@@ -16,8 +16,8 @@ SIZE, EVALUATED, LAYERS = 32, 4000, 3
 
 
 class Watched:
-    """What a run of train.py did: for each gradient the weights, the gradient, the batch and the running statistics
-    before and after its pass; and the weights at the last evaluation."""
+    """The record of a run of train.py: for each gradient the weights, the gradient, the batch, and the running
+    statistics before and after its pass; and the weights at the last evaluation."""
 
     def __init__(self, epochs, samples, *, flat=False):
         import network
@@ -70,7 +70,7 @@ def rate(step, steps):
 
 
 def properties():
-    """Names with what is wrong, None where nothing is."""
+    """Property names with the problem, None if there is none."""
     epochs, samples = 3, 5 * SIZE + 7
     per_epoch = samples // SIZE
     total = epochs * per_epoch
@@ -139,7 +139,7 @@ def usual_order(steps, samples, epochs, per_epoch):
 
 
 def statistics(pairs):
-    """What the next first pass, or evaluation, begins with is what the last first pass left."""
+    """The next first pass, or evaluation, begins with the statistics that the last first pass left."""
     distance = 0.0
     for (first, _), (after, _) in pairwise(pairs):
         for own, wanted in zip(after["before"], first["after"], strict=True):

@@ -1,6 +1,6 @@
-"""Whether a training run is that of `method.tex`: watches weights, gradients and statistics while it trains.
+"""Whether a training run follows `method.tex`: watches weights, gradients and statistics while it trains.
 
-Run in the folder of the code: prints a line a property, `ok NAME` or `failed NAME: WHY`."""
+Run in the folder of the code. Prints a line per property, `ok NAME` or `failed NAME: WHY`."""
 
 import contextlib
 import io
@@ -17,7 +17,8 @@ SIZE, EVALUATED = 32, 4000
 
 
 def watched(epochs, samples):
-    """Runs train.py; gives weights and gradients of each step, then weights and statistics at the last evaluation."""
+    """Runs train.py. Returns the weights and gradients of each step, then weights and statistics at the last
+    evaluation."""
     import network
 
     steps, evaluated, made = [], [], network.Network
@@ -45,7 +46,7 @@ def watched(epochs, samples):
 
 
 def rates(steps):
-    """The learning rate of each step but the last, from where momentum moved the weights."""
+    """The learning rate of each step except the last, computed from the weights that momentum moved."""
     found, velocity = [], [np.zeros_like(each) for each in steps[0][0]]
     for (weights, gradients), (after, _) in pairwise(steps):
         moved = [new - old for old, new in zip(weights, after, strict=True)]
@@ -83,7 +84,7 @@ def statistics_of(weights, samples):
 
 
 def properties():
-    """Names with what is wrong, None where nothing is."""
+    """Property names with the problem, None if there is none."""
     epochs, samples = 6, 10 * SIZE
     cycle, total = samples // SIZE, epochs * (samples // SIZE)
     start = math.ceil(0.5 * total)
@@ -112,7 +113,7 @@ def properties():
     steps, weights, _ = watched(1, samples + 10)  # the cyclic phase begins at step 5 of 10
     off = max(np.abs(a - b).max() for a, b in zip(weights, steps[-1][0], strict=True))
     yield "an unfinished cycle enters nothing", None if off < 0.5 else f"off by {off:.3g}"
-    steps, weights, _ = watched(3, samples + 10)  # from step 15 of 30: one cycle is whole after step 24
+    steps, weights, _ = watched(3, samples + 10)  # from step 15 of 30: one cycle is complete after step 24
     yield "one finished cycle is the average", None if np.allclose(weights[0], steps[25][0][0]) else "it is another"
 
 

@@ -1,11 +1,10 @@
 """Prepares the case YONA from a clone of github.com/HansMoe/YONA (the repository of "You Only Need Half", arXiv
-2405.02830): every trace of the method is taken out of its training on CIFAR-10, generated images stand in for the data
-set, and the network is a sixteenth as wide, so that a run on a processor takes a minute.
+2405.02830). Removes every trace of the method from its training on CIFAR-10, replaces the data set with generated
+images, and makes the network a sixteenth as wide, so that a run on a CPU takes a minute.
 
     python prepare.py CLONE FOLDER
 
-What it writes to FOLDER is the starter: `main.py`, `data.py`, `models/resnet.py`. CLONE may be bare, and has
-the commit."""
+FOLDER gets the starter: `main.py`, `data.py`, `models/resnet.py`. CLONE may be bare, and must have the commit."""
 
 import hashlib
 import re
@@ -22,7 +21,7 @@ LOADERS = (
     "    train_loader = torch.utils.data.DataLoader(Images(train=True), batch_size=args.batch_size, shuffle=True)\n"
     "    val_loader = torch.utils.data.DataLoader(Images(train=False), batch_size=args.batch_size, shuffle=False)\n"
 )
-# First and last line of `main.py` (1-based, inclusive), and what stands there instead.
+# First and last line of `main.py` (1-based, inclusive), and the replacement.
 EDITS = (
     (17, 20, ""),
     (22, 27, "from data import HorizontalFlip, Images, VerticalFlip, normalize\n"),

@@ -1,6 +1,6 @@
-"""Whether training is that of `method.md`: watches the images that reach the augmentation and the network.
+"""Whether training follows `method.md`: watches the images that reach the augmentation and the network.
 
-Run in the folder of the code: prints a line a property, `ok NAME` or `failed NAME: WHY`."""
+Run in the folder of the code. Prints a line per property, `ok NAME` or `failed NAME: WHY`."""
 
 import contextlib
 import io
@@ -20,8 +20,8 @@ PLACES = {
 
 
 class Run:
-    """What a run of `main.py` gave to the augmentation (`augmented`) and to the network (`trained`, `tested`). The
-    images have no zero pixel of their own (`data.py`); flips of the augmentation are turned off."""
+    """The images that a run of `main.py` passed to the augmentation (`augmented`) and the network (`trained`,
+    `tested`). The original images have no zero pixels (`data.py`); flips of the augmentation are turned off."""
 
     def __init__(self, seed=0):
         self.augmented, self.trained, self.tested, self.problem = [], [], [], None
@@ -35,7 +35,7 @@ class Run:
         def call(module, *given, **named):
             if type(module).__name__ == "ResNet" and torch.is_tensor(given[0]) and given[0].shape[1] == 3:
                 (self.trained if module.training else self.tested).append(given[0].detach().clone())
-                return module.fc.bias.expand(len(given[0]), -1)  # what the network computes does not matter here
+                return module.fc.bias.expand(len(given[0]), -1)  # the network's result does not matter here
             return original_call(module, *given, **named)
 
         original_call, original_flip = torch.nn.Module.__call__, data.HorizontalFlip.__call__
@@ -55,7 +55,7 @@ class Run:
 
 
 def masked_half(images):
-    """The name of the half that is zero in every image while the rest is not; None for anything else."""
+    """The name of the half that is zero in every image while the rest is not; None otherwise."""
     found = []
     for name, (rows, columns) in PLACES.items():
         rest = torch.ones(images.shape[2:], dtype=torch.bool)
@@ -66,7 +66,7 @@ def masked_half(images):
 
 
 def properties():
-    """Names with what is wrong, None where nothing is."""
+    """Property names with the problem, None if there is none."""
     run = Run()
     yield "it runs", run.problem
     batches = run.augmented
@@ -89,7 +89,7 @@ def properties():
 
 
 def kept(run, batch):
-    """Whether what is not zero of each image is that of an original."""
+    """Whether the non-zero part of each image is that of an original."""
     flat = run.originals.float()
     for image in batch[:5].float():
         seen = image != 0

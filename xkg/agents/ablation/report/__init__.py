@@ -1,4 +1,3 @@
 """A campaign as a report: Markdown, and HTML with plots.
 
-May import: what ablation's other modules define. Everything from a repository or a model is escaped.
-"""
+May import: the definitions in ablation's other modules. All text from a repository or a model is escaped."""

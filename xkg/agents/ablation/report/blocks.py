@@ -1,4 +1,4 @@
-"""The report as blocks, in order: what every form of it shows."""
+"""The report as a list of blocks, from which each format is made."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Diff(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """The importances, drawn where a form can."""
+    """The importances, as a plot if the format has plots."""
 
 
 Block = Heading | Text | Items | Table | Diff | Plot
@@ -66,7 +66,7 @@ def blocks(campaign: Campaign) -> Iterator[Block]:
 
 
 def _importances(campaign: Campaign) -> Table:
-    """Ready for a paper."""
+    """A table that can be copied into a paper."""
     return Table(
         ("component", "strongest change", "metric", "relative change", "95 % interval", "seeds", "evidence"),
         tuple(

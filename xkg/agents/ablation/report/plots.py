@@ -1,4 +1,4 @@
-"""Plots as SVG, without a library: a bar a component with its interval."""
+"""Plots as SVG, without a library: one bar per component with its interval."""
 
 from collections.abc import Sequence
 from html import escape
@@ -10,7 +10,7 @@ _INK, _GRID, _STRONG, _WEAK = "#333", "#ddd", "#c0392b", "#8aa4bf"
 
 
 def importance_plot(found: Sequence[Importance]) -> str:
-    """Relative changes, the largest on top; red is critical. Changes beyond four times the median bar are cut, and
+    """Relative changes, the largest on top; critical ones are red. Bars longer than four times the median are cut and
     marked."""
     shown = [i for i in found if i.best is not None and i.best.effect is not None][:40]
     if not shown:

@@ -1,4 +1,4 @@
-"""What all forms of the report show, in words."""
+"""The texts and table rows that all formats of the report share."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,12 @@ def interval(effect: Effect | None) -> str:
 
 
 def percent(change: float) -> str:
-    """A relative change; as a factor where it is more than tenfold."""
+    """A relative change, as a factor if it is more than tenfold."""
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
 
 
 def verdict(importance: Importance) -> str:
-    """Strong and weak evidence apart, in a few words."""
+    """A short summary, with strong and weak evidence separated."""
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     moved = "it changes code that measures too" if importance.best.measures else ""
@@ -49,7 +49,7 @@ def _evidence(importance: Importance, best: CandidateOutcome) -> str:
 
 
 def direction(campaign: Campaign, effect: Effect) -> str:
-    """Whether the metric got worse or better without it."""
+    """Whether the metric got worse or better without the component."""
     if effect.change == 0:
         return "same"
     better = (effect.change > 0) == (campaign.task.metric.direction == "max")
@@ -61,7 +61,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 
 
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Names and values of the facts on top."""
+    """Names and values of the facts at the top."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
     noise = f"{baseline.noise:.2%} from seed to seed" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
@@ -95,7 +95,7 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
 
 
 def _stages(campaign: Campaign) -> str:
-    """How many candidates each stage was passed by (the task success rate of AblateCell, by stage)."""
+    """The number of candidates that passed each stage (AblateCell's task success rate, by stage)."""
     outcomes = campaign.outcomes
     stages = {
         "applied": sum(outcome.commit is not None for outcome in outcomes),
@@ -107,8 +107,8 @@ def _stages(campaign: Campaign) -> str:
 
 
 def _planner(campaign: Campaign) -> str:
-    """How the order in which components were expected to matter agrees with what was measured; empty for fewer than
-    three components, and where all are equal."""
+    """The rank correlation of expected and measured importance of the components; '' for fewer than three components,
+    or if all values are equal."""
     known = [(i.component.weight, strength(i.best.effect)) for i in campaign.importances() if i.best is not None]
     expected, found = ([pair[side] for pair in known] for side in (0, 1))
     if len(known) < 3 or len(set(expected)) == 1 or len(set(found)) == 1:
@@ -118,12 +118,12 @@ def _planner(campaign: Campaign) -> str:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Ranks from the least, ties with their mean rank."""
+    """Ranks in ascending order; ties get their mean rank."""
     return [sum(other < own for other in values) + sum(other == own for other in values) / 2 for own in values]
 
 
 def _measured(runs: Sequence[RunOutcome]) -> str:
-    """Whether changed code could reach what computed the metric."""
+    """Whether changed code could affect the code that computed the metric."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
     said = f"in {shared} of {len(runs)} runs of candidates in a process that may run changed code, which can change it"
@@ -133,7 +133,7 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 
 def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The model's words, by title; none without a model."""
+    """The model's texts by title; empty without a model."""
     analysis = campaign.analysis
     if analysis is None:
         return
@@ -146,7 +146,7 @@ def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def chosen(outcome: CandidateOutcome) -> str:
-    """Why a candidate was run, and whether it stands in for one that failed."""
+    """Why a candidate was run, and whether it replaces a failed one."""
     mended = f"in place of one that failed ({outcome.mended})" if outcome.mended else ""
     moved = f"the ruler may have moved: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
     partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})

@@ -1,7 +1,7 @@
-"""The baseline: what to run, made to run, and what its runs say.
+"""The baseline: finds the command, makes it run, and summarises its runs.
 
-`plan.py` holds a plan against the repository, `planner.py` asks a model for one, `executor.py` runs and repairs,
-`damaged_files.py` and `failures` of ablation tell known causes apart, `baseline.py` compares with what is claimed.
+`plan.py` checks a plan against the repository, `planner.py` asks a model for one, `executor.py` runs and repairs,
+`damaged_files.py` and ablation's `failures` recognise known causes, `baseline.py` compares the results with the paper's
+claims.
 
-May import: ablation's task, bench, operations, questions, parsing and outcomes, and what lies below agents.
-"""
+May import: ablation's task, bench, operations, questions, parsing and outcomes, and the layers below agents."""

@@ -1,4 +1,4 @@
-"""The baseline: the command as it is, once a seed; its spread is the noise that effects are judged against."""
+"""The baseline: the unchanged command, once per seed. Its spread is the noise that effects are compared with."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,10 @@ def baseline_of(
     unknown: str = "",
     varied: Sequence[str] = (),
 ) -> Baseline:
-    """What the runs say. `missing` packages could not be had, with the reasons; `causes` are what is known of why it
-    does not run, `notes` what its interpreter and packages lack, `unknown` why equal values may be those of one seed
-    alone, `varied` the seeds that differ between the runs. Raises `BaselineError` with the cause where a run failed."""
+    """Summarises the runs. `missing` packages could not be installed, with the reasons. `causes` are known reasons why
+    it does not run, `notes` say what its interpreter and packages lack. `unknown` says why equal values may come from
+    one seed, `varied` are the seeds that differ between the runs. Raises `BaselineError` with the cause if a run
+    failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
@@ -61,12 +62,12 @@ def baseline_of(
 
 
 def takes_seed(task: Task) -> bool:
-    """Whether a command has a place for the seed."""
+    """Whether a command has a placeholder for the seed."""
     return SEED in "".join(filter(None, (task.setup, task.run, task.evaluate)))
 
 
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
-    """What a reader of the results must know of the baseline's seeds."""
+    """Notes about the baseline's seeds that a reader of the results needs."""
     notes = []
     if len(baseline.values) < 3:
         notes.append(
@@ -82,16 +83,17 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
 
 
 _QUANTILES = 1.96 + 0.84
-"""Of the normal distribution: an effect is found in 80 of 100 cases at a level of 5 %."""
+"""Quantiles of the normal distribution, for 80 % power at a significance level of 5 %."""
 
 
 def seeds_needed(noise: float) -> int:
-    """How many seeds of baseline and candidate show an effect of 5 % with this noise (relative, of one run)."""
+    """The number of seeds for baseline and candidate that show an effect of 5 % with this noise (relative, of one
+    run)."""
     return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
 
 
 def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> str | None:
-    """What to do about a baseline that varies by more than the effects that are sought; None where it does not."""
+    """Advice for a baseline that varies more than the effects of interest; None if it does not."""
     if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
         return None
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
@@ -103,7 +105,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """The repair with those of its lines that compute the metric, beside the parts that the fingerprint names."""
+    """The repair with its lines that compute the metric, in addition to the parts that the fingerprint names."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

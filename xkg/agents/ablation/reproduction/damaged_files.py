@@ -1,5 +1,5 @@
-"""Files of data and checkpoints that are not whole: pointers of Git LFS, archives and arrays that were cut off. Only
-the first and last bytes are looked at; nothing is unpacked."""
+"""Incomplete data files and checkpoints: Git LFS pointers, truncated archives and arrays. Reads only the first and last
+bytes and unpacks nothing."""
 
 import math
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from xkg.agents.workspace.workspace import Workspace
 
 _LFS = b"version https://git-lfs.github.com/spec/"
-_END = 66_000  # the end of a zip archive stands within so many bytes
+_END = 66_000  # the end record of a zip archive is within this many bytes
 _MOST_FILES = 2000
 _ARRAY = re.compile(rb"'descr': '[<>|=]?[biufc](\d{1,2})'[^}]{0,60}'shape': \(([\d, ]{0,80})\)")
 _PICKLED = (".pkl", ".pickle")
@@ -19,7 +19,7 @@ _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
 
 def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
-    """A line for each file of the working copy or of the data that is not whole, with what is wrong."""
+    """A line for each incomplete file of the working copy or the data, with the problem."""
     found = []
     for path, file in sorted(workspace.files.items()):
         if why := fault(path, file.content[:_END], file.content[-_END:], len(file.content)):
@@ -34,12 +34,12 @@ def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
 
 
 def empty_folders(data: Mapping[str, Path]) -> list[str]:
-    """Data that hold no file."""
+    """Data folders without any file."""
     return [f"{name} ({place}) holds no file" for name, place in data.items() if not any(_files(place.expanduser()))]
 
 
 def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
-    """What is wrong with a file of this name, first and last bytes; None where nothing is seen."""
+    """The problem of a file with this name, first and last bytes; None if no problem is found."""
     lower = name.lower()
     if head.startswith(_LFS):
         return "a Git LFS pointer without its content (git lfs pull)"
@@ -59,7 +59,7 @@ def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
 
 
 def _array_fault(head: bytes, size: int) -> str | None:
-    """A `.npy` file whose data are shorter than its header."""
+    """Whether a `.npy` file has less data than its header says."""
     wide = len(head) > 6 and head[6] > 1
     if len(head) < (12 if wide else 10):
         return "an array without its header"
@@ -77,7 +77,7 @@ def _array_fault(head: bytes, size: int) -> str | None:
 
 
 def _hdf5_fault(head: bytes, size: int) -> str | None:
-    """The superblock (versions 0 and 2) says where the file ends."""
+    """The superblock (versions 0 and 2) has the end of the file."""
     at = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8] if len(head) > 8 else -1)
     if at is None or len(head) < at + 8:
         return None

@@ -1,9 +1,9 @@
-"""Makes the baseline run: the first seed again and again, with what was wrong repaired in between, each repair a
+"""Makes the baseline run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
 version of the baseline's workspace.
 
-Known causes are handled without a model: an interface that a dependency has removed by the Python and the packages of
-the commit's day, a module that is missing when the code runs by its package, or by its folder or its build if it is the
-repository's own; data and checkpoints that are not whole are named, since nothing can repair them."""
+Known causes are handled without a model. If a dependency has removed an interface, the Python and packages of the
+commit's day are used. If a module is missing, its package is installed or, if it is the repository's own, its folder is
+added or its extension is built. Incomplete data files and checkpoints are reported, because nothing can repair them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing da
 
 
 class Fix(AnswerType):
-    """What a model changes. `requirements` are lines for packages that need another version."""
+    """A model's fix. `requirements` are lines for packages that need another version."""
 
     cause: Literal["missing import", "version", "path", "data format", "missing output", "other"]
     possible: bool
@@ -56,15 +56,15 @@ class Fix(AnswerType):
 
 
 class Packages(Protocol):
-    """Makes an environment: that of a day (None: the newest that the repository allows), with more modules."""
+    """Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
 
     def __call__(self, day: str | None, modules: Sequence[str] = ()) -> Environment: ...
 
 
 @dataclass
 class Executor:
-    """`run` runs the first seed of the present task over the workspace with an environment, `packages` makes one.
-    `texts` are the present files. With `questions` a model repairs."""
+    """Makes the baseline run. `run` runs the first seed of the current task over the workspace in an environment,
+    `packages` makes an environment. `texts` are the current files. With `questions`, a model repairs."""
 
     task: Task
     workspace: Workspace
@@ -86,9 +86,9 @@ class Executor:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
-        """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
-        `causes` say why it does not run where that is known, `day` of what day its packages are, `found` the
-        folders that the command of `task` has in PYTHONPATH. Raises as `LanguageModel` does."""
+        """The environment in which the baseline runs, or the last one tried. `repairs` were made on the way, `causes`
+        are the known reasons if it does not run, `day` is the date of its packages, `found` the folders that the
+        command adds to PYTHONPATH. Raises the errors of `LanguageModel`."""
         environment = self.packages(None)
         dated: list[str] = []
         while True:
@@ -125,8 +125,8 @@ class Executor:
             environment = self.packages(self.day)
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Whether a module of the repository, which a run did not find, was put on the module path, or its folder under
-        the name that the repository imports it by; or a module in whose place a run found a package."""
+        """Whether the module path now has a repository module that a run did not find (or its folder, under the name
+        that is imported), or one that an installed package hid."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
@@ -140,7 +140,7 @@ class Executor:
         )
 
     def _placed(self, module: str, folder: str | None, name: str = "") -> bool:
-        """Whether the folder of a module of the repository was put on the module path, where it was not."""
+        """Whether the folder of a repository module was added to the module path."""
         place = f"{folder or 'the top folder'}{name and f' as {name}'}"
         if folder is None or place in self.found or not _PLAIN_PATH.fullmatch(folder):
             return False
@@ -150,7 +150,7 @@ class Executor:
         return True
 
     def _built(self, outcome: RunOutcome) -> bool:
-        """Whether an extension module of the repository, which a run did not find, is built by the setup now."""
+        """Whether the setup now builds an extension module of the repository that a run did not find."""
         for module in missing_modules(outcome.output_end):
             command = build_of_extension(module, self.texts())
             if command is None or command in (self.task.setup or ""):
@@ -165,7 +165,7 @@ class Executor:
         return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the package of a module that was missing in a run was added."""
+        """Whether the package of a missing module was added."""
         completed = self._completion.after(outcome.output_end, environment)
         if completed is None:
             return False
@@ -177,8 +177,8 @@ class Executor:
         return True
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> Environment | None:
-        """The environment without the CPU in place of CUDA, if code that fails with it runs there: it may take the CPU
-        by itself if there is no CUDA."""
+        """The environment without the replacement of CUDA by the CPU, if the failing code runs there: it may choose the
+        CPU itself if CUDA is absent."""
         if outcome.failure not in _OF_THE_CODE:
             return None
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
@@ -189,8 +189,8 @@ class Executor:
         return plain
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether a package that fails in its own code, in the version that the repository asks for, may be newer now:
-        it was written for an older Python."""
+        """Whether a newer version is now allowed for a package that fails in its own code: the requested version was
+        written for an older Python."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -206,8 +206,8 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Whether another Python is here that was not tried: a later one for syntax that ours does not know, that of
-        the commit's day for what ours, or a package, has removed."""
+        """Whether an untried Python is installed: a later one for newer syntax, or that of the commit's day for
+        features that our Python or a package has removed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -224,8 +224,8 @@ class Executor:
         return True
 
     def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
-        """The packages of another day, which were not tried, with the day and its name: that of the commit; for code
-        older than this Python then the first day that has packages for it. None where there is none."""
+        """Untried packages of another day, with the day and its name: the day of the commit or, if the code is older
+        than this Python, the first day with packages for it. None if there is no such day."""
         if not self.committed:
             return None
         days = {self.committed: "the commit's day"}
@@ -241,7 +241,7 @@ class Executor:
         return None
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something was changed, so that another run makes sense."""
+        """Whether something changed, so that another run makes sense."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]
@@ -347,7 +347,7 @@ class Executor:
 
 
 def _of_a_version(outcome: RunOutcome) -> bool:
-    """Whether other versions of the packages may help."""
+    """Whether other package versions may help."""
     if outcome.failure == "removed API":
         return True
     return outcome.failure == "error" and bool(_OF_A_VERSION.search(outcome.problem or ""))

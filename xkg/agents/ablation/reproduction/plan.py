@@ -1,4 +1,4 @@
-"""A plan of an experiment, held against the repository: a path, an option or an output that is not there is refused."""
+"""A plan of an experiment, checked against the repository. It is refused if a path, option or output does not exist."""
 
 import posixpath
 import re
@@ -23,8 +23,8 @@ _MOST = 6
 
 
 class Instruction(AnswerType):
-    """One program: `command` as typed in `folder` of the repository ('' for its top), the files and folders that it
-    `reads` and `writes`, relative to the top."""
+    """One program: `command` as typed in `folder` of the repository ('' for the top), with the files and folders that
+    it `reads` and `writes`, relative to the top."""
 
     part: Part
     folder: str
@@ -35,8 +35,8 @@ class Instruction(AnswerType):
 
 
 class Plan(AnswerType):
-    """`metrics` are as `parse_metric` takes them, the primary one first; `gaps` are what the repository does not have
-    and the experiment needs."""
+    """A plan. `metrics` have the form of `parse_metric`, the primary one first; `gaps` are things that the experiment
+    needs and the repository lacks."""
 
     summary: str
     instructions: tuple[Instruction, ...]
@@ -47,15 +47,15 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """What of a plan is not in the repository, in words for the model; None where all is. `texts` are the files that
-    can be read, `paths` all of them, `data` the places of mounted folders."""
+    """The parts of a plan that are not in the repository, in words for the model; None if all exist. `texts` are the
+    readable files, `paths` all files, `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
 
 
 def planned_task(task: Task, plan: Plan) -> Task:
-    """The task with what the plan adds; what was given stays."""
+    """The task, completed from the plan. Values given by the user stay."""
     metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
@@ -76,7 +76,7 @@ def planned_task(task: Task, plan: Plan) -> Task:
 
 
 class _Tree:
-    """What lies in the repository, mounted folders included, and what commands write."""
+    """The paths in the repository, including mounted folders, and the paths that commands write."""
 
     def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
         self._paths = set(paths)
@@ -97,7 +97,7 @@ class _Tree:
         return path in self._folders or self._is_data(path)
 
     def may_write(self, path: str) -> bool:
-        """Whether a file of this name can be made: it lies in a folder that is there, or in one of the tree's top."""
+        """Whether commands may create a file at this path: it is in the repository and not in mounted data."""
         return is_inside(path) and not self._is_data(path)
 
     def write(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Asks a model how an experiment is run; the answer is held against the repository."""
+"""Asks a model for the plan of an experiment and checks the answer against the repository."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,8 @@ _MOST_LISTED = 400
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
-    """The plan of the experiment. Raises `AnswerError` where no answer names what is there, and as `Questions.ask`."""
+    """The plan of the experiment. Raises `AnswerError` if no answer fits the repository, and the errors of
+    `Questions.ask`."""
     inputs = {
         "files": listing(workspace),
         "readme": cut_middle(readme(texts), _README),
@@ -38,13 +39,13 @@ def listing(workspace: Workspace) -> str:
 
 
 def readme(texts: Mapping[str, str]) -> str:
-    """The README nearest to the top, '' for none."""
+    """The README nearest to the top, '' if there is none."""
     found = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     return texts[min(found, key=lambda path: (path.count("/"), path))] if found else ""
 
 
 def code(texts: Mapping[str, str], characters: int) -> str:
-    """Scripts, programs and configuration for a prompt: what can be started first, then what lies near the top."""
+    """Scripts, programs and configuration for a prompt: entry points first, then files near the top."""
     wanted = [path for path in texts if path.endswith((".py", ".sh")) or is_settings(path, len(texts[path]))]
 
     def rank(path: str) -> tuple[bool, bool, int, str]:
@@ -63,7 +64,7 @@ def code(texts: Mapping[str, str], characters: int) -> str:
 
 
 def given(task: Task) -> str:
-    """What the user decided, a line each."""
+    """The user's decisions, one per line."""
     lines = [
         ("run", task.run),
         ("set-up", task.setup),
@@ -76,7 +77,7 @@ def given(task: Task) -> str:
 
 
 def _inside(folder: Path) -> list[str]:
-    """Some names in a folder of data."""
+    """Some file names of a data folder."""
     try:
         names = sorted(path.name for path in folder.expanduser().iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""What the roles answer. Numbers are those of lists in their prompts."""
+"""The answers of the roles. Numbers refer to lists in their prompts."""
 
 from typing import Literal
 
@@ -18,7 +18,8 @@ class Descriptions(AnswerType):
 
 
 class PlaceNamed(AnswerType):
-    """`symbol` is a function of the file, '' outside of all; without lines the whole function is meant."""
+    """A place in the code. `symbol` is a function of the file, '' for module level. Without lines, the whole function
+    is meant."""
 
     path: str
     symbol: str
@@ -27,8 +28,8 @@ class PlaceNamed(AnswerType):
 
 
 class Hypothesis(AnswerType):
-    """A component that may matter. `technique` is the number of one of the paper, `known` are numbers of switches and
-    terms that a program found in the code and that belong to it; `weight` 0..1."""
+    """A component that may matter. `technique` is the number of a technique in the paper. `known` are numbers of
+    switches and terms found in the code that belong to it; `weight` is 0..1."""
 
     name: str
     why: str
@@ -44,7 +45,7 @@ class Gap(AnswerType):
 
 
 class Hypotheses(AnswerType):
-    """`look`: words to search the functions for, or their names; with any of it the rest may be empty."""
+    """`look`: function names, or words to search functions for. If it is set, the rest may be empty."""
 
     look: tuple[str, ...]
     components: tuple[Hypothesis, ...]

@@ -1,4 +1,4 @@
-"""One-line descriptions of functions by a model: of those alone that were not described before."""
+"""One-line descriptions of functions by a model. Only functions without a description are asked about."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -14,7 +14,7 @@ ONE_SOURCE = 2500
 
 
 class AskDescriptions(Protocol):
-    """Gives None where no usable answer came."""
+    """Returns None if there was no usable answer."""
 
     def __call__(self, listed: str, about: str, check: Callable[[Descriptions], str | None]) -> Descriptions | None: ...
 
@@ -22,7 +22,7 @@ class AskDescriptions(Protocol):
 def described(
     functions: Sequence[Function], known: Mapping[str, Described], store: FunctionStore, ask: AskDescriptions
 ) -> dict[str, Described]:
-    """What is known of the functions, by `key_of`; new descriptions are stored."""
+    """What is known about the functions, by `key_of`. New descriptions are stored."""
     found = dict(known)
     for batch in _batches([function for function in functions if key_of(function) not in known]):
         listed = "\n\n".join(

@@ -1,5 +1,5 @@
-"""What is known of functions: a line each, made once by a model and stored by the function's content, with what
-experiments showed of it; searched by words.
+"""Descriptions of functions: one line each, written once by a model and stored by the function's content, with results
+of experiments. They can be searched by words.
 
     folder/<2 hex>/<24 hex of the sha256 over name and source>.json
 """
@@ -20,20 +20,20 @@ _MOST_SHOWN = 8
 
 
 class Described(Value):
-    """`shown` are lines on what experiments showed, the newest last."""
+    """`shown` are results of experiments, one line each, the newest last."""
 
     text: str
     shown: tuple[str, ...] = ()
 
 
 class FunctionRecords(Value):
-    """Descriptions by `key_of`, as they were when a run began."""
+    """Descriptions by `key_of`, as of the start of a run."""
 
     known: dict[str, Described]
 
 
 class FunctionStore:
-    """Under a folder that runs of one graph share."""
+    """Descriptions in a folder that the runs of one graph share."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class FunctionStore:
             try:
                 known[key] = Described.model_validate_json(self._path(key).read_bytes())
             except (OSError, ValidationError):
-                continue  # not described yet, or damaged: described again
+                continue  # missing or damaged: the function is described again
         return FunctionRecords(known=known)
 
     def add(self, key: str, text: str) -> None:
@@ -53,7 +53,7 @@ class FunctionStore:
             self._write(key, Described(text=text))
 
     def add_shown(self, key: str, line: str) -> None:
-        """Adds what an experiment showed, once."""
+        """Adds the result of an experiment, unless it is there."""
         try:
             known = Described.model_validate_json(self._path(key).read_bytes())
         except (OSError, ValidationError):
@@ -76,7 +76,7 @@ def key_of(function: Function) -> str:
 
 
 class FunctionIndex:
-    """The functions of a working copy with what is known of them."""
+    """The functions of a working copy with everything known about them."""
 
     def __init__(self, functions: Sequence[Function], known: Mapping[str, Described]) -> None:
         self.functions = functions
@@ -101,7 +101,7 @@ class FunctionIndex:
         return "\n".join(lines) or "(none)"
 
     def shown(self) -> list[str]:
-        """What experiments showed, by function."""
+        """Results of experiments, by function."""
         found = []
         for function in self.functions:
             known = self._known.get(key_of(function))
@@ -109,7 +109,7 @@ class FunctionIndex:
         return found
 
     def search(self, words: str, count: int = 3) -> list[Function]:
-        """The functions of that name, or else those nearest to the words."""
+        """The functions with that name, otherwise those that match the words best."""
         bare = words.strip().removesuffix("()")
         named = [f for f in self.functions if bare in (f.name, f.name.rpartition(".")[2], f"{f.path}:{f.name}")]
         if named:

@@ -1,4 +1,4 @@
-"""What the prompts of the roles hold, in words: the experiment, components, what was tried, the source of places."""
+"""The contents of the roles' prompts as text: the experiment, components, earlier trials, the source of places."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -37,7 +37,7 @@ def component(part: Component) -> str:
 
 
 def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str], mean: float) -> str:
-    """A line for each, the newest last; `mean` is that of the baseline."""
+    """One line per outcome, the newest last; `mean` is the baseline's."""
     lines = [
         f"round {o.round}, {names.get(o.candidate.component, o.candidate.component)}: {o.candidate.kind}, "
         f"{o.candidate.description}: {result(o, mean)}"
@@ -69,8 +69,8 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: critical, repeated exactly or beyond all comparisons, and of no code that
-    measures as well."""
+    """Whether the evidence is strong: the component is critical, the result repeats exactly or is significant, and the
+    changed code does not also measure."""
     return found.critical and found.best is not None and not found.best.measures
 
 
@@ -79,7 +79,7 @@ def candidate_line(number: int, candidate: Candidate) -> str:
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
-    """The functions around places, or the lines near those outside of functions; small files whole."""
+    """The functions around places, or nearby lines for code outside of functions. Small files are included whole."""
     blocks: dict[str, str] = {}
     room = _ALL
     for place in places:

@@ -1,5 +1,5 @@
-"""Candidates for the arms that a policy chooses, with a model: written for the arm when it is chosen, ranked with those
-that were found in the code."""
+"""Candidates from a model for the arms that a policy chooses. They are written when an arm is chosen, and ranked
+together with those found in the code."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,14 +12,15 @@ from xkg.agents.ablation.selection.history import Arm, Pull
 
 _AT_ONCE = 4
 _SPARE = 1
-"""Candidates that are asked for beyond those that are run now, so that there is something to rank."""
+"""The number of extra candidates to ask for, so that there is a choice to rank."""
 
 
 class Written:
-    """`Proposals`. An arm's candidates have no ids before they are written: a policy chooses among numbered places."""
+    """Implements `Proposals`. An arm's candidates have no ids before they are written, so a policy chooses among
+    numbered places."""
 
     def __init__(self, space: Space, team: Team, most: int) -> None:
-        """At most `most` candidates are run."""
+        """`most` is the maximum number of candidates that run."""
         self._components = {component.id: component for component in space.components}
         self._weights = {component.id: component.weight for component in space.components}
         self._pools: dict[str, list[Candidate]] = {c.id: list(space.of(c.id)) for c in space.components}

@@ -1,5 +1,5 @@
-"""The roles of a model in one campaign. Where the model gives no usable answer, or cannot be asked any further, the
-campaign goes on with what the code alone gives, and says so."""
+"""The roles of a model in one campaign. If the model gives no usable answer or becomes unavailable, the campaign
+continues with the candidates found in the code, and says so."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +55,8 @@ _MOST_KNOWN = 80
 
 @dataclass(frozen=True)
 class Scene:
-    """What the roles work on: the baseline's files with the lines that it runs (None: not known) and those that compute
-    the metric; `techniques` are those of the paper."""
+    """The input of the roles: the baseline's files, the lines that it runs (None: unknown), the lines that compute the
+    metric, and the paper's `techniques`."""
 
     task: Task
     baseline: Baseline
@@ -68,7 +68,8 @@ class Scene:
 
 
 class Team:
-    """`mended` may be called from several threads, the others from one. `notes` are for the report's reader."""
+    """The roles. `mended` may be called from several threads, the other methods from one. `notes` are for the report's
+    reader."""
 
     def __init__(
         self,
@@ -139,8 +140,7 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """New candidates of a component, those that can be run: the files are edited, and the change is held to the
-        checks that every candidate meets."""
+        """New candidates of a component that can run: the edits apply and pass the same checks as all candidates."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -174,7 +174,7 @@ class Team:
     def ranked(
         self, pools: Sequence[tuple[Component, Sequence[Candidate]]], outcomes: Sequence[CandidateOutcome]
     ) -> list[tuple[Candidate, str]]:
-        """All candidates of the pools, best first, with why."""
+        """All candidates of the pools, best first, with the reasons."""
         listed = [candidate for _, pool in pools for candidate in pool]
         lines, number = [], 0
         for part, pool in pools:
@@ -199,7 +199,7 @@ class Team:
         return first + [(candidate, "") for n, candidate in enumerate(listed, 1) if n not in order]
 
     def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
-        """The candidate that replaces a failed one, where there is any."""
+        """The candidate that replaces a failed one, if there is one."""
         run = outcome.runs[-1] if outcome.runs else None
         failed = f"{outcome.failure}: {outcome.problem}" + (f"\n{run.output_end}" if run else "")
         inputs = {
@@ -233,14 +233,14 @@ class Team:
         return made.model_copy(update={"description": f"{made.description}, mended: {why}"[:300]})
 
     def use(self, candidates: Sequence[Candidate]) -> None:
-        """Says that these are run: no other candidate is the same."""
+        """Marks these as run, so that no other candidate repeats them."""
         with self._lock:
             self._used.update(candidate.id for candidate in candidates)
 
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
     ) -> dict[str, float]:
-        """New weights by component, after a round; its lesson is added to `lessons`."""
+        """New weights by component after a round. The round's lesson is added to `lessons`."""
         visits = {c.id: sum(o.candidate.component == c.id for o in outcomes) for c in components}
         inputs = {
             "experiment": self._experiment,
@@ -266,7 +266,8 @@ class Team:
         return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
 
     def analysed(self, campaign: Campaign) -> Analysis | None:
-        """The words of the report. What the numbers do not hold is not among the strong evidence."""
+        """The model's texts for the report. Statements that the numbers do not support are not listed as strong
+        evidence."""
         found = campaign.importances()
         inputs = {
             "experiment": self._experiment,
@@ -297,7 +298,7 @@ class Team:
         )
 
     def remember(self, campaign: Campaign) -> None:
-        """Stores with each function what changing it showed, for later runs of this graph."""
+        """Stores the effect of each changed function, for later runs of this graph."""
         evidence = {i.best.id: rows.verdict(i) for i in campaign.importances() if i.best}
         for outcome in campaign.outcomes:
             if outcome.effect is None:
@@ -310,7 +311,7 @@ class Team:
                     self._store.add_shown(key_of(function), line[:400])
 
     def _describe(self) -> None:
-        """Descriptions of the functions that the baseline runs, those asked for that were not described before."""
+        """Descriptions of the functions that the baseline runs. The model is asked only about functions without one."""
         functions = self._functions
         keys = {"functions": [key_of(function) for function in functions]}
         records = self._operations.do("functions", keys, FunctionRecords, lambda: self._store.read(functions))
@@ -322,7 +323,7 @@ class Team:
         self._index = FunctionIndex(functions, known)
 
     def _executed_functions(self) -> tuple[Function, ...]:
-        """The functions of which the baseline runs a line, where that is known, in the order of files and lines."""
+        """The functions that the baseline runs at least in part, if that is known, in the order of files and lines."""
         scene = self._scene
         python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
         functions = self._parser.of_files(parsing.functions, {"texts": python})
@@ -341,7 +342,7 @@ class Team:
         return "\n\n".join(dict.fromkeys(blocks)) or "nothing is near to that"
 
     def _drafted(self, component: Component, draft: Draft) -> Candidate | str:
-        """The candidate of a draft, or what is wrong with it."""
+        """The candidate of a draft, or the problem with it."""
         description = " ".join(draft.description.split())[:200]
         if not description:
             return "it has no description"

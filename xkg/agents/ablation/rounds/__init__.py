@@ -1,4 +1,3 @@
-"""A round of candidates: which arms a policy chooses, and which candidate is run for each.
+"""A round of candidates: the arms that a policy chooses, and the candidate to run for each.
 
-May import: selection, task, candidates and outcomes of ablation.
-"""
+May import: selection, task, candidates and outcomes of ablation."""

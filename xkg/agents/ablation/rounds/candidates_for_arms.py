@@ -1,4 +1,5 @@
-"""Candidates for the arms that a policy chooses: without a model those that were found in the code, in their order."""
+"""Candidates for the arms that a policy chooses. Without a model, these are the candidates found in the code, in
+order."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -9,7 +10,7 @@ from xkg.agents.ablation.selection.history import Arm, Pull
 
 
 class Picked(NamedTuple):
-    """A pull with the candidate to run for it, and why it was chosen ('' where the policy alone decided)."""
+    """A pull with its candidate, and why it was chosen ('' if the policy alone decided)."""
 
     pull: Pull
     candidate: Candidate
@@ -17,8 +18,8 @@ class Picked(NamedTuple):
 
 
 class Proposals(Protocol):
-    """`arms` are those that have, or may get, candidates that were not run. `pick` gives candidates for pulls, fewer
-    where an arm has none; `learn` is called with the outcomes of each round but the last."""
+    """`arms` are those that have, or may get, candidates that have not run. `pick` returns candidates for pulls, fewer
+    if an arm has none. `learn` is called with the outcomes of each round except the last."""
 
     def arms(self) -> Sequence[Arm]: ...
 
@@ -44,4 +45,4 @@ class Listed:
         return [Picked(pull, self._by_id[pull.candidate]) for pull in pulls]
 
     def learn(self, number: int, outcomes: Sequence[CandidateOutcome]) -> None:
-        """Nothing: the order of candidates is fixed."""
+        """Does nothing: the order of candidates is fixed."""

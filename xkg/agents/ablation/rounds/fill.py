@@ -1,4 +1,4 @@
-"""Fills one round by a policy."""
+"""Fills one round according to a policy."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def fill(
     places: int,
     progress: float,
 ) -> list[Picked]:
-    """The candidates of a round, at most `places`: what an arm that has none leaves free goes to others."""
+    """The candidates of a round, at most `places`. Places that an arm cannot use go to other arms."""
     picked: list[Picked] = []
     while len(picked) < places:
         under_way = [Trial(pull=each.pull, finished=False) for each in picked]

@@ -1,4 +1,4 @@
-"""Rounds of candidates that overlap where there are several jobs."""
+"""Rounds of candidates that overlap if there are several jobs."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,9 +11,9 @@ from xkg.agents.ablation.task import Task
 
 
 def known_at(started: int, jobs: int, places: int) -> int:
-    """How many of the candidates that were started have to be finished before the next round is chosen: whole waves of
-    `jobs`, so that no job is idle while the last ones of a round run. The number depends on nothing that a clock
-    decides: equal jobs choose alike. All of them where a round is one wave."""
+    """The number of started candidates that must finish before the next round is chosen. These are whole waves of
+    `jobs`, so that no job idles while a round ends. If a round is one wave, all must finish. The number does not depend
+    on timing, so equal `jobs` give equal choices."""
     return started if jobs >= places else started - started % jobs
 
 
@@ -25,9 +25,9 @@ def start_rounds(
     trial: Callable[[Pull, CandidateOutcome], Trial],
     jobs: int,
 ) -> "list[Future[CandidateOutcome]]":
-    """The outcomes of all candidates, in the order in which they were chosen. A candidate that is not waited for counts
-    as a visit of its arm and has no reward yet, as one of the same round has none. One that turns out to say nothing of
-    its component (`tried`) leaves its place in the budget to another; twice the budget is the most that is chosen."""
+    """The outcomes of all candidates, in the order in which they were chosen. A candidate that is still running counts
+    as a visit of its arm without a reward, like one of the same round. If a trial says nothing about its component (see
+    `tried`), its place in the budget goes to another; at most twice the budget is chosen."""
     picked: list[Picked] = []
     futures: list[Future[CandidateOutcome]] = []
     number = 0

@@ -1,4 +1,5 @@
-"""Candidates tried: made, run, run again where more seeds or proof are needed, and compared with the baseline."""
+"""Tries candidates: makes and runs them, runs them again if more seeds or proof are needed, and compares them with the
+baseline."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -22,14 +23,14 @@ _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
      "removed API", "own error", "error",)
 )  # fmt: skip
-"""Failures that say that the change was made badly, and nothing of the component."""
+"""Failures that show a badly made change; they say nothing about the component."""
 _UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"
 
 
 @dataclass
 class Trials:
-    """Of the candidates of one campaign, side by side as far as there are `slots`. `mended` gives a failed
-    one another form, once."""
+    """Trials of one campaign, in parallel while `slots` are free. `mended` returns a replacement for a failed
+    candidate, once."""
 
     runs: Runs
     mutations: Mutations
@@ -46,17 +47,17 @@ class Trials:
         return sum(self.baseline.values) / len(self.baseline.values)
 
     def start(self, picked: Picked, number: int) -> "Future[CandidateOutcome]":
-        """The outcome with the first seed, of round `number`."""
+        """The outcome with the first seed, in round `number`."""
         return self.slots.start(partial(self._work, picked, number))
 
     def trial(self, pull: Pull, outcome: CandidateOutcome) -> Trial:
-        """What a policy sees of an outcome."""
+        """The outcome as a policy sees it."""
         value = outcome.runs[0].value if outcome.runs and outcome.failure != "not in force" else None
         change = None if value is None else (value - self._mean) / (abs(self._mean) or 1.0)
         return Trial(pull=pull, change=change, cost=outcome.seconds / _HOUR)
 
     def whole(self, started: "Iterable[Future[CandidateOutcome]]") -> list[CandidateOutcome]:
-        """The outcomes, those that need it with all seeds."""
+        """The outcomes, with all seeds if they need them."""
         return [self._with_all_seeds(future.result()) for future in started]
 
     def _work(self, picked: Picked, number: int) -> CandidateOutcome:
@@ -70,8 +71,8 @@ class Trials:
         return outcome
 
     def _claims(self, outcome: CandidateOutcome) -> bool:
-        """Whether the first seed says something that other seeds can refute: a change by 5 % or more, one that is
-        beyond the noise, or none at all."""
+        """Whether other seeds could refute the result of the first one: a change of 5 % or more, one beyond the noise,
+        or none at all."""
         baseline = self.baseline
         if outcome.failure or baseline.one_seed or (baseline.exact and not baseline.varied):
             return False
@@ -101,7 +102,7 @@ class Trials:
         return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
 
     def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
-        held: list[Workspace | None] = []  # what was just made is not opened again for its run
+        held: list[Workspace | None] = []  # keep the new workspace open for its run
 
         def make() -> Mutated:
             made, workspace = self.mutations.made(candidate, self.runs.trees)
@@ -118,7 +119,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # as another value of it showed
+        if candidate.probe in self._unused:  # another value of the same code showed it
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         if outcome.failure or outcome.runs[0].value != self.baseline.values[0] or self._in_force(candidate):
@@ -127,13 +128,12 @@ class Trials:
         return outcome.model_copy(update=unused)
 
     def _in_force(self, candidate: Candidate) -> bool:
-        """Whether a run uses what a candidate changes; so it is taken to be if nothing can be put there that shows
-        it."""
+        """Whether a run uses the code that a candidate changes. True if no probe can show it."""
         return not candidate.probe or self.runs.probed(candidate).value != self.baseline.values[0]
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    """The outcomes with what they show."""
+    """The outcomes with their effects."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     pooled = None
     if len(baseline.values) < 3 and not baseline.one_seed:
@@ -147,8 +147,8 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
-    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit: then
-    nothing that is measured has changed, however much it varies from seed to seed. Of one seed only the values are
+    """The effect relative to the whole baseline. If the values equal the baseline's for the same seeds to the last
+    digit, the metric has not changed, however much it varies between seeds. With one seed, only the values are
     known."""
     if baseline.one_seed or len(baseline.values) == 1:
         return effect(baseline.values[:1], values, pooled)

@@ -25,8 +25,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Safe to use from several threads, for different workspaces. Each run takes one of `gpus`, where there are any,
-    and has what the setup `fetched`."""
+    """Runs the command. Safe to use from several threads for different workspaces. Each run takes one of `gpus`, if
+    there are any, and sees the files that the setup `fetched`."""
 
     task: Task
     runner: Runner
@@ -44,15 +44,15 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """One run of a version of this `origin`, of at most `seconds` (None: those of the task) for its command and as
-        many for its evaluation, that says which of the `changed` places ran. Never raises for what the command does;
-        raises what `Commands` raises."""
+        """One run of a version of this `origin`. Command and evaluation may each take `seconds` (None: the task's
+        limit). The outcome says which of the `changed` places ran. Never raises for failures of the command; raises the
+        errors of `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
         command = task.command(seed)
         with self.gpus.one() as gpu:
-            begun = time.monotonic()  # waiting for a GPU is no overhead
+            begun = time.monotonic()  # waiting for a GPU does not count as overhead
             commands = self._commands(seed, seconds or task.seconds, gpu)
             result = measured(
                 commands,
@@ -100,7 +100,7 @@ class Bench:
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
-        """The run of the task's setup, which reaches its hosts; what it leaves is written to `into`, a file."""
+        """The run of the task's setup, with access to its hosts. Its files are written to `into`, an archive."""
         task, seed = self.task, self.task.seeds[0]
         command = (task.setup or "").replace(SEED, str(seed))
         begun = time.monotonic()
@@ -126,7 +126,7 @@ class Bench:
         )
 
     def broken_import(self, workspace: Workspace, imports: Sequence[NewImport]) -> str | None:
-        """As `imports.broken_import`, for at most the seconds of a run."""
+        """Like `imports.broken_import`, bounded by the seconds of a run."""
         if not imports:
             return None
         return broken_import(self._commands(self.task.seeds[0], self.task.seconds), workspace, imports)
@@ -151,7 +151,7 @@ def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]
 
 
 def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
-    """What of a candidate ran, as `RunOutcome` has it."""
+    """Which parts of a candidate ran, in the form of `RunOutcome`."""
     lines = result.lines
     if not changed or (lines is None and any(each.lines for each in changed)):
         return {}

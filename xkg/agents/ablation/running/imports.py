@@ -1,5 +1,5 @@
-"""Imports that a candidate adds, made once in the sandbox before it costs a run: one inside a function would otherwise
-fail hours later."""
+"""Tries a candidate's new imports once in the sandbox before it costs a run: an import inside a function could fail
+hours later."""
 
 import json
 import shlex
@@ -33,7 +33,7 @@ for path, module, names in json.loads(sys.argv[1]):
 
 
 def broken_import(commands: Commands, workspace: Workspace, imports: Sequence[NewImport]) -> str | None:
-    """What does not work, in one line; None where all do, or nothing can be said within the limits of `commands`."""
+    """The import that fails, in one line; None if all work, or if the limits of `commands` prevent an answer."""
     if not imports:
         return None
     asked = json.dumps([[each.path, each.module, each.names] for each in imports])

@@ -1,4 +1,4 @@
-"""A candidate made a version of its own workspace, and checked before it costs a run."""
+"""Makes a candidate a version in its own workspace, and checks it before it costs a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """A candidate as a version of its own workspace, named by `commit` (None for a change of the command), or why it is
-    none. `places` are what it
-    changes, `measures` names code among them that measures as well as it does something else."""
+    """A candidate as version `commit` of its own workspace (None for a change of the command), or the reason why it was
+    refused. `places` are the changed lines. `measures` names changed code that measures and also does something
+    else."""
 
     commit: str | None = None
     diff: str = ""
@@ -31,7 +31,8 @@ class Mutated(Value):
 
 @dataclass(frozen=True)
 class Mutations:
-    """Of a baseline with these `texts`: `protected` lines compute the metric, `shared` functions they call."""
+    """Mutations of a baseline with these `texts`: `protected` lines compute the metric, `shared` are functions that
+    they call."""
 
     parser: SourceReader
     bench: Bench
@@ -41,18 +42,18 @@ class Mutations:
     shared: Sequence[Place]
 
     def decided_by(self, candidate: Candidate) -> dict[str, object]:
-        """What decides on a candidate, beside the code."""
+        """The inputs, in addition to the code, that decide whether a candidate is accepted."""
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
-        """The candidate in a workspace of its own; None where it is refused before: what changes code that only
-        measures. Refused is also what imports something that is not there."""
+        """The candidate in its own workspace, None if it was refused first for changing code that only measures. A
+        candidate that imports a missing module is refused too."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
             return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n"), None
-        protected = self.protected if candidate.by_model else ()  # what rules change was held to them before
+        protected = self.protected if candidate.by_model else ()  # candidates from rules passed these checks before
         made = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
@@ -75,7 +76,7 @@ class Mutations:
         return result, workspace
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
-        # What rules change stays within the changed files; a model may assign over names of others.
+        # Changes by rules stay within the changed files; a model may reassign names of other files.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
         changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
         return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))

@@ -1,4 +1,4 @@
-"""Runs of candidates as work for an engine: on other machines too, whose packages and sandboxes are their own."""
+"""Runs of candidates as engine tasks, also on other machines with their own packages and sandboxes."""
 
 import os
 import queue
@@ -29,8 +29,8 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a task over a version of the code: all its files, the seed, and the `day` whose packages it has (None:
-    the newest that its requirements allow). `changed` are places of which it says whether they ran."""
+    """One run of a task over a version of the code: all files, the seed, and the `day` of its packages (None: the
+    newest that the requirements allow). `changed` are places whose execution is reported."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -42,8 +42,8 @@ class CandidateRun:
 
 @dataclass(frozen=True)
 class RunCandidates:
-    """Runs commands over versions of code. Folders of `data` are not sent: they must lie where they lie on the machine
-    that began. With `gpus`, each run has one that the engine gives it."""
+    """Runs commands over versions of code. `data` folders are not sent: they must have the same paths as on the first
+    machine. With `gpus`, the engine assigns one to each run."""
 
     settings: Settings
     data: tuple[Path, ...]
@@ -61,7 +61,7 @@ class RunCandidates:
 
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[CandidateRun], RunOutcome]]:
-        """Raises `SandboxUnavailableError`, and `InputError` where a folder of data is missing."""
+        """Raises `SandboxUnavailableError`, and `InputError` if a data folder is missing."""
         from xkg.sandbox.packages.environments import UvEnvironments
         from xkg.sandbox.select import runner_for
 
@@ -90,7 +90,7 @@ class RunCandidates:
 
 
 def _given() -> list[str]:
-    """The GPU that the engine gave this process. Raises `NoWorkerError`."""
+    """The GPU that the engine assigned to this process. Raises `NoWorkerError`."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
         raise NoWorkerError("the task names devices, and the engine gave no GPU: start nodes with --num-gpus")
@@ -98,13 +98,13 @@ def _given() -> list[str]:
 
 
 Elsewhere = Callable[[Task, Workspace, int, str | None, Sequence[ChangedPlace], Origin], RunOutcome]
-"""Runs a task over a workspace of an origin with a seed and the packages of a day, on any machine."""
+"""Runs a task over a workspace of an origin, with a seed and the packages of a day, on any machine."""
 
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """A function that runs a task over a workspace wherever the engine has room, for as many threads as it has jobs.
-    Raises as `Worker.run` does."""
+    """A function that runs a task over a workspace on any free engine worker, usable from as many threads as there are
+    jobs. Raises the errors of `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

@@ -1,4 +1,4 @@
-"""The runs of a campaign: of the baseline and its candidates, once a seed, each done once whatever is asked again."""
+"""The runs of a campaign: of the baseline and its candidates, one per seed. A repeated request reuses the first run."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +25,9 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 
 @dataclass
 class Runs:
-    """Of the present files of `base`. `identity` names the repository, `elsewhere` runs on other machines with the
-    packages of `day`. `vary` are the seeds that each run after the first has others of; `changed` says for a candidate
-    which lines show that it ran, `outputs` are files that the baseline itself writes over. Safe to use from several
-    threads."""
+    """Runs of the current files of `base`. `identity` names the repository. `elsewhere` runs on other machines with the
+    packages of `day`. `vary` are the seeds that later runs change. `changed` returns the lines that show that a
+    candidate ran, `outputs` are files that the baseline itself overwrites. Safe to use from several threads."""
 
     bench: Bench
     base: Workspace
@@ -64,13 +63,13 @@ class Runs:
         return self.bench.reader.measuring(self.texts, self.task.metric)
 
     def run(self, candidate: Candidate | None, seed: int) -> RunOutcome:
-        """A run of a candidate (None: of the baseline). Raises as `Bench.run` does."""
+        """A run of a candidate (None: of the baseline). Raises the errors of `Bench.run`."""
         edits = candidate.replacements if candidate else ()
         return self._run(candidate, edits, self.seeds_for(seed), seed)
 
     def probed(self, candidate: Candidate) -> RunOutcome:
-        """A run with the first seed that has, in the place of what the candidate changes, a value that ends it when it
-        is used."""
+        """A run with the first seed in which the candidate's code is replaced with a value that ends the run when it is
+        used."""
         return self._run(candidate, candidate.probe, (), self.task.seeds[0])
 
     def seeds_for(self, seed: int) -> tuple[Replacement, ...]:
@@ -78,16 +77,17 @@ class Runs:
         return tuple(each.other(number) for each in self.vary) if number else ()
 
     def setup_inputs(self) -> Mapping[str, object]:
-        """What decides what the setup of the task leaves."""
+        """The inputs that determine the files of the task's setup."""
         task = self.task
         own = {"command": task.setup, "hosts": sorted(task.allow_hosts)}
         return self._inputs(task, None, task.seeds[0]) | own
 
     def trace(self, first: RunOutcome) -> RunOutcome | None:
-        """The run that says which lines the baseline runs and which files it opens; None if it did not end."""
+        """The run that records the lines that the baseline executes and the files it opens; None if it did not
+        finish."""
         paths = [path for path in sorted(self.texts) if path.endswith(".py")]
         seed = self.task.seeds[0]
-        # Counting lines slows loops in Python tenfold; others hardly.
+        # Counting lines slows Python loops tenfold, other code hardly.
         limit = min(self.task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * first.seconds)
         traced = self.operations.do(
             "trace",
@@ -122,7 +122,7 @@ class Runs:
 
     @contextmanager
     def _workspace(self, candidate: Candidate | None, made: Mapping[str, str]) -> Iterator[Workspace]:
-        """That of a candidate, or one with other files of the baseline for as long as it is needed."""
+        """The candidate's workspace, or a temporary one with other baseline files."""
         if not made:
             yield self.base
         elif candidate is not None:
@@ -135,7 +135,7 @@ class Runs:
                 rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """Of the baseline with its repairs (None), or a candidate."""
+        """The workspace of the repaired baseline (None) or of a candidate."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

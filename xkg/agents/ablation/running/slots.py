@@ -1,4 +1,4 @@
-"""Runs at a time: as many as a campaign has jobs, the urgent ones first."""
+"""Parallel runs: at most the campaign's number of jobs, urgent ones first."""
 
 import itertools
 import queue
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Slots:
-    """`jobs` threads. Work begins in the order in which it was given, a filler only where nothing else waits.
+    """A pool of `jobs` threads. Work starts in the order of submission; fillers start only if nothing else waits.
 
-    Leaving the context waits for what has begun, and drops what has not."""
+    Leaving the context waits for running work and drops the rest."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -30,14 +30,14 @@ class Slots:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, work: Callable[[], T], *, filler: bool = False) -> "Future[T]":
-        """Safe to call from several threads, from work itself too (which must not wait for the result)."""
+        """Safe to call from several threads, and from work itself (which must not wait for the result)."""
         result: Future[T] = Future()
         self._waiting.put((filler, next(self._numbers), result, work))
         self._pool.submit(self._next)
         return result
 
     def _next(self) -> None:
-        _, _, result, work = self._waiting.get_nowait()  # as many calls as there is work
+        _, _, result, work = self._waiting.get_nowait()  # one call per piece of work
         try:
             result.set_result(work())
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Workspaces of a run: the baseline's, and one for each candidate, which begins with the repairs of the baseline."""
+"""Workspaces of a run: the baseline's, and one per candidate that starts from the repaired baseline."""
 
 import shutil
 import threading
@@ -11,7 +11,7 @@ from xkg.agents.workspace.workspace import Workspace
 
 
 def opened(folder: Path, starter: Starter) -> Workspace:
-    """The workspace of a folder, made anew where there is none of this starter."""
+    """The workspace of a folder, created if there is none of this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -22,14 +22,14 @@ def opened(folder: Path, starter: Starter) -> Workspace:
 
 def mutated(folder: Path, base: Workspace, after: Mapping[str, str], reason: str) -> Workspace:
     """A new workspace with the mutation as a version, on top of the repairs of `base`."""
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed here
+    shutil.rmtree(folder, ignore_errors=True)  # left by a killed run
     workspace = base.copied(folder)
     workspace.edit(after, reason)
     return workspace
 
 
 def texts_of(workspace: Workspace) -> dict[str, str]:
-    """Files that are UTF-8, exactly."""
+    """The files that are valid UTF-8."""
     texts = {}
     for path, file in workspace.files.items():
         try:
@@ -40,8 +40,8 @@ def texts_of(workspace: Workspace) -> dict[str, str]:
 
 
 class Shared:
-    """Workspaces of candidates, opened once for all runs that have them at a time: opening one lays out its tree, which
-    another run may be copying. Safe to use from several threads."""
+    """Workspaces of candidates, each opened once for all concurrent runs: opening lays out the tree, which another run
+    may be copying. Safe to use from several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,12 +52,12 @@ class Shared:
         return self._folder / candidate
 
     def add(self, candidate: str, workspace: Workspace) -> None:
-        """Shares a workspace for as long as somebody holds it."""
+        """Shares a workspace while anybody holds it."""
         with self._lock:
             self._opened[candidate] = workspace
 
     def of(self, candidate: str) -> Workspace:
-        """Raises as `Workspace.open` does."""
+        """Raises the errors of `Workspace.open`."""
         with self._lock:
             workspace = self._opened.get(candidate)
             if workspace is None:

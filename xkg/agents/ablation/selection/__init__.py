@@ -1,4 +1,3 @@
 """Which candidates to run next: the bandit of AblateCell, or all of them.
 
-May import: nothing of this package but candidates.
-"""
+May import: only candidates of this package."""

@@ -1,7 +1,6 @@
 """Algorithm 1 of AblateCell: an upper-confidence-bound bandit over components.
 
-UCB1 is that of P. Auer, N. Cesa-Bianchi and P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem",
-2002."""
+UCB1 is from P. Auer, N. Cesa-Bianchi and P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", 2002."""
 
 import math
 from collections.abc import Sequence
@@ -13,11 +12,11 @@ from xkg.value import Value
 
 
 class BanditSettings(Value):
-    """`beta` (β) weighs exploration: 1.5 times as much in the first 30 % of the rounds, half from 70 % on.
-    `cost_weight` (λ) is the reward that a device hour costs. An arm that is chosen gives `explore` pulls while it was
-    visited fewer than 3 times, `exploit` after more than 10 visits, `base` between: one at first, so that a round
-    reaches as many arms as it has places. `knowledge` orders unexplored arms by their prior weights; without it the
-    order is that of the list."""
+    """Parameters. `beta` (β) weighs exploration: 1.5 times as much in the first 30 % of the rounds, half from 70 % on.
+    `cost_weight` (λ) is the reward that a device hour costs. A chosen arm gets `explore` pulls if it was visited fewer
+    than 3 times, `exploit` after more than 10 visits, otherwise `base`. Arms start with one pull, so that a round
+    reaches as many arms as it has places. `knowledge` orders unexplored arms by their prior weights instead of list
+    order."""
 
     beta: float = Field(default=2.0, ge=0)
     cost_weight: float = Field(default=0.01, ge=0)
@@ -32,15 +31,15 @@ FEW_VISITS, MANY_VISITS = 3, 10
 
 
 class Bandit:
-    """A `Policy`."""
+    """Implements `Policy`."""
 
     def __init__(self, settings: BanditSettings | None = None, seeds: int = 1) -> None:
-        """Each candidate may be run with so many seeds."""
+        """The number of seeds for each candidate."""
         self._settings = settings or BanditSettings()
         self._seeds = seeds
 
     def choose(self, arms: Sequence[Arm], trials: Sequence[Trial], places: int, progress: float) -> list[Pull]:
-        """A round is filled arm by arm, and what is under way counts as a visit."""
+        """Fills a round arm by arm. Running candidates count as visits."""
         remaining = Remaining(arms, trials, self._seeds)
         visits = {arm.id: 0 for arm in arms}
         rewards: dict[str, list[float]] = {arm.id: [] for arm in arms}
@@ -62,7 +61,7 @@ class Bandit:
         return chosen
 
     def reward(self, trial: Trial) -> float:
-        """|Δ| − λ·cost; a failed trial has changed nothing."""
+        """|Δ| − λ·cost. A failed trial has Δ = 0."""
         return abs(trial.change or 0.0) - self._settings.cost_weight * trial.cost
 
     def beta(self, progress: float) -> float:
@@ -70,7 +69,7 @@ class Bandit:
         return self._settings.beta * factor
 
     def width(self, visits: int) -> int:
-        """How many pulls an arm gives at once (K)."""
+        """The number of pulls that an arm gets at once (K)."""
         settings = self._settings
         return settings.explore if visits < FEW_VISITS else settings.exploit if visits > MANY_VISITS else settings.base
 

@@ -1,4 +1,4 @@
-"""Everything that there is to try."""
+"""Tries all candidates."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from xkg.agents.ablation.selection.history import Arm, Pull, Remaining, Trial
 
 
 class Exhaustive:
-    """A `Policy`: each candidate with the first seed, then each with the second."""
+    """Implements `Policy`: each candidate with the first seed, then each with the second."""
 
     def __init__(self, seeds: int = 1) -> None:
         self._seeds = seeds

@@ -1,4 +1,4 @@
-"""What a policy sees: arms with their candidates, and the trials so far."""
+"""The input of a policy: arms with their candidates, and the trials so far."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,8 +7,8 @@ from xkg.value import Value
 
 
 class Arm(Value):
-    """A component. `weight` is its importance expected beforehand, `order` its position in the hierarchy, `candidates`
-    are ids in the order in which they are worth trying."""
+    """A component. `weight` is its expected importance, `order` its position in the hierarchy. `candidates` are ids,
+    most promising first."""
 
     id: str
     candidates: tuple[str, ...]
@@ -17,7 +17,7 @@ class Arm(Value):
 
 
 class Pull(Value):
-    """A candidate with one seed (its index), to be run."""
+    """A candidate to run with one seed (given as its index)."""
 
     arm: str
     candidate: str
@@ -25,8 +25,8 @@ class Pull(Value):
 
 
 class Trial(Value):
-    """A pull that was started. `change` is relative to the baseline; None while it is under way, and where it failed.
-    `cost` is in device hours."""
+    """A pull that was started. `change` is relative to the baseline; None while it is running and if it failed. `cost`
+    is in device hours."""
 
     pull: Pull
     change: float | None = None
@@ -35,15 +35,15 @@ class Trial(Value):
 
 
 class Policy(Protocol):
-    """`choose` gives at most `places` pulls that were not made before; fewer only where no more are left. `progress` is
-    the share (0..1) of the rounds that are over."""
+    """`choose` returns at most `places` new pulls, and fewer only if no more are left. `progress` is the finished share
+    (0..1) of the rounds."""
 
     def choose(self, arms: Sequence[Arm], trials: Sequence[Trial], places: int, progress: float, /) -> list[Pull]: ...
 
 
 class Remaining:
-    """The pulls of each arm that were not made: every candidate with the first seed before any with the second, and
-    those of a later seed by the size of what they changed."""
+    """The remaining pulls of each arm: every candidate with the first seed before any with the second, and later seeds
+    by the size of the candidate's effect."""
 
     def __init__(self, arms: Sequence[Arm], trials: Sequence[Trial], seeds: int) -> None:
         self._arms = {arm.id: arm for arm in arms}
@@ -57,7 +57,7 @@ class Remaining:
         self._seeds = seeds
 
     def of(self, arm: str) -> list[Pull]:
-        """In order, best first."""
+        """The pulls in order, best first."""
         pulls = []
         for seed in range(self._seeds):
             candidates = list(self._arms[arm].candidates)

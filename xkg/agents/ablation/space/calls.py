@@ -1,4 +1,4 @@
-"""The calls that a run made, by name: a default that each of them overrides is in force nowhere."""
+"""The calls that a run made, by name. A default that every call overrides has no effect."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -12,12 +12,12 @@ _MANY = 99
 class Call(NamedTuple):
     positions: tuple[str, ...]
     keywords: Mapping[str, str]
-    open: bool  # `*` or `**` may give anything
+    open: bool  # `*` or `**` may pass anything
 
 
 class Calls:
-    """`executed` are the lines that ran, by file; None where that is not known. `parameters` are those of functions and
-    classes by name."""
+    """Calls by name. `executed` are the lines that ran, by file, None if unknown. `parameters` are those of functions
+    and classes by name."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class Calls:
             }
         for made in classes:
             if not any(isinstance(f, ast.FunctionDef) and f.name == "__init__" for f in made.body):
-                for base in bases[made.name]:  # whose `__init__` its calls run
+                for base in bases[made.name]:  # calls of the class run its `__init__`
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Whether every call of a function gives this parameter, by `**` if it is one of the `keys` that the code has.
-        Not where it is handed on, so that others call it."""
+        """Whether every call of a function passes this parameter, or `**` if it is one of the `keys` in the code. False
+        if the function is passed on, so that others call it."""
         names = self._parameters.get(function)
         calls = self._calls.get(function)
         if names is None or not calls or function in self._handed_on:
@@ -60,8 +60,8 @@ class Calls:
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
-        """Whether some calls of a function set this flag and others do not: it names one of two uses, both of which the
-        method needs (`tanh(x, derivative=True)`)."""
+        """Whether some calls of a function set this flag and others do not. It then selects one of two uses, both of
+        which the method needs (`tanh(x, derivative=True)`)."""
         names = self._parameters.get(function, ())
         if parameter not in names:
             return False
@@ -74,7 +74,7 @@ class Calls:
 
 
 def _no_values(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes whose value a node does not hand on: what it calls, its bases and annotations."""
+    """The nodes whose value a node does not pass on: its callee, bases and annotations."""
     match node:
         case ast.Call(func=called):
             yield called
@@ -95,7 +95,7 @@ def _of(node: ast.Call) -> Call:
 
 
 def _calls(node: ast.AST, within: str, bases: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.Call]]:
-    """The calls in a tree; one of `super().__init__` as one of each base of the class that it is in."""
+    """The calls in a tree. A `super().__init__` call counts as a call of each base of its class."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
             name = last_name(child.func)

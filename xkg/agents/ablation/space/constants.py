@@ -1,4 +1,4 @@
-"""Names and attributes that code gives a value once: a number that a method has, and not a state that it changes."""
+"""Names and attributes that code assigns once: a number that belongs to the method, not a state that it changes."""
 
 import ast
 from collections import Counter
@@ -8,8 +8,8 @@ from xkg.agents.ablation.space.python_source import Function
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Names with what they are given, and the class whose attribute they are ('' for none): names that a module or a
-    function gives a value once, attributes that `__init__` or the body of a class gives."""
+    """Names with their value, and the class whose attribute they are ('' for none): names that a module or function
+    assigns once, and attributes that `__init__` or a class body assigns."""
     yield from _of_scope(tree, tree, "")
 
 
@@ -35,7 +35,7 @@ def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, 
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a scope, in its order, those inside of its functions and classes not included."""
+    """The statements of a scope in order, without those of nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
@@ -47,7 +47,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """What gets a value, with the value: names, and attributes of self with a dot."""
+    """Assignment targets with their values: names, and attributes of self with a dot."""
     if statement.value is None:
         return
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
@@ -63,7 +63,7 @@ def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.exp
 
 
 def _stores(scope: ast.AST) -> Counter[str]:
-    """How often a scope gives each of its names a value."""
+    """How often a scope assigns each of its names."""
     counts: Counter[str] = Counter()
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:

@@ -1,4 +1,4 @@
-"""What is not ablated: what does not belong to a method, by its name, and the code that computes the metric."""
+"""Code that is not ablated: names that do not belong to a method, and the code that computes the metric."""
 
 import ast
 from collections.abc import Iterator, Sequence, Set
@@ -16,8 +16,8 @@ _BESIDE = frozenset(
     " progressbar terminaltables rich shutil subprocess click typer absl fire".split()
 )
 _HANDLES = frozenset("matplotlib seaborn plotly bokeh pathlib logging rich wandb tensorboard".split())
-"""Libraries whose results serve display and files too: axes, paths, loggers."""
-_LENGTHS = frozenset(  # of training, for libraries that repeat by themselves; loops of the code show by what they do
+"""Libraries whose objects only serve display and files: axes, paths, loggers."""
+_LENGTHS = frozenset(  # of training in libraries; the code's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
     " generations repeats repetitions trials trial".split()
 )
@@ -36,7 +36,7 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 
 def reason(name: str) -> str | None:
-    """Why a value of this name is no part of a method, in a few words; None where it may be one."""
+    """Why a value of this name is not part of a method, in a few words; None if it may be."""
     if is_seed(name):
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
@@ -51,7 +51,7 @@ def is_seed(name: str) -> bool:
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """The classes that are the task of an agent, by name and by place: they can be reset and stepped, and do not
+    """The classes, by name and place, that are an agent's environment: they can be reset and stepped, and do not
     learn."""
     names, places = set(), []
     for source in sources:
@@ -71,7 +71,7 @@ def _bases(node: ast.ClassDef) -> Iterator[str]:
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:
-    """Names that a file imports from libraries of display, logging, files and data."""
+    """Names that a file imports from libraries for display, logging, files and data."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -82,7 +82,8 @@ def beside_the_method(tree: ast.Module) -> set[str]:
 
 
 def _handles(tree: ast.Module) -> set[str]:
-    """The names of what libraries of display and files make: `fig, ax = plt.subplots()`, `folder = Path("out")`."""
+    """The names of objects that display and file libraries create: `fig, ax = plt.subplots()`, `folder =
+    Path("out")`."""
     found = {
         alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
         for node in ast.walk(tree)
@@ -107,12 +108,12 @@ def _is_beside(module: str) -> bool:
 
 
 def is_layout(function: str) -> bool:
-    """Whether a called function changes the shape or type of its argument alone, as far as its name says."""
+    """Whether a called function only changes the shape or type of its argument, judging by its name."""
     return function in _LAYOUT or (bool(function) and _LAYOUT.issuperset(words_of(function)))
 
 
 def surely_measures(part: str) -> bool:
-    """Whether a part of the evaluation, by its name in the fingerprint, is no part of the method as well."""
+    """Whether a part of the evaluation only measures, judging by its name in the fingerprint."""
     name = part.partition("::")[2]
     return not name or (is_measure(name.rpartition(".")[2]) and _TRAINS.isdisjoint(words_of(name)))
 
@@ -123,11 +124,11 @@ def trains(function: str) -> bool:
 
 
 def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[Place], list[Place], list[Place]]:
-    """The lines that compute or write the metric: first the statements of the evaluation's fingerprint, and those of
-    the same function that compute what these read; then its functions and files that train nothing, functions that all
-    of these call, and these in turn, whose name says that they measure, or has a word of the metric, and what is
-    reported alone. Last the other functions that these lines call by a plain name: the method may call them too, and
-    then they are part of both."""
+    """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
+    those of the same function that compute their inputs. The second has the evaluation's functions and files that train
+    nothing, the functions that this code calls, directly or not, if their name says that they measure or has a word of
+    the metric, and values that are only reported. The third has other functions that these lines call by a plain name:
+    the method may call them too."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
@@ -178,7 +179,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
 
 
 def prints(sources: Sequence[PythonSource]) -> list[Place]:
-    """The statements that print, one of which writes a metric that has no name in the code."""
+    """The statements that print. One of them writes a metric that has no name in the code."""
     return [
         source.place(statement)
         for source in sources
@@ -192,7 +193,7 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.Fo
 
 
 def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
-    """The statements of the module outside functions, then those of each function, nested blocks included."""
+    """The statements of the module outside functions, then those of each function, including nested blocks."""
     yield list(_inside(source.tree))
     for _, function in source.functions:
         yield list(_inside(function))

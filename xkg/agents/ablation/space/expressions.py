@@ -1,5 +1,5 @@
-"""What can be changed inside functions and keeps its shape: terms of a sum, calls that can be the identity, updates in
-place, and blocks behind a flag."""
+"""Changes inside functions that keep shapes: terms of a sum, calls that can become the identity, in-place updates, and
+blocks behind a flag."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -19,11 +19,11 @@ from xkg.agents.ablation.space.python_source import (
 from xkg.value import Value
 
 _OBJECTIVE = frozenset("loss losses objective cost energy penalty regularizer elbo criterion".split())
-_LONGEST = 60  # characters of code in a name
+_LONGEST = 60  # maximum number of code characters in a name
 
 
 class Change(Value):
-    """One way to change a site, or a switch; `probe` is as of a candidate."""
+    """One way to change a site or a switch; `probe` is as in a candidate."""
 
     kind: Kind
     value: str
@@ -32,9 +32,9 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated: `text` is what stands there, `what` says what it is, `names` are those that it reads.
-    `objective`: a term of a sum that is called a loss. `alone`: it is worth trying even if no setting names it.
-    `step`: what is called, or the object; its calls are one step of a method, and are left out together."""
+    """Code that can be ablated. `text` is the code, `what` describes it, `names` are the names that it reads.
+    `objective`: a term of a sum that is called a loss. `alone`: worth trying even if no setting names it. `step`: the
+    callee or object; all its calls are one step of a method and are left out together."""
 
     what: str
     text: str
@@ -47,7 +47,7 @@ class Site(Value):
 
 
 def sites(source: PythonSource) -> Iterator[Site]:
-    """The sites of a file, in the order of their lines, each once."""
+    """The sites of a file, in line order, each once."""
     seen: set[tuple[int, int]] = set()
     found = []
     beside = beside_the_method(source.tree)
@@ -66,8 +66,8 @@ def sites(source: PythonSource) -> Iterator[Site]:
 
 
 class _Around(NamedTuple):
-    """The statements of a block, and those of the innermost loop around it, none outside of loops; names that stand for
-    libraries, and the parameters of the function."""
+    """The statements of a block and of the innermost loop around it (empty outside loops), the names of libraries, and
+    the function's parameters."""
 
     block: Sequence[ast.stmt]
     loop: Sequence[ast.stmt]
@@ -121,15 +121,15 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) ->
 
 
 def _is_last(statement: ast.Assign, target: str, around: _Around) -> bool:
-    """Whether a library gives a result its last form: `y = np.sign(y)` before `return y`."""
+    """Whether a library call only finishes a result: `y = np.sign(y)` before `return y`."""
     after = around.block[around.block.index(statement) + 1 :]
     given_back = bool(after) and isinstance(after[0], ast.Return) and ast.unparse(after[0]) == f"return {target}"
     return given_back and root_name(statement.value) in around.libraries
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: _Around) -> bool:
-    """Whether something else in the loop changes what a statement gives a value, so that without it the state still
-    changes; outside of loops always."""
+    """Whether other code in the loop also changes the target of a statement, so that the state still changes without
+    it. Always true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, _targets(each)) for each in others)
 
@@ -143,9 +143,9 @@ def _targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 def _terms(
     source: PythonSource, statement: ast.stmt, value: ast.expr, around: _Around, *, objective: bool, target: str = ""
 ) -> Iterator[Site]:
-    """The terms of each sum in an expression: off is zero times the term, which keeps its shape. What a sum begins
-    with, and what is added to a parameter, is its main part: alone, it is none to try. Of a value that goes on from
-    before (`v = decay * v + step`) a single step is kept, since nothing would change."""
+    """The terms of each sum in an expression. A term is switched off by a factor of zero, which keeps its shape. The
+    first term of a sum, and a term added to a parameter, is the main part and not tried alone. Of a running value (`v =
+    decay * v + step`), a single step stays, since nothing would change otherwise."""
     given = around.parameters
     for chain, apart in _sums(value):
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
@@ -176,7 +176,7 @@ def _terms(
 
 
 def _factor(term: ast.expr) -> str:
-    """What a term begins with, if that is a factor with a name: `decay * mean` and `decay * variance` are one step."""
+    """The first factor of a term, if it has a name: `decay * mean` and `decay * variance` are one step."""
     first = term
     while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
         first = first.left
@@ -188,7 +188,7 @@ def _parts(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _complements(node: ast.expr) -> bool:
-    """Of `(1 - rate) * before + rate * new`."""
+    """The terms of `(1 - rate) * before + rate * new`."""
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _counts(node.left)
 
 
@@ -197,14 +197,14 @@ def _counts(node: ast.expr) -> bool:
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
-    """Whether two terms are one form twice (`a * log(a) + b * log(b)`): a norm, an entropy, a distance."""
+    """Whether two terms have the same form (`a * log(a) + b * log(b)`): a norm, an entropy, a distance."""
     forms = [[type(each) for each in ast.walk(node) if not isinstance(each, ast.Load)] for node in (one, other)]
     called = [sorted(last_name(each.func) for each in ast.walk(n) if isinstance(each, ast.Call)) for n in (one, other)]
     return forms[0] == forms[1] or (bool(called[0]) and called[0] == called[1])
 
 
 def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[tuple[list[ast.expr], bool]]:
-    """The terms of every sum that is not an index or an argument of a range, and whether it stands for itself: a
+    """The terms of every sum that is not an index or a range argument, and whether the sum is a whole expression: a
     difference inside a product is a residual."""
     if isinstance(node, ast.Subscript):
         yield from _sums(node.value, outermost=outermost)
@@ -217,7 +217,7 @@ def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[tuple[list[ast.e
         for term in terms:
             yield from _sums(term, outermost=False)
         return
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):  # by 0 without a term
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):  # division by 0 without a term
         yield from _sums(node.left, outermost=False)
         return
     for child in ast.iter_child_nodes(node):
@@ -248,7 +248,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Iterator[Site]:
-    """`x = f(x, …)`: without the call x stays as it is, and keeps its shape where f does."""
+    """`x = f(x, …)`: without the call x is unchanged, and keeps its shape if f does."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
@@ -269,14 +269,14 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
 
 
 def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
-    """`model.add(Dropout(0.25))`: without the statement the list lacks one part."""
+    """`model.add(Dropout(0.25))`: without the statement the model lacks one layer."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
     made = part.func if isinstance(part, ast.Call) else None
     name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
-    sized = isinstance(part, ast.Call) and len(part.args) > 1  # from one size to another: others fit to it
+    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers match
     if call.func.attr not in ("add", "append", "push") or not name[:1].isupper() or sized:
         return
     yield Site(
@@ -289,7 +289,8 @@ def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
 
 
 def _update(source: PythonSource, statement: ast.AugAssign, around: _Around) -> Iterator[Site]:
-    """An update beside another of the same value: one that is alone is all that a method learns, or counts."""
+    """Updates of a value that has other updates too. A single update is all that a method learns or counts, so it
+    stays."""
     code, target = source.code(statement.value), source.code(statement.target)
     if isinstance(statement.value, ast.Constant) or _is_text(statement.value):
         return
@@ -309,7 +310,7 @@ def _update(source: PythonSource, statement: ast.AugAssign, around: _Around) -> 
 
 
 def _computes(source: PythonSource, statement: ast.stmt, target: str) -> bool:
-    """Whether a statement gives a target a value that it computes: no constant, and no array to be filled."""
+    """Whether a statement assigns a computed value to a target: not a constant, and not an array to be filled."""
     if not isinstance(statement, ast.Assign | ast.AugAssign) or target not in map(source.code, _targets(statement)):
         return False
     value = statement.value
@@ -317,7 +318,7 @@ def _computes(source: PythonSource, statement: ast.stmt, target: str) -> bool:
 
 
 def _of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Changes of one expression: kind, value in words, and what is written in its place."""
+    """Changes of one expression: kind, value in words, and the new code."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
@@ -335,8 +336,8 @@ def _short(code: str) -> str:
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
-    """Calls of a function, or of a class, beside which the same file defines another with the same parameters and the
-    same methods that the run has no other use for: replaced by that."""
+    """Calls of a function or class that can be replaced with another of the same file. It must have the same parameters
+    and methods, and the run must not use it."""
     used = _used(sources, executed)
     for source in sources:
         by_signature: dict[str, list[str]] = {}
@@ -363,7 +364,7 @@ def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozens
 
 
 def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> set[str]:
-    """The functions and classes that the run calls; those that any code names, if it is not known what ran."""
+    """The functions and classes that the run calls; if it is unknown what ran, all that the code names."""
     found = set()
     for source in sources:
         ran = None if executed is None else executed.get(source.path, frozenset())
@@ -386,7 +387,7 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """The parameters of a function that has several; of a class the methods with theirs."""
+    """The parameters of a function that has several; for a class, its methods with their parameters."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)})" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""

@@ -1,9 +1,9 @@
-"""What each statement that ran gives a value, and from what: the facts that a slice follows.
+"""The values that each executed statement assigns, and their sources: the facts that a slice follows.
 
-A variable is known by its function and name, an attribute by its name alone, whatever object it is of. Calls of the
-repository's own functions are followed by name; of others, what they give may depend on all that they get, and a call
-for its effect (`loss.backward()`, `random.shuffle(x)`) may change what it is called on, what that was made from, and
-its first argument. Libraries that only show or store values change nothing."""
+A variable is identified by function and name, an attribute by its name, whatever its object. Calls of the repository's
+own functions are followed by name. The result of other calls may depend on all arguments. A call for its effect
+(`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects that made the receiver, and its first
+argument. Libraries that only show or store values change nothing."""
 
 import ast
 import re
@@ -16,19 +16,19 @@ from xkg.agents.ablation.space.exclusions import beside_the_method
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, root_name
 
 Node = tuple[str, str]
-"""A variable (function, name), an attribute (".", name), or what a function or class gives ("()", name)."""
+"""A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 Lines = tuple[str, int, int]
-"""A file with the first and the last line of a statement, of a compound one those of its head."""
+"""A file with the first and last line of a statement; for a compound statement, those of its head."""
 
 
 class Fact(NamedTuple):
-    """A statement of a function that gives a node its value, from others and under others. `effect`: it may change what
-    its receiver was made from; `binds`: it calls a function whose parameter the
-    node is, `escapes`: on an object that others have too."""
+    """A statement that assigns a node, with its data sources and its conditions. `effect`: it may change the objects
+    that its receiver was made from. `binds`: it calls a function whose parameter the node is. `escapes`: on an object
+    that others hold too."""
 
     defines: Node
     uses: frozenset[Node]
@@ -52,14 +52,14 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # a number that is drawn where it is used
+_DRAWN: Node = ("()", "")  # a random number drawn in place
 
 
 class Facts:
-    """Of the lines that ran (None: of all), up to the statements that write the metric. `read` has what each statement
-    reads, `compared` the operands that one puts together, `copies` the names that are given a value of another
-    unchanged. `repeated` say how often something is done, `sized` how large it is, `computed` enter arithmetic or a
-    library, `chances` are shares or compared with what is drawn."""
+    """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
+    that each statement reads, `compared` the operands of one comparison, `copies` the names that get another's value
+    unchanged. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a library,
+    `chances` are shares or compared with random numbers."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -97,14 +97,14 @@ class Facts:
         self.computed |= compared
 
     def closed(self, nodes: Set[Node]) -> set[Node]:
-        """These nodes, and those whose value they have unchanged."""
+        """These nodes, and the nodes whose value they hold unchanged."""
         found = set(nodes)
         while more := {source for target, source in self.copies if target in found} - found:
             found |= more
         return found
 
     def all(self) -> list[Fact]:
-        """The facts, with those of effects on what a receiver was made from."""
+        """The facts, including effects on the objects that a receiver was made from."""
         by_node: dict[Node, list[Fact]] = defaultdict(list)
         for fact in self._found:
             by_node[fact.defines].append(fact)
@@ -154,7 +154,7 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """The statements up to the last one that writes the metric, those after it in its own block left out."""
+        """The statements up to the last one that writes the metric, without later ones in its block."""
         writes = [i for i, each in enumerate(body) if any((self._path, line) in self._written for line in _lines(each))]
         return body[: writes[-1] + 1] if writes else body
 
@@ -296,7 +296,7 @@ class Facts:
                 self.computed |= {found for each in values for found in self._as_it_is(scope, each)}
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node that an expression is, if it is one alone."""
+        """The node of an expression that is a single node."""
         match node:
             case ast.Name(id=name):
                 return [self._variable(scope, name)]
@@ -330,7 +330,7 @@ class Facts:
         return found or [pair for base in made.bases for pair in self._constructors(last_name(base), depth + 1)]
 
     def _bound(self, scope: _Scope, call: ast.Call) -> Iterator[tuple[Node, frozenset[Node], list[Node]]]:
-        """The parameters that a call gives values, with what of the caller they may change."""
+        """The parameters that a call binds, with the caller's nodes that they may change."""
         for inner, function in self._called(call):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = names[1:] if inner.itself else names
@@ -402,7 +402,7 @@ def _head(path: str, statement: ast.stmt) -> Lines:
 
 
 def _sizes(node: ast.AST) -> Iterator[ast.expr]:
-    """The parts of a node that are numbers of repetitions, bounds or sizes."""
+    """The parts of a node that are repetition counts, bounds or sizes."""
     match node:
         case ast.Call(func=ast.Name(id="range"), args=bounds):
             pass
@@ -418,7 +418,7 @@ def _sizes(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _changed(function: _Call) -> set[str]:
-    """The parameters whose contents a function changes."""
+    """The parameters whose contents a function modifies."""
     found = set()
     for node in _own_nodes(function):
         match node:
@@ -430,7 +430,7 @@ def _changed(function: _Call) -> set[str]:
 
 
 def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, those of functions inside of it left out."""
+    """The nodes of a function, without those of nested functions."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -440,7 +440,7 @@ def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a statement gives a value, with the value; of comprehensions and `:=` inside of it too."""
+    """The targets of a statement with their values, including comprehensions and `:=`."""
     match statement:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)
@@ -461,7 +461,7 @@ def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, int | None]]:
-    """Each target with its value, or with what gives it and its number there."""
+    """Each target with its value, or with the unpacked value and its index."""
     if not isinstance(target, ast.Tuple | ast.List):
         yield target, value, None
         return

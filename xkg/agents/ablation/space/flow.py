@@ -1,5 +1,5 @@
-"""The code that the metric's value is computed from: a slice backwards from the statements that write it, over the
-statements that ran (M. Weiser, "Program Slicing", ICSE 1981)."""
+"""The code that the metric's value is computed from: a backward slice from the statements that write it, over the
+executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -12,8 +12,8 @@ _LEVELS = 6
 
 
 class Flow:
-    """`executed` are the lines that ran, by file; None where that is not known. `written` are the statements that write
-    the metric. Nothing is known (`known`) if none of them reads a value that the code computes."""
+    """`executed` are the lines that ran, by file, None if unknown. `written` are the statements that write the metric.
+    `known` is false if none of them reads a computed value."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -30,59 +30,59 @@ class Flow:
         self.known = bool(reached)
         self._lines = _numbers(reached)
         self._task_nodes, given = self._task(first, at) if self.known else (set(), [])
-        if 2 * len(given) > len(reached):  # names that several functions share join everything
+        if 2 * len(given) > len(reached):  # names shared by several functions would connect everything
             self._task_nodes, given = set(), []
         self._task_lines = _numbers(given)
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
         self._computed, self._chances = facts.closed(facts.computed), facts.closed(facts.chances)
 
     def reaches(self, place: Place) -> bool:
-        """Whether a statement in these lines gives a value that the metric is computed from."""
+        """Whether a statement in these lines assigns a value that the metric is computed from."""
         return not self.known or _meets(self._lines, place)
 
     def reads(self, name: str, function: str = "") -> bool:
-        """Whether the metric is computed from something of this name, of a parameter of a function or class if one is
-        named."""
+        """Whether the metric is computed from a node of this name, or from a parameter of the given function or
+        class."""
         return not self.known or any(_is(node, name, function) for node in self._nodes)
 
     def gives(self, place: Place) -> bool:
-        """Whether a statement in these lines gives what the method is measured against."""
+        """Whether a statement in these lines produces the reference values of the metric."""
         return _meets(self._task_lines, place)
 
     def given(self, name: str, function: str = "") -> bool:
-        """Whether a name belongs to what the method is measured against."""
+        """Whether a name belongs to the reference values of the metric."""
         return any(_is(node, name, function) for node in self._task_nodes)
 
     def repeats(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name says how often something is done."""
+        """Whether the value of a name is a repetition count."""
         return any(_is(node, name, function) for node in self._repeats)
 
     def sizes(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name, if it is a whole number, is a size or a bound."""
+        """Whether the value of a name, if it is an integer, is a size or a bound."""
         return any(_is(node, name, function) for node in self._sizes)
 
     def computes(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name enters arithmetic, a library or a comparison with what is drawn."""
+        """Whether the value of a name enters arithmetic, a library or a comparison with a random number."""
         return any(_is(node, name, function) for node in self._computed)
 
     def chances(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name is a share, or the chance of something."""
+        """Whether the value of a name is a share or a probability."""
         return any(_is(node, name, function) for node in self._chances)
 
     def handed_to(self, functions: Set[str]) -> set[str]:
-        """The names whose value parameters of these functions or classes are given unchanged."""
+        """The names whose value is passed unchanged to parameters of these functions or classes."""
         return {source[1] for target, source in self._facts.copies if any(_is(target, target[1], f) for f in functions)}
 
     def named_as(self, names: Set[str]) -> set[str]:
-        """These names, and those whose value they are given unchanged."""
+        """These names, and the names whose value they hold unchanged."""
         nodes = {node for pair in self._facts.copies for node in pair if node[1] in names}
         return {*names, *(name for _, name in self._facts.closed(nodes))}
 
     def _slice(self, first: Iterable[Node], *, effects: bool = True) -> tuple[set[Node], list[Fact]]:
-        """The nodes that these are computed from, and the facts. A call from a function counts if the function gives
-        something of it besides, or what is called changes an object that others have too."""
+        """The nodes that these are computed from, and the facts. A call counts only if its function contributes another
+        node, or if the callee changes an object that others hold too."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
-        active = {"", *self._writing}  # functions that give something, and with a dot those that change objects
+        active = {"", *self._writing}  # functions that contribute a value, and with a dot those that change objects
         later: dict[str, list[Fact]] = defaultdict(list)
         while waiting:
             node = waiting.pop()
@@ -90,7 +90,7 @@ class Flow:
                 continue
             seen.add(node)
             facts = list(self._by_node.get(node, ()))
-            if not facts and node[0].startswith("()["):  # what is returned is no tuple
+            if not facts and node[0].startswith("()["):  # the result is not a tuple
                 waiting.append(("()", node[1]))
             while facts:
                 fact = facts.pop()
@@ -110,8 +110,8 @@ class Flow:
         return seen, reached
 
     def _task(self, first: Set[Node], at: Set[tuple[str, int]]) -> tuple[set[Node], list[Fact]]:
-        """What a prediction and what it is compared with are both computed from: of two values that are compared,
-        subtracted or given to one function, the first on the way back from the metric, the slice within the other."""
+        """The common sources of a prediction and its reference: of two values that are compared, subtracted or passed
+        to one function, nearest to the metric first, the slice that is within the other."""
         pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] in at for pair in found]
         front, seen = first, set(first)
         for _ in range(_LEVELS):
@@ -128,7 +128,7 @@ class Flow:
 
 
 def _is_part(one: tuple[Set[Node], Set[Node], object], other: tuple[Set[Node], Set[Node], object]) -> bool:
-    """Whether the slice of one value, itself left out, lies within that of another, and not the other way round."""
+    """Whether the slice of one value, without the value itself, is within that of another but not the reverse."""
     return one[1] - one[0] <= other[1] and not other[1] - other[0] <= one[1]
 
 

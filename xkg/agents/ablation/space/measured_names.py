@@ -1,7 +1,7 @@
-"""Names that a starter reads to measure and for nothing else: the labels of a test, the true chances of a bandit.
+"""Names that a starter reads only to measure: the labels of a test set, the true chances of a bandit.
 
-An edit that reads one of them gives the method what it is asked to find; one that changes the function that makes them
-changes the test. The results of training and prediction are left out: they are the method's own."""
+An edit that reads one of them gives the method the answer; an edit of the function that makes them changes the test.
+Results of training and prediction are excluded: they belong to the method."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -15,7 +15,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """The names that new statements read and that only the measurement read, by `path::function`."""
+    """The names that new statements read and that only the measurement read before, by `path::function`."""
     new = _bodies(after, metric)
     found = {}
     for where, old in _bodies(before, metric).items():
@@ -34,7 +34,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """The functions that give such names their values and that differ, by `path::function`."""
+    """The changed functions that assign such names, by `path::function`."""
     makers: set[str] = set()
     for body in _bodies(before, metric).values():
         names = _only_measured(body)
@@ -80,12 +80,12 @@ def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
-    """The expressions of a statement, without those of the statements in it."""
+    """The expressions of a statement, without those of nested statements."""
     yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
 
 
 def _reads(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names and attributes of names that are read, but not called."""
+    """The names, and attributes of names, that are read but not called."""
     found: set[str] = set()
     for statement in statements:
         waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt)]

@@ -1,9 +1,8 @@
-"""The code that the printed value of the metric is computed from, beyond what is protected by name.
+"""The code that the printed metric is computed from, in addition to code that is protected by name.
 
 `total += env.get_reward(arm)` and `print(total / n)`: a change of `get_reward` changes how the method is measured.
-Names are followed from the printing statements to the statements that give them a value, and into the functions that
-are called there. Arguments are followed if they are sums or lists that nothing else reads; others hold the method's
-state."""
+Names are followed from the printing statements to their assignments, and into the functions called there. Arguments are
+followed if they are sums or lists that nothing else reads; others hold the method's state."""
 
 import ast
 from collections import Counter, defaultdict
@@ -18,7 +17,7 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
 
 
 def changed_values(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """Where the code that the metric's value is computed from differs, by `path::function`."""
+    """The changed code that the metric is computed from, by `path::function`."""
     old, new = printed_values(before, metric), printed_values(after, metric)
     old_code, new_code = _code(before), _code(after)
     return tuple(
@@ -38,8 +37,7 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """The statements and functions that the metric's value is computed from, as text without layout, by
-    `path::function`."""
+    """The statements and functions that the metric is computed from, as text without layout, by `path::function`."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -60,7 +58,7 @@ def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[s
 
 
 class _Walk:
-    """Each function is entered once."""
+    """Enters each function once."""
 
     def __init__(self, sources: Sequence[PythonSource]) -> None:
         self.found: dict[str, list[str]] = defaultdict(list)
@@ -72,7 +70,7 @@ class _Walk:
                 self._functions[name.rpartition(".")[2]].append((source, function))
 
     def follow(self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt]) -> None:
-        """Finds what gives the names that `printing` reports their values, in the same body and beyond."""
+        """Finds the code that computes the names that `printing` reports, in the same body and beyond."""
         names = set[str]().union(*map(reported_names, printing))
         kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
         called = [name for each in printing for name in _called(each)]
@@ -126,7 +124,7 @@ def _inside(function: Function) -> Iterator[ast.stmt]:
 
 
 def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
-    """Whether a statement gives one of the names its value, other than by going on from it (`x = x - step`)."""
+    """Whether a statement assigns one of the names, other than as an update of itself (`x = x - step`)."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
@@ -144,7 +142,7 @@ def _adds_to(statement: ast.stmt) -> str | None:
 
 
 def _lists(statement: ast.stmt) -> str | None:
-    """The name that a statement gives all values at once that a loop would append to it."""
+    """The name to which a statement assigns a whole list, as a loop would by appending."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp()):
             return name
@@ -161,12 +159,12 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """How many simple statements read a name other than to add to it."""
+    """The number of simple statements that read a name for anything except adding to it."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 
 def _called(node: ast.AST) -> Iterator[str]:
-    """The functions whose result is the node's value or a part of it, those in their arguments left out."""
+    """The functions whose result is the node's value or part of it, without those in their arguments."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()

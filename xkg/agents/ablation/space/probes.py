@@ -1,7 +1,7 @@
-"""A value that ends the run as soon as it is used: a run that ends as the baseline did shows that nothing used it.
+"""A value that ends the run as soon as it is used: if the run ends as the baseline did, nothing used the value.
 
-It may be stored, handed on, copied and printed. Whatever computes with it, compares it or branches on it ends the
-program, and code in C refuses it, or has used it as well."""
+It may be stored, passed on, copied and printed. Code that computes with it, compares it or branches on it ends the
+program, and C code rejects it or has used it too."""
 
 _USES = (
     "bool float int index complex eq ne lt le gt ge hash len iter next contains getitem call neg abs round add radd sub"
@@ -10,7 +10,7 @@ _USES = (
 _NAMES = " ".join(f"__{name}__" for name in _USES.split())
 
 VALUE = f'type("Unused", (), dict.fromkeys("{_NAMES}".split(), lambda *_: __import__("sys").exit("it is used")))()'
-"""As an expression of Python."""
+"""The probe as a Python expression."""
 
 TEXT = "xkg-unused"
-"""As the value of a configuration file, which no arithmetic takes."""
+"""The probe as a value of a configuration file; arithmetic rejects it."""

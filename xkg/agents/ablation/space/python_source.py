@@ -1,4 +1,4 @@
-"""A Python file with its tree, and the characters that a node takes."""
+"""A Python file with its AST, and the character offsets of nodes."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class PythonSource:
-    """Raises `SyntaxError` for text that is no Python."""
+    """Raises `SyntaxError` if the text is not valid Python."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -25,13 +25,13 @@ class PythonSource:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Offsets of the characters of a node, end exclusive."""
+        """Character offsets of a node, end exclusive."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        """Columns of a tree count bytes of UTF-8."""
+        """AST columns count UTF-8 bytes."""
         text = self._lines[line - 1]
         return self._starts[line - 1] + (column if text.isascii() else len(text.encode()[:column].decode()))
 
@@ -57,7 +57,7 @@ class PythonSource:
         return list(_functions(self.tree, ""))
 
     def symbol_at(self, line: int) -> str:
-        """The innermost function that a line lies in, '' for none."""
+        """The innermost function around a line, '' for none."""
         inside = [name for name, f in self.functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
         return inside[-1] if inside else ""
 
@@ -84,7 +84,7 @@ def words_of(name: str) -> list[str]:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """Names that a node reads, and attributes and keys with a dot: `args.beta` gives args and .beta."""
+    """The names that a node reads, and attributes and keys with a dot: `args.beta` gives args and .beta."""
     found = set()
     for child in ast.walk(node):
         if isinstance(child, ast.Name):
@@ -104,7 +104,7 @@ def last_name(node: ast.AST) -> str:
 
 
 def root_name(node: ast.AST) -> str:
-    """`a` of `a.b(c)[d].e` and of `a / "b"`, '' for what begins with no name."""
+    """`a` of `a.b(c)[d].e` and of `a / "b"`, '' for code that does not begin with a name."""
     while True:
         match node:
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner):
@@ -114,7 +114,8 @@ def root_name(node: ast.AST) -> str:
 
 
 def started_by(sources: Sequence[PythonSource], command: str) -> list[PythonSource]:
-    """The files that a command names, and those that they import, by the ends of their paths; all if it names none."""
+    """The files that a command names and those that they import, matched by the ends of paths; all files if it names
+    none."""
     by_end: dict[str, list[PythonSource]] = {}
     for source in sources:
         parts = source.path.removesuffix(".py").removesuffix("/__init__").split("/")

@@ -1,7 +1,7 @@
-"""Values that are reported and used for nothing else: a change of them moves the ruler and leaves the method as it is.
+"""Values that are only reported: changing them affects the measurement but not the method.
 
-A function that trains and measures at once (`loss, accuracy = epoch(data)`, both printed) has statements that add up
-what it returns; where nothing else reads them, they belong to the metric."""
+A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) has statements that add up its
+results; if nothing else reads these, they belong to the metric."""
 
 import ast
 from collections.abc import Iterator, Sequence, Set
@@ -11,7 +11,7 @@ from xkg.agents.ablation.space.python_source import Function, PythonSource, last
 FORMATS = frozenset(
     "print str repr format round float int item write writerow dump dumps append info debug log extend tolist".split()
 )
-"""Functions that print, store or write a value as it is."""
+"""Functions that print, store or write a value unchanged."""
 
 
 _AGGREGATES = frozenset("mean sum average median min max std var array asarray".split())
@@ -20,15 +20,15 @@ _CALLS_FOR_US = frozenset("delayed map imap starmap submit partial remote".split
 
 
 def reported_names(statement: ast.stmt) -> set[str]:
-    """The names whose value a statement prints or stores as it is or as a mean, not by way of another function."""
+    """The names whose value a statement prints or stores unchanged or as a mean, without another function between."""
     return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def reported_functions(
     sources: Sequence[PythonSource], printing: Sequence[tuple[Sequence[ast.stmt], Set[str]]]
 ) -> set[str]:
-    """The functions whose result is what is reported: those that give a name its value in a body that prints the name,
-    and those whose result these return."""
+    """The functions whose result is reported: those assigned to a name in a body that prints the name, and those whose
+    result these return."""
     own: dict[str, list[Function]] = {}
     for source in sources:
         for name, function in source.functions:
@@ -47,7 +47,7 @@ def reported_functions(
 
 
 def returned_to(body: Sequence[ast.stmt], names: Set[str]) -> set[str]:
-    """The functions whose result these statements give one of the names, or add to it."""
+    """The functions whose result these statements assign to one of the names, or add to it."""
     found: set[str] = set()
     known: set[str] = set()
     waiting = set(names)
@@ -60,7 +60,7 @@ def returned_to(body: Sequence[ast.stmt], names: Set[str]) -> set[str]:
 
 
 def _given(statement: ast.stmt, names: Set[str]) -> Iterator[ast.expr]:
-    """What a statement gives one of the names, adds to it or appends to it."""
+    """The expression that a statement assigns, adds or appends to one of the names."""
     match statement:
         case ast.Assign(targets=targets, value=value):
             pass
@@ -75,7 +75,7 @@ def _given(statement: ast.stmt, names: Set[str]) -> Iterator[ast.expr]:
 
 
 def _results(node: ast.AST) -> Iterator[ast.expr]:
-    """The functions whose result is the value of an expression or a part of it, as they are named there."""
+    """The functions whose result is the value of an expression or part of it, as named there."""
     for each in _as_it_is(node):
         if isinstance(each, ast.Call) and last_name(each.func) in _CALLS_FOR_US and each.args:
             yield each.args[0]
@@ -84,7 +84,7 @@ def _results(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node whose value it has, prints or stores: nothing of the arguments of other functions."""
+    """The parts of a node that it returns, prints or stores, without the arguments of other functions."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
@@ -99,8 +99,8 @@ def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def only_reported(sources: Sequence[PythonSource], functions: Set[str]) -> Iterator[tuple[PythonSource, ast.stmt]]:
-    """The statements of these functions that add up a value which they return, and which nothing else reads. None of a
-    function that is handed on (`grad(loss)`), or whose result is trained on (`.backward`)."""
+    """The statements of these functions that add up a returned value that nothing else reads. Excludes functions that
+    are passed on (`grad(loss)`) or whose result is trained on (`.backward`)."""
     trained = _trained_on(sources) | _handed_on(sources)
     for source in sources:
         for name, function in source.functions:
@@ -126,7 +126,7 @@ def _sums(function: Function) -> Iterator[ast.stmt]:
 
 
 def _sets(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement gives this name alone a value."""
+    """Whether a statement assigns only this name."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=target)) | ast.Assign(targets=[ast.Name(id=target)]):
             return target == name
@@ -139,7 +139,7 @@ def _prints(statement: ast.stmt) -> bool:
 
 
 def _trained_on(sources: Sequence[PythonSource]) -> set[str]:
-    """The functions whose result has `.backward` called."""
+    """The functions on whose result `.backward` is called."""
     found: set[str] = set()
     for source in sources:
         for scope in (source.tree, *(function for _, function in source.functions)):
@@ -154,7 +154,7 @@ def _trained_on(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def _handed_on(sources: Sequence[PythonSource]) -> set[str]:
-    """The names of functions that are used without being called, or whose result goes into something else."""
+    """The names of functions that are used without a call, or whose result other code uses."""
     found: set[str] = set()
     for source in sources:
         kept = (s for s in ast.walk(source.tree) if isinstance(s, ast.Assign | ast.AugAssign | ast.Return | ast.Expr))
@@ -170,7 +170,7 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _loaded_itself(statement: ast.stmt) -> set[str]:
-    """The names that a statement reads, those of the statements inside of it not included."""
+    """The names that a statement reads, without those of nested statements."""
     found: set[str] = set()
     waiting: list[ast.AST] = [statement]
     while waiting:

@@ -1,6 +1,6 @@
-"""Seeds that are written into the code, its configuration or the command, and what keeps a seed from being varied.
+"""Seeds in the code, its configuration or the command, and the reasons why a seed cannot be varied.
 
-A run with a seed of its own repeats exactly however much the method depends on chance: only other seeds show that."""
+A run with a fixed seed repeats exactly, however much the method depends on chance; only other seeds show that."""
 
 import ast
 import re
@@ -23,28 +23,28 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed at a place: a whole number, or with `added` an expression to which one is added."""
+    """A seed at a place: an integer or, with `added`, an expression to which one is added."""
 
     place: Place
     at: Replacement
     added: bool = False
 
     def other(self, number: int) -> Replacement:
-        """The change to the seed of the run `number` (0: as it is written)."""
+        """The change that sets the seed of run `number` (0: as written)."""
         step = _STEP * number
         new = f"({self.at.old}) + {step}" if self.added else str(int(self.at.old) + step)
         return self.at.model_copy(update={"new": new})
 
 
 class FixedSeed(Value):
-    """Code whose seed cannot be varied, and why."""
+    """Code whose seed cannot be varied, with the reason."""
 
     place: Place
     why: str
 
 
 class Seeds(Value):
-    """The seeds of some code: those that can be varied, and others."""
+    """The seeds of some code: those that can be varied and the others."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()
@@ -53,7 +53,7 @@ class Seeds(Value):
 def find_seeds(
     sources: Sequence[PythonSource], settings: Sequence[Setting], texts: Mapping[str, str], command: str
 ) -> Seeds:
-    """Whole numbers that are given to a generator, or to something that is called a seed."""
+    """Integers that are passed to a generator, or assigned to a name for a seed."""
     sources = [source for source in sources if not is_test_file(source.path)]
     parameters = parameters_of(sources)
     handed = {name for source in sources for name in _handed(source)}
@@ -103,7 +103,7 @@ def _seeding(source: PythonSource) -> Iterator[ast.Call]:
 
 
 def _names(node: ast.expr) -> Iterator[str]:
-    """The variables that an expression reads, and with a dot attributes and keys."""
+    """The variables that an expression reads, and attributes and keys with a dot."""
     for child in ast.walk(node):
         match child:
             case ast.Name(id=name):
@@ -113,7 +113,7 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def _passed(source: PythonSource) -> Iterator[str]:
-    """The variables of a file that it gives to a generator."""
+    """The variables that a file passes to a generator."""
     looped = _looped(source.tree)
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id not in looped:
@@ -121,7 +121,7 @@ def _passed(source: PythonSource) -> Iterator[str]:
 
 
 def _handed(source: PythonSource) -> Iterator[str]:
-    """The attributes and keys, with a dot, that a file gives to a generator."""
+    """The attributes and keys, with a dot, that a file passes to a generator."""
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Attribute | ast.Subscript):
             yield next((name for name in _names(call.args[0]) if name.startswith(".")), "")
@@ -138,7 +138,7 @@ def _looped(tree: ast.Module) -> set[str]:
 
 
 def _given(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.expr]]:
-    """Names with what is given to them; those of attributes, keys and options have a dot before them."""
+    """Names with their assigned values; names of attributes, keys and options begin with a dot."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             called = last_name(node.func)

@@ -1,5 +1,5 @@
-"""The candidate space of a working copy: techniques of a paper with their places, joined with switches and sites of the
-code; what belongs to neither stands for itself."""
+"""The candidate space of a working copy: a paper's techniques with their places, joined with switches and sites of the
+code. Code that belongs to no technique is its own component."""
 
 import ast
 import re
@@ -45,16 +45,17 @@ def find_space(
     executed: Mapping[str, frozenset[int]] | None = None,
     opened: Set[str] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
-    """The space, the lines that compute the metric, which nothing may change, and the functions that these call.
+    """The space, the protected lines that compute the metric, and the functions that these call.
 
-    `settings` are entries of configuration files, whose text is in `texts`; `techniques` components with places in
-    these files; `command` is the task's, which may set options; `executed` the lines that the baseline runs, by
-    file, and `opened` the files that it opens, where that is known: what was not run or read cannot matter."""
+    `settings` are entries of configuration files, whose text is in `texts`. `techniques` are components with places in
+    these files. `command` is the task's, which may set options. `executed` are the lines that the baseline runs, by
+    file, and `opened` the files that it opens, if known: code that did not run and files that were not read cannot
+    matter."""
     if executed is None:
         sources = started_by(sources, command)
     written, protected, shared = exclusions.metric_code(sources, metric)
     parameters = parameters_of(sources)
-    # the slice follows no value through a file, as from one program of the command to another
+    # the slice does not follow values through files, such as from one program of the command to another
     alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
     flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
     found = [site for source in sources for site in sites(source)]
@@ -79,7 +80,7 @@ def find_space(
 
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
-    """Whether a program, or what it imports, has one of these places."""
+    """Whether a program or a module that it imports contains one of these places."""
     return not {place.path for place in written}.isdisjoint(each.path for each in started_by(sources, program))
 
 
@@ -140,7 +141,7 @@ class _Builder:
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # arguments of every call would fill the list
+            if switch.origin != "argument":  # arguments of all calls would fill the list
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
@@ -158,13 +159,14 @@ class _Builder:
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def _leaves_out(self, switch: Switch, short: str) -> bool:
-        """Whether 0 leaves a part of a method out: of what is a factor, a chance, or a share that a library takes."""
+        """Whether 0 switches off a part of a method: true for a factor, a probability, or a share that a library
+        takes."""
         if switch.origin == "argument" and switch.function not in self._parameters:
             return isinstance(switch.value, float) and switch.value < 1
         return not self._flow.known or short in self.removable or self._flow.chances(short)
 
     def _no_part(self, switch: Switch, short: str) -> str | None:
-        """Why a value is no part of a method by what the run does with it."""
+        """Why a value is not part of a method, judging by how the run uses it."""
         flow, own = self._flow, switch.function in self._parameters
         parameter = switch.origin == "default" or (switch.origin == "argument" and own)
         function = switch.function if parameter else ""
@@ -264,7 +266,7 @@ class _Builder:
         return None if ran else "the baseline does not run it"
 
     def _technique_at(self, place: Place) -> Component | None:
-        """The technique whose smallest lines hold the place."""
+        """The technique with the fewest lines around the place."""
         found = [
             (own.end_line - own.start_line, technique)
             for technique in self._techniques
@@ -303,8 +305,8 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, only: bool) -> list[Candidate]:
-    """With one more in front, where several switch off the same code in different places: all of them at once; `only`
-    this one of the calls that are one step."""
+    """The candidates, preceded by one that combines those that switch off the same code in different places. With
+    `only`, it replaces them, because their calls form one step."""
     off = [c for c in candidates if c.kind == "toggle"]
     if len(off) < 2 or (not only and len({(c.baseline_value, c.value) for c in off}) > 1):
         return list(candidates)
@@ -325,7 +327,7 @@ def _bare(name: str) -> str:
 
 
 def _learns(name: str) -> bool:
-    """Whether a name is one of a learning rate: at 0 there is no method."""
+    """Whether a name is that of a learning rate: with 0, no method remains."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))
 
 
@@ -336,8 +338,8 @@ def _in_words(change: Change) -> str:
 
 
 def _values(switch: Switch, *, leaves_out: bool) -> Iterator[tuple[Kind, str, str]]:
-    """(kind, text to write, value in words) for each way to set a switch. A number stays where it is legal: one below
-    1 stays below 1, since it may be a share; a whole number neither becomes 0 nor 1, which few counts may be."""
+    """(kind, new text, value in words) for each way to set a switch. Numbers stay valid: one below 1 stays below 1,
+    since it may be a share; an integer becomes neither 0 nor 1, which few counts allow."""
     value = switch.value
     written = str if switch.at.path == COMMAND else ast.literal_eval
     others = [choice for choice in switch.choices if written(choice) != value]

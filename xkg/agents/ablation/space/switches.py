@@ -1,5 +1,5 @@
-"""Values that configure a method: options of argparse, fields of dataclasses, constants, attributes, entries of
-dictionaries, arguments, and the entries of configuration files."""
+"""Values that configure a method: argparse options, dataclass fields, constants, attributes, dictionary entries,
+arguments, and entries of configuration files."""
 
 import ast
 import re
@@ -18,17 +18,16 @@ Origin = Literal["option", "field", "setting", "attribute", "constant", "default
 PRIOR: Mapping[Origin, float] = {
     "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "default": 0.3, "argument": 0.4,
 }  # fmt: skip
-"""How much a switch is expected to matter before anything is run: what its author made configurable matters more."""
+"""The expected importance of a switch before any run: values that the author made configurable matter more."""
 
 Literal_ = bool | int | float | str
 _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings", "NamedTuple", "attrs", "define"})
 
 
 class Switch(Value):
-    """A value with a name: `text` is how it is written, at `at`, and `choices` are the values that it may have. `scope`
-    is the body of the function whose default it is. `given`: the command sets it, with a value that `at` is not the
-    place of; `converted` is what the value of an option given there is converted by, and with `converts` its default
-    too."""
+    """A named value. `text` is its source, located at `at`; `choices` are its possible values. `scope` is the body of
+    the function whose default it is. `given`: the command sets the value, so `at` is not its place. `converted` puts
+    a probe into the converter of an option; with `converts`, the converter also applies to the default."""
 
     name: str
     origin: Origin
@@ -47,13 +46,13 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """The same place with a value that ends the run when it is used; none where there is no such value."""
+        """The same place with a value that ends the run when it is used; empty if there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
             plain = self.at.path.endswith((".yaml", ".yml", ".ini", ".cfg", ".conf"))
             return (self.set_to(TEXT if plain else f'"{TEXT}"'),)
-        if self.at.new:  # of an option without a value
+        if self.at.new:  # an option without a value
             return (self.set_to(f"{self.at.old}, default={VALUE}"),)
         return (self.set_to(VALUE),)
 
@@ -61,7 +60,7 @@ class Switch(Value):
 def python_switches(
     source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
 ) -> Iterator[Switch]:
-    """The switches of a file. `parameters` are as of `parameters_of`, `compared` as of `compared_with`."""
+    """The switches of a file. `parameters` are from `parameters_of`, `compared` from `compared_with`."""
     for switch in _switches(source, parameters):
         if not isinstance(switch.value, str) or switch.choices:
             yield switch
@@ -70,7 +69,7 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """By name the texts that code compares a value of this name with, or looks up by it: what it may be."""
+    """The texts that code compares a name's value with or looks up by it, by name: its possible values."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -138,7 +137,7 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
-    """The entries of configuration files that stand on a line of their own."""
+    """The entries of configuration files that have their own line."""
     for setting in settings:
         text = texts.get(setting.path)
         if text is None or setting.line < 1:
@@ -206,7 +205,7 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """Of `click.option("--rate", default=0.1)`, which converts a default as it does what a command gives."""
+    """The switch of `click.option("--rate", default=0.1)`, which converts its default like a value from the command."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -223,7 +222,7 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """The switch with the value that the command gives it, if it does."""
+    """The switch with the command's value, if the command sets it."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
@@ -253,8 +252,8 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """By name the parameters of functions, methods and classes, without self; of a class that has fields, these. A name
-    that has several signatures is left out."""
+    """The parameters of functions, methods and classes by name, without self; for a class with fields, the fields.
+    Names with several signatures are left out."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
@@ -282,7 +281,7 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Numbers that the command gives to names which no code declares as options: `C=10`, `--rate 0.1` of fire."""
+    """Numbers that the command assigns to names that no code declares as options: `C=10`, `--rate 0.1` of fire."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):

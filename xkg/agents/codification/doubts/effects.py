@@ -1,6 +1,6 @@
-"""Runs that show which changes of an answer have an effect: without each of them, and with their arithmetic recorded.
+"""Finds changes without effect: runs the answer without each change, and once with its arithmetic recorded.
 
-All draw the same random numbers. Together they take no longer than one run of the task may, and are few."""
+All runs draw the same random numbers. They are few, and together take at most the time limit of one run."""
 
 import json
 import tempfile
@@ -20,15 +20,15 @@ _SAME_NUMBERS = ("same_numbers",)
 
 
 class Effects(Value):
-    """The changes without effect; `notes` say what was not tried."""
+    """The changes without effect. `notes` name the changes that were not tried."""
 
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def effects(session: Session, result: RunResult) -> Effects:
-    """What the changes that ran in `result`, a traced run of the current files, do to the metric; found once for the
-    same files."""
+    """How the executed changes in `result`, a traced run of the current files, affect the metric. The finding is stored
+    for these files."""
 
     def find() -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
@@ -82,7 +82,7 @@ class _Trials:
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
-        """The metric of the answer with these changes, None where the run fails."""
+        """The metric of the answer with these changes, None if the run fails."""
         session, task = self._session, self._session.task
         if changes:
             self._copy.edit(changes, "try")
@@ -105,7 +105,7 @@ class _Trials:
         return result.metric_or_problem(task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """The operations whose result always was one of their operands, the outermost of a line."""
+        """The operations whose result always equalled one of their operands; of each line, the outermost."""
         files = self._session.reader.watched(texts, lines)
         if not files:
             return
@@ -134,7 +134,7 @@ def _without_effect(version: Reverted, text: str) -> Doubt:
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
-    """Untrusted: the code could write the file itself."""
+    """Untrusted: the code could write this file itself."""
     try:
         found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):

@@ -1,5 +1,5 @@
-"""Checks of the method's properties: a model writes them from the method alone, before there is code, and they run on
-the answer in the sandbox."""
+"""Property checks of the method. A model writes them from the method alone, before there is code, and they run on the
+answer in the sandbox."""
 
 import tempfile
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ _FILE = "xkg_property.py"
 
 
 class Failed(Value):
-    """The checks that failed, with the ends of what they printed."""
+    """The checks that failed, with the end of their output."""
 
     doubts: tuple[Doubt, ...] = ()
 
 
 def asked_properties(session: Session) -> Properties:
-    """The checks, asked for once a run; none where no model gave any that are Python."""
+    """The checks, requested once per run; empty if no model returned valid Python."""
 
     def check(answer: Properties) -> str | None:
         names = [each.name.strip().lower() for each in answer.checks]
@@ -56,7 +56,7 @@ def asked_properties(session: Session) -> Properties:
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
-    """The checks that the current files do not pass; each runs once for the same files."""
+    """The checks that the current files fail. Each check runs once for the same files."""
     checks = session.properties.checks
     if not checks:
         return ()

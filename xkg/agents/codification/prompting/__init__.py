@@ -1,4 +1,3 @@
-"""What the models of a run are asked and may answer, and what the planner remembers; one file a prompt in `prompts/`.
+"""The questions to a run's models with their answers, and the planner's memory; one file per prompt in `prompts/`.
 
-May import xkg.llm and what lies below; nothing of the run.
-"""
+May import xkg.llm and the layers below; nothing of the run."""

@@ -1,4 +1,4 @@
-"""What models answer: the planner's step with its action, and the workers' answers."""
+"""The models' answers: the planner's step with its action, and those of the workers."""
 
 from typing import Literal, get_args
 
@@ -19,7 +19,7 @@ GRAPH: frozenset[str] = frozenset(("search_techniques", "get_code", "graph_conte
 
 
 class PartPlace(AnswerType):
-    """Where a sub-part of the method is done: lines of a file, 1-based, inclusive."""
+    """The place where a sub-part of the method is implemented: lines of a file, 1-based, inclusive."""
 
     part: str
     file: str
@@ -35,7 +35,7 @@ class ChangedSetting(AnswerType):
 
 
 class DoubtAnswer(AnswerType):
-    """What the agent says to a doubt about its last answer: why the code is right all the same."""
+    """The agent's reply to a doubt about its last answer: why the code is right nevertheless."""
 
     about: str
     answer: str
@@ -63,7 +63,7 @@ class ActionInput(AnswerType):
 
 
 class Step(AnswerType):
-    """The planner's answer. `last_step_summary` is what the step before came to, for the log; first it is empty."""
+    """The planner's answer. `last_step_summary` summarises the previous step for the log; it is empty at first."""
 
     last_step_summary: str
     plan_and_status: str
@@ -80,7 +80,7 @@ class Edits(AnswerType):
 
 
 class Whole(AnswerType):
-    """The answer of a single call: all edits, and where the parts are done."""
+    """The answer of a single call: all edits, and where the parts are implemented."""
 
     reason: str
     edits: tuple[FileEdit, ...]
@@ -89,19 +89,19 @@ class Whole(AnswerType):
 
 
 class Reply(AnswerType):
-    """Plain words: what a file does, a reflection, an expert's advice, a summary."""
+    """Plain text: a file's purpose, a reflection, an expert's advice, a summary."""
 
     text: str
 
 
 class Parts(AnswerType):
-    """The sub-parts of a method, in the order in which they are built."""
+    """The sub-parts of a method, in build order."""
 
     parts: tuple[str, ...]
 
 
 class Property(AnswerType):
-    """A property that each implementation of the method has; `code` is Python that fails where it has not."""
+    """A property that every implementation of the method has; `code` is Python that fails if it does not hold."""
 
     name: str
     says: str
@@ -116,7 +116,7 @@ class Properties(AnswerType):
 
 
 class PartState(AnswerType):
-    """`file` and lines are null where the part is not done; `problem` is empty where nothing is wrong."""
+    """`file` and lines are null if the part is missing; `problem` is empty if nothing is wrong."""
 
     part: str
     file: str | None

@@ -1,7 +1,7 @@
-"""The planner's memory: the last steps whole, and a log with a line for each earlier one.
+"""The planner's memory: the last steps in full, and a log with a line for each earlier one.
 
-A line of the log has what the program knows of a step (action, first line of the observation) and what the planner made
-of it: a field of its next answer, so that a summary costs no call of its own."""
+A log line has the recorded action, the first line of the observation, and the planner's summary. The summary is a field
+of the planner's next answer, so it needs no separate call."""
 
 import json
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """A step with what it observed. `version` is that of the workspace after it, `expert_calls` those of this step;
-    `accepted` where a final answer was."""
+    """A step with its observation. `version` is that of the workspace after it, `expert_calls` are those of this step,
+    `accepted` is set if it was an accepted final answer."""
 
     number: int
     step: Step
@@ -31,7 +31,7 @@ class Taken(Value):
 
 
 def recent(taken: Sequence[Taken], count: int) -> str:
-    """The last steps whole."""
+    """The last steps in full."""
     blocks = []
     for each in taken[-count:]:
         step = each.step
@@ -59,7 +59,7 @@ def log(taken: Sequence[Taken], count: int) -> str:
 
 
 def summary_of(step: Step) -> str:
-    """What a step's answer says of the step before it, on one line of at most 400 characters."""
+    """The answer's summary of the previous step, on one line of at most 400 characters."""
     words = printable_line(step.last_step_summary)
     return words if len(words) <= _LONGEST_SUMMARY else f"{words[: _LONGEST_SUMMARY - 1]}…"
 

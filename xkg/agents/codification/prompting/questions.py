@@ -1,4 +1,4 @@
-"""Asks the models of a run: a cascade from the usual one to the expert, each at its temperature."""
+"""Asks the models of a run: a cascade from the default model to the expert, each with its temperature."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -15,7 +15,7 @@ A = TypeVar("A", bound=AnswerType)
 
 
 class Questions:
-    """Questions of one run; `expert_calls` counts those that went to the expert model, which are bounded."""
+    """Questions of one run. `expert_calls` counts the calls of the expert model, which are limited."""
 
     def __init__(self, model: LanguageModel, run: str, settings: ImplementSettings) -> None:
         self.expert_calls = 0
@@ -36,8 +36,8 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer to a prompt. Raises `AnswerError` where no model of the cascade gave one that can be used, and as
-        `LanguageModel` does."""
+        """The answer to a prompt. Raises `AnswerError` if no model of the cascade gave a usable one, and the errors of
+        `LanguageModel`."""
         settings = self._settings
         asked = prompt(name)
         left = self.expert_calls_left

@@ -1,4 +1,3 @@
-"""The steps of a run: who chooses the next one, how often actions of one pool may follow one another, and doing it.
+"""The steps of a run: choosing the next one, limiting repeated actions of one pool, and executing it.
 
-May import the other rooms of `xkg implement`, but neither the run nor its report.
-"""
+May import the other packages of `xkg implement`, but neither the run nor its report."""

@@ -1,4 +1,4 @@
-"""Does an agent's actions. What goes wrong is an observation, never an exception, unless no model can be asked."""
+"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model can be asked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,14 +48,14 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Observation:
-    """`text` begins with a line that says how the action ended; `verdict` is that of a final answer."""
+    """`text` begins with a line that says how the action ended; `verdict` is set for a final answer."""
 
     text: str
     verdict: Verdict | None = None
 
 
 def lacking(step: Step) -> str | None:
-    """What a step's action needs and does not have, in words for the model."""
+    """An input that a step's action needs but lacks, in words for the model."""
     missing = [name for name in _NEEDED.get(step.action, ()) if not getattr(step.action_input, name)]
     return f"{step.action} needs {' and '.join(missing)} in action_input" if missing else None
 
@@ -89,7 +89,7 @@ class Actions:
         }
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """What a step's action shows. Raises as `LanguageModel` does where no model can be asked."""
+        """The observation of a step's action. Raises the errors of `LanguageModel` if no model can be asked."""
         given = step.action_input
         try:
             if step.action == "final_answer":
@@ -105,7 +105,7 @@ class Actions:
     def finish(
         self, places: Sequence[PartPlace], declared: Sequence[ChangedSetting], answers: Sequence[DoubtAnswer]
     ) -> Observation:
-        """Holds the present files to the definition of done."""
+        """Checks the current files against the definition of done."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.measure([path for path in trace if path.endswith(".py")])
@@ -134,7 +134,7 @@ class Actions:
         return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
     def check(self) -> Checked:
-        """The method's parts, each held against the code by a model."""
+        """The method's parts, each compared with the code by a model."""
         session = self._session
         paths = [*session.traced(), *session.related()]
         inputs = {
@@ -150,14 +150,14 @@ class Actions:
         return session.questions.ask("check", Checked, inputs, about="check", check=check)
 
     def _beside(self) -> list[str]:
-        """What a check adds that no model says: changed functions that fail for inputs which the run does not have."""
+        """Findings of a check that need no model: changed functions that fail for inputs that the run does not have."""
         found = self._session.degenerate()
         if not found:
             return []
         return ["called once more with degenerate inputs (is that what the method says for them?):", *found]
 
     def edit(self, edits: Sequence[FileEdit], reason: str, editable: Sequence[str] | None = None) -> str:
-        """Applies edits and commits them. Raises `EditError` where they are refused."""
+        """Applies edits and commits them. Raises `EditError` if they are refused."""
         changed = self._refused_or_changed(edits, editable)
         version = self._workspace.edit(changed, " ".join(reason.split())[:200] or "edit")
         names = ", ".join(sorted(changed))
@@ -223,7 +223,7 @@ class Actions:
 
     def _understood(self, given: ActionInput, paths: Sequence[str]) -> str:
         for path in paths:
-            self._session.text(path)  # refused where it is not there
+            self._session.text(path)  # refused if the file is missing
         session = self._session
         files = session.shown(paths, numbered=True)
         inputs = {"task": session.described(), "files": files, "question": given.text or ""}
@@ -300,7 +300,7 @@ class Actions:
         return described_run(session, result, command)
 
     def _short(self, step: Step, text: str) -> str:
-        """The observation, by a summary of it where it is long."""
+        """The observation, summarised if it is long."""
         session = self._session
         most = session.settings.observation
         if len(text) <= most or step.action in ("inspect_lines", "list_files", "code_diff", "execute_script"):
@@ -313,7 +313,7 @@ class Actions:
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
-    """A run for a prompt: how it ended, the metric, the end of its output, and which changed lines ran."""
+    """A run as text for a prompt: how it ended, the metric, the end of its output, and the changed lines that ran."""
     room = session.settings.observation
     metric, problem = result.metric_or_problem(session.task.parsed_metric, session.reader)
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]

@@ -35,7 +35,7 @@ _EMPTY = ActionInput(
 
 class Chooser(Protocol):
     def next(self, history: Sequence[Taken]) -> Step | None:
-        """The next step after those taken; None where there is none. Raises `AnswerError` where no model gave one."""
+        """The next step after the earlier ones, None if there is none. Raises `AnswerError` if no model gave one."""
         ...
 
 
@@ -82,7 +82,8 @@ class Planner:
 
 
 class Prescribed:
-    """A fixed path: list and understand the inputs, a skeleton, the parts one by one, check, mend, run, answer."""
+    """A fixed path: list and understand the inputs, write a skeleton, build the parts one by one, check, fix, run,
+    answer."""
 
     def __init__(self, session: Session, actions: Actions) -> None:
         self._session = session
@@ -115,7 +116,7 @@ class Prescribed:
 
 
 class Single:
-    """One answer for all: its edits are made before the first step is chosen."""
+    """One answer for everything. Its edits are made before the first step is chosen."""
 
     def __init__(self, session: Session, actions: Actions) -> None:
         self._session = session
@@ -139,7 +140,7 @@ class Single:
 
 
 def _found_done(history: Sequence[Taken]) -> bool:
-    """Whether the check of the fixed path found every part done."""
+    """Whether the check of the fixed path found all parts implemented."""
     checks = [each.observation for each in history if each.step.action == "check_implementation"]
     done, _, of = (checks[0].split(" parts", 1)[0] if checks else "0 of 1").partition(" of ")
     return done == of

@@ -1,5 +1,5 @@
-"""Pools of actions, against loops: actions of one pool may follow one another only so often, less often as the run goes
-on; some actions are free."""
+"""Pools of actions prevent loops: the number of consecutive actions of one pool is limited, and the limit shrinks
+during the run. Some actions are free."""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ def pool_of(action: str) -> str | None:
 
 
 def limit(size: int, decay: float, step: int) -> int:
-    """How many actions of one pool may follow one another at a step (the first is 0): `size` · exp(-`decay` · step),
+    """The maximum number of consecutive actions of one pool at a step (the first is 0): `size` · exp(-`decay` · step),
     at least one."""
     return max(1, math.floor(size * math.exp(-decay * step)))
 
 
 def exhausted(taken: Sequence[str], size: int, decay: float) -> str | None:
-    """The pool of which no further action may be taken now, after the actions `taken`. A free action does not end a row
-    of one pool: it neither counts nor starts anew."""
+    """The pool that is exhausted after the actions `taken`. Free actions do not count, and do not interrupt a sequence
+    of one pool."""
     most = limit(size, decay, len(taken))
     row = [pool for action in taken if (pool := pool_of(action)) is not None]
     last = row[-1] if row else None
