@@ -50,6 +50,8 @@ class GitPlace(Place):
         if commit is not None and commit != self._commit:
             refspec = f"+refs/heads/{_BRANCH}:refs/heads/{_BRANCH}"
             self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, refspec)
+            # another writer may have pushed since it was listed: only the fetched commit is here
+            commit = self._git("rev-parse", f"refs/heads/{_BRANCH}").decode("ascii").strip()
         self._commit = commit
         return (super().head()[0] if commit else None), commit
 
