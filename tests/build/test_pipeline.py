@@ -275,5 +275,5 @@ def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Pa
 
 def test_levels_are_counted_highest_first() -> None:
     nodes = [Code(id=str(n), technique="t", implementation="", level=level) for n, level in enumerate(Level)]
-    assert levels([*nodes[:3], nodes[1]]) == "1 imported, 2 parsed, 1 none"
+    assert levels([*nodes[:3], nodes[1]]) == "1 parsed, 2 claimed, 1 none"
     assert levels([]) == "no code nodes"

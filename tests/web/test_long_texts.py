@@ -26,7 +26,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.mark.parametrize(
     "address",
     [
-        "/",
+        "/?q=word",
         "/papers",
         "/search?q=word",
         f"/paper/{PAPER}",
