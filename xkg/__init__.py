@@ -5,7 +5,7 @@
     with xkg.open("storage/default") as kg:
         answer = kg.search("median heuristic")
 
-Nothing is loaded before it is used, so that the commands start at once."""
+Modules are loaded on first use, so that commands start at once."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # a name that is not above stays an error to type checkers
+if not TYPE_CHECKING:  # type checkers still report a name that is not above as an error
 
     def __getattr__(name: str) -> object:
         home = _HOMES.get(name, "xkg.errors" if name.endswith("Error") else None)

@@ -1,7 +1,7 @@
-"""A blacklist: repositories and papers that a graph must not hold, and that no answer may give.
+"""A blacklist: repositories and papers that must not be in a graph or in any answer.
 
-One entry a line: the address of a repository, an arXiv id, a DOI, or a title; `#` begins a comment. Benchmarks on
-agents name so what an agent must not see, such as the repository of the paper that it is to replicate."""
+One entry per line: the address of a repository, an arXiv id, a DOI, or a title; `#` begins a comment. Benchmarks for
+agents list what an agent must not see, such as the repository of the paper to replicate."""
 
 import re
 from functools import cached_property
@@ -16,14 +16,14 @@ from xkg.text.titles import title_similarity
 from xkg.value import Value
 
 ALIKE = 0.9
-"""From this similarity on a title is the one of an entry (`xkg.text.titles.title_similarity`)."""
+"""The minimum similarity of a title to an entry's title to count as the same (`xkg.text.titles.title_similarity`)."""
 
 _LARGEST, _MOST = 5_000_000, 100_000
 
 
 class Blacklist(Value):
-    """`repositories` are names (`RepositoryAddress.name`), `arxiv_ids` without a version, `dois` in lower case. Titles
-    are compared up to case, punctuation and a word (`ALIKE`)."""
+    """The entries of a blacklist. `repositories` are names (`RepositoryAddress.name`), `arxiv_ids` have no version,
+    `dois` are in lower case. Titles are compared ignoring case, punctuation and small differences (`ALIKE`)."""
 
     repositories: tuple[str, ...] = ()
     arxiv_ids: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Blacklist(Value):
         return {_widely(name): name for name in self.repositories}
 
     def repository(self, url: str) -> str | None:
-        """Why the repository at this address, or one that this address leads into, is kept out; None if it is not."""
+        """The reason why the repository at this address, or one that contains it, is excluded; None if it is not."""
         address = repository_address(url)
         if address is None:
             return None
@@ -47,7 +47,7 @@ class Blacklist(Value):
         return next((f"the blacklist names {name}" for name in listed if name is not None), None)
 
     def paper(self, arxiv_id: str | None = None, doi: str | None = None, title: str = "") -> str | None:
-        """Why this paper is kept out; None where it is not."""
+        """The reason why this paper is excluded; None if it is not."""
         for known in (known_arxiv_id(spec) for spec in (arxiv_id, doi) if spec):
             if known is not None and known.number in self.arxiv_ids:
                 return f"the blacklist names arXiv:{known.number}"
@@ -60,12 +60,12 @@ class Blacklist(Value):
 
 
 def _widely(name: str) -> str:
-    """Names are compared widely, since most servers ignore case and `www.`, and which do is not known of all."""
+    """Names are compared loosely: most servers ignore case and `www.`, and for some it is unknown."""
     return name.lower().removeprefix("www.")
 
 
 def parse_blacklist(text: str) -> Blacklist:
-    """The entries of a text, each once."""
+    """The unique entries of a text."""
     found: dict[str, dict[str, None]] = {"repositories": {}, "arxiv_ids": {}, "dois": {}, "titles": {}}
     for line in text.splitlines()[:_MOST]:
         entry = re.sub(r"(?:^|\s)#.*", "", line[:2000]).strip()
@@ -83,7 +83,8 @@ def parse_blacklist(text: str) -> Blacklist:
 
 
 def read_blacklist(path: Path) -> Blacklist:
-    """Raises `InputError` for a file that cannot be read, or names nothing: a mistyped path must let nothing in."""
+    """The blacklist in a file. Raises `InputError` if it cannot be read or has no entries, since a mistyped path must
+    not admit everything."""
     try:
         blacklist = parse_blacklist(read_regular(path, _LARGEST).decode("utf-8", "replace"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The clock that pauses and time limits go by. Tests pass a clock of their own, which no one waits for."""
+"""The clock for pauses and time limits. Tests pass a fake clock that never waits."""
 
 import asyncio
 import time
@@ -8,19 +8,19 @@ class Clock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Seconds since 1970, which all processes of the machine share."""
+        """Seconds since 1970, the same for all processes of the machine."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since a fixed moment. A change of the machine's time does not affect them."""
+        """Seconds since a fixed moment, unaffected by changes of the system time."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Waits for so many seconds."""
+        """Waits for this number of seconds."""
         time.sleep(seconds)
 
     async def sleep_async(self, seconds: float) -> None:
-        """Waits for so many seconds without blocking the event loop."""
+        """Waits for this number of seconds without blocking the event loop."""
         await asyncio.sleep(seconds)
 
 

@@ -1,11 +1,11 @@
-"""What can go wrong, as a tree of exceptions."""
+"""The exceptions of xkg."""
 
 from collections.abc import Sequence
 
 
 class XkgError(Exception):
-    """An error for a person: one line that says what happened and what to do. The command line prints it and exits with
-    `exit_code`."""
+    """An error with a message for the user: one line that says what happened and what to do. The command line prints it
+    and exits with `exit_code`."""
 
     exit_code = 1
 
@@ -15,15 +15,15 @@ class InputError(XkgError):
 
 
 class UnsafeInputError(InputError):
-    """The input reaches outside its folder, or is larger than any honest input."""
+    """The input reaches outside its folder, or is larger than any real input."""
 
 
 class UnreachableError(InputError):
-    """A server that has the input failed in a way that may be temporary."""
+    """The server of the input failed in a way that may be temporary."""
 
 
 class UnknownIdError(XkgError):
-    """No such paper, technique or code in this graph; `nearest` are the references that are most like it."""
+    """No such paper, technique or code in this graph; `nearest` are the most similar references."""
 
     def __init__(self, message: str, nearest: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -31,11 +31,11 @@ class UnknownIdError(XkgError):
 
 
 class AmbiguousIdError(UnknownIdError):
-    """Several papers or techniques go by this reference; `nearest` are some of them."""
+    """Several papers or techniques match this reference; `nearest` are some of them."""
 
 
 class StoreError(XkgError):
-    """The stored graph cannot be read or written as it is."""
+    """The stored graph cannot be read or written."""
 
 
 class EmptyGraphError(StoreError):
@@ -43,7 +43,7 @@ class EmptyGraphError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Another process is writing to it."""
+    """Another process is writing to the graph."""
 
 
 class LeaseHeldError(StoreBusyError):
@@ -51,19 +51,19 @@ class LeaseHeldError(StoreBusyError):
 
 
 class LeaseLostError(StoreBusyError):
-    """The lease on a paper ran out while it was built, and another machine took it."""
+    """The lease on a paper expired during its build, and another machine took it."""
 
 
 class StoreUnreachableError(StoreError):
-    """The server that holds it does not answer, or does not let us in."""
+    """The server of the graph does not answer, or refuses the login."""
 
 
 class SchemaVersionError(StoreError):
-    """It has the schema of another version of xkg."""
+    """The graph has the schema of another version of xkg."""
 
 
 class CorruptStoreError(StoreError):
-    """A stored file is not what was written."""
+    """A stored file is damaged."""
 
 
 class ModelMismatchError(StoreError):
@@ -71,19 +71,19 @@ class ModelMismatchError(StoreError):
 
 
 class QueryRefusedError(XkgError):
-    """A Cypher statement that the guard does not let through."""
+    """The guard refused a Cypher statement."""
 
 
 class QueryFailedError(XkgError):
-    """A Cypher statement that the engine could not run, or that ran over its limits."""
+    """The engine could not run a Cypher statement, or the statement exceeded its limits."""
 
 
 class SandboxUnavailableError(XkgError):
-    """Nothing here can contain untrusted code."""
+    """This machine has no sandbox that can contain untrusted code."""
 
 
 class BaselineError(XkgError):
-    """The experiment that is to be ablated does not run as it is."""
+    """The experiment to ablate does not run in its original form."""
 
 
 class MetricError(XkgError):
@@ -91,11 +91,11 @@ class MetricError(XkgError):
 
 
 class MissingMetricError(MetricError):
-    """The run left no value of it."""
+    """The run produced no value of the metric."""
 
 
 class NotANumberError(MetricError):
-    """Its value is no finite number."""
+    """The value of the metric is not a finite number."""
 
 
 class PackagesError(XkgError):
@@ -103,42 +103,43 @@ class PackagesError(XkgError):
 
 
 def install_extra(extra: str) -> str:
-    """How an extra is installed: from a clone, since xkg is on no package index, where its name may be another's."""
+    """The command that installs an extra: from a clone, since xkg is not on a package index, where another project may
+    have its name."""
     return f"pip install '.[{extra}]' in a clone of xkg"
 
 
 class MissingExtraError(XkgError):
-    """What was asked for needs packages that are not installed."""
+    """The requested feature needs packages that are not installed."""
 
     def __init__(self, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs packages that are not installed: {install_extra(extra)}")
 
 
 class EmbeddingError(XkgError):
-    """No weights, or the provider does not answer."""
+    """The embedding model's weights are missing, or its provider does not answer."""
 
 
 class LanguageModelError(XkgError):
-    """The language model gave nothing that can be used."""
+    """The language model returned nothing usable."""
 
 
 class AnswerError(LanguageModelError):
-    """It gave no usable answer to one question, after every attempt; the subject of the question is left out."""
+    """The language model gave no usable answer to a question after all attempts; its subject is left out."""
 
 
 class ModelUnavailableError(LanguageModelError):
-    """It cannot be asked at all: no key, endpoint down, unknown model, quota."""
+    """The language model cannot be called: no key, endpoint down, unknown model, quota."""
 
 
 class MissingKeyError(ModelUnavailableError):
-    """The provider of the language model takes no question without a key."""
+    """The provider of the language model requires a key."""
 
 
 class BudgetError(LanguageModelError):
-    """The allowed dollars are spent."""
+    """The spending limit is reached."""
 
 
 class ConfigError(XkgError):
-    """A setting that cannot be used."""
+    """A setting is invalid."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""Durable writes, locks between processes, private folders, and the reading of untrusted files."""
+"""Durable writes, locks between processes, private folders, and safe reading of untrusted files."""
 
 import contextlib
 import errno
@@ -30,11 +30,11 @@ def sync_file(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` beside it. The umask
+    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` next to it. The umask
     applies to `mode`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        partial.unlink(missing_ok=True)  # it may be there with another mode
+        partial.unlink(missing_ok=True)  # the file may exist with another mode
         partial.touch(mode)
         with partial.open("wb") as file:
             file.write(data)
@@ -50,11 +50,11 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 @contextlib.contextmanager
 def said_when_full(folder: Path, advice: str) -> Iterator[None]:
-    """Raises `InputError` with the advice where a disk is full, may not be written, or a file grew over what the system
-    allows: one line instead of the fault of whatever happened to write."""
+    """Raises `InputError` with the advice if a disk is full or not writable, or a file exceeds the system's size limit:
+    one line instead of an error from arbitrary code that writes."""
     try:
         yield
-    except OSError as error:  # shutil.Error has the reasons of many files as text, and no number
+    except OSError as error:  # shutil.Error has the reasons of many files as text, but no error number
         reasons = {code: os.strerror(code) for code in _FULL}
         text = reasons.get(error.errno or 0) or next((why for why in reasons.values() if why in str(error)), None)
         if text is None:
@@ -66,15 +66,15 @@ _FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "ER
 
 
 def private_folder(folder: Path) -> None:
-    """Makes a folder that only its owner may read, and its missing parents. An existing one keeps its rights. Raises
-    `OSError`."""
+    """Creates a folder that only its owner may read, and its missing parents. An existing one keeps its permissions.
+    Raises `OSError`."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, links resolved, is one of these folders or lies in one, in whatever case its names are written.
-    Folders are compared by what they are, since macOS and Windows ignore the case of names."""
+    """Whether a path, with links resolved, is one of these folders or inside one, in any spelling of case. Folders are
+    compared by identity, since macOS and Windows ignore the case of names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
         for folder in folders
@@ -89,25 +89,24 @@ def _is_folder(path: Path, folder: Path) -> bool:
 
 
 def user_cache_folder() -> Path:
-    """Where files of this user lie that can be made again; it need not exist."""
+    """The folder for this user's files that can be recreated; it need not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"
 
 
 def user_config_folder() -> Path:
-    """Where keys and settings of this user lie that cannot be made again; it need not exist."""
+    """The folder for this user's keys and settings, which cannot be recreated; it need not exist."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "xkg"
 
 
 def private_file(path: Path) -> None:
-    """Makes an empty file that only its owner may read, where there is none. Raises `OSError`."""
+    """Creates an empty file that only its owner may read, if it does not exist. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
-    """The bytes of a file that somebody else has named or made. Raises `OSError`, also for what is no regular file,
-    such as a pipe, for which nobody is kept waiting, for one of more than `most` bytes, and without `links` for a
-    symbolic link."""
+    """The bytes of a file that somebody else named or created. Raises `OSError`, also for a file of more than `most`
+    bytes, for anything but a regular file (it never waits for a pipe), and without `links` for a symbolic link."""
     if not links and not system.NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
     flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN
@@ -130,7 +129,7 @@ def sha256_of(path: Path) -> str:
 
 
 def blake3_of(path: Path) -> str:
-    """Hex digest of a file's bytes, ten times as fast as SHA-256 where the processor has no instruction for that.
+    """Hex digest of a file's bytes, ten times as fast as SHA-256 if the processor has no instruction for that.
     O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises `OSError`."""
     from blake3 import blake3
 
@@ -143,7 +142,7 @@ def blake3_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def writing(folder: Path, wait: float) -> Iterator[None]:
-    """Holds the one write lock of a graph. Waits up to `wait` seconds, then raises `StoreBusyError`."""
+    """Holds the write lock of a graph. Waits up to `wait` seconds, then raises `StoreBusyError`."""
     with _lock_file(folder / "write.lock") as descriptor:
         deadline = time.monotonic() + wait
         while not try_lock(descriptor):
@@ -163,15 +162,15 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
-    """Holds a lock between processes, by a file that is made where it lacks. False where another holds it and `wait` is
-    not set. Raises `OSError`."""
+    """Holds a lock between processes on a file, which is created if missing. Yields False if another process holds it
+    and `wait` is not set. Raises `OSError`."""
     with _lock_file(path) as descriptor:
         yield system.lock(descriptor, shared=shared, wait=wait)
 
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Whether nobody reads `path`; while the context lasts nobody can begin to."""
+    """Whether nobody reads `path`. Nobody can start reading it during the context."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -184,7 +183,7 @@ def unheld(path: Path) -> Iterator[bool]:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Locks an open file until it is closed, in all processes that have inherited it; False where another holds it."""
+    """Locks an open file until it is closed in all processes that inherited it; False if another process holds it."""
     return system.lock(descriptor, shared=shared, wait=False)
 
 

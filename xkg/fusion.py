@@ -1,4 +1,4 @@
-"""Fusion of rankings, and the word splitting that text search over code and prose shares."""
+"""Fusion of rankings, and the word splitting shared by text search over code and prose."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ def split_identifier(text: str) -> list[str]:
 
 
 def _shape(character: str) -> str:
-    """The ASCII character that stands for a letter, mark or digit of any script where words are cut."""
+    """The ASCII character that represents a letter, mark or digit of any script when words are split."""
     if character.isupper():
         return "A"
     if character.isalpha() or unicodedata.category(character)[0] == "M":

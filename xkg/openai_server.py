@@ -1,10 +1,9 @@
-"""What chat completions and embeddings share of a server that speaks OpenAI's protocol: the choice of the key, the
-meaning of failures, and the pauses between retries.
+"""Shared by chat completions and embeddings of servers that speak OpenAI's protocol: choosing the key, interpreting
+failures, and pausing between retries.
 
-A key comes from the environment alone. `OPENAI_API_KEY` is used for OpenAI's own service, and for an address that the
-environment names: a settings file that names another server must not be enough to send it there. No key is part of a
-setting, a log line or an error.
-"""
+A key comes only from the environment. `OPENAI_API_KEY` is only used for OpenAI's own service and for an address given
+in the environment: a settings file that names another server must not be enough to send it there. A key is never part
+of a setting, a log line or an error."""
 
 from __future__ import annotations
 
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 _MESSAGE_CHARACTERS = 200
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""Seconds between tries where the server asks for none, doubled each time."""
+"""Seconds before the next try if the server requests none, doubled each time."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """The address and the key of a server; an empty key is none. `section` is that of its settings, `variables` are
-    those of the environment that may hold the key."""
+    """The address and key of a server; an empty key means none. `section` is its settings section; `variables` are the
+    environment variables that may hold the key."""
 
     base_url: str
     section: str
@@ -48,11 +47,11 @@ class Access:
 
     @property
     def sent_key(self) -> str:
-        """Servers without keys ignore this one; the SDK insists on one."""
+        """The SDK requires a key; servers without keys ignore this one."""
         return self.key or "none"
 
     def words(self, body: Any) -> str:
-        """The message in the body of an error, as one printable line without the key; empty where it has none."""
+        """The message in the body of an error, as one printable line without the key; empty if there is none."""
         words = " ".join(_message(body).split())
         if self.key:
             words = words.replace(self.key, "[key]")
@@ -77,8 +76,8 @@ def is_openai(base_url: str) -> bool:
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
-    """Access to a server, with the key of `variable`, or else of `OPENAI_API_KEY` for OpenAI's own service and the
-    addresses `named` by the environment. Raises `ConfigError` for a key that no header can carry."""
+    """Access to a server, with the key in `variable`; otherwise with `OPENAI_API_KEY`, but only for OpenAI's own
+    service and the addresses `named` by the environment. Raises `ConfigError` for a key that a header cannot carry."""
     variables, key = variable, os.environ.get(variable, "").strip()
     if is_openai(base_url) or base_url.rstrip("/") in {url.rstrip("/") for url in named}:
         variables = f"OPENAI_API_KEY or {variable}"
@@ -89,8 +88,8 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
 
 
 class Failure(NamedTuple):
-    """Why there is no answer. One that `passes` may succeed on a retry, after the `pause` in seconds that the server
-    asks for."""
+    """The reason for a missing answer. If it `passes`, a retry may succeed, after the `pause` in seconds that the
+    server requests."""
 
     line: str
     passes: bool = False
@@ -98,7 +97,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: Exception, at: Access, model: str) -> Failure:
-    """What an exception of the SDK, or of its transport, means."""
+    """The failure behind an exception of the SDK or its transport."""
     import httpx2
     import openai
 
@@ -144,7 +143,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
 
 
 class Patience:
-    """The pauses between tries of one question, which take at most `seconds` in all."""
+    """The pauses between tries of one question, at most `seconds` in total."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock, self._begin = clock, clock.monotonic()
@@ -156,7 +155,7 @@ class Patience:
         return self._begin + self._seconds - self._clock.monotonic()
 
     def pause(self, requested: float) -> float | None:
-        """Seconds to wait, at least `requested` by the server; None where fewer are left."""
+        """Seconds to wait, at least those `requested` by the server; None if fewer are left."""
         pause = max(requested, self._wait * random.uniform(0.5, 1))
         if pause >= self.left:
             return None
@@ -164,6 +163,6 @@ class Patience:
         return pause
 
     def give_up(self, line: str, requested: float) -> str:
-        """`line`, and that there are no more retries."""
+        """`line` with a note that there are no more retries."""
         waits = f"; it asks for a pause of {requested:.0f} s" if requested > self._wait else ""
         return f"{line}; given up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"

@@ -1,8 +1,7 @@
-"""What Linux, macOS and Windows do differently and xkg needs of each: locks between processes, owners of files, folders
-on disk, groups of processes, limits on open files. Nothing else outside of the sandbox names a platform's module.
+"""Operations that differ between Linux, macOS and Windows: locks between processes, owners of files, folders on disk,
+process groups, limits on open files. Outside the sandbox, no other module imports platform-specific modules.
 
-On Windows a lock is one byte far behind the end of a file, since a byte that is locked there cannot be read.
-"""
+On Windows, a lock is one byte far beyond the end of a file, since a locked byte cannot be read there."""
 
 import contextlib
 import ctypes
@@ -22,10 +21,10 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 CLOSED_IN_CHILDREN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BYTES = getattr(os, "O_BINARY", 0)
-"""Flags of `os.open`, 0 where the system has none of the kind."""
+"""Flags of `os.open`, 0 if the system lacks them."""
 
 OPEN_FILES_MOVE = sys.platform != "win32"
-"""Whether what is open, or lies in a folder that moves, can be renamed and removed."""
+"""Whether files can be renamed and removed while they are open, or inside a folder that moves."""
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
@@ -39,7 +38,7 @@ _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
-    """Locks an open file until it is closed, in all processes that have inherited it; False where another holds it and
+    """Locks an open file until it is closed in all processes that inherited it; False if another process holds it and
     `wait` is not set. Raises `OSError`."""
     if sys.platform == "win32":
         return _lock_by_handle(descriptor, shared=shared, wait=wait)
@@ -51,12 +50,12 @@ def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
 
 
 def largest_memory() -> int:
-    """The most memory that this process had so far, in bytes; 0 where the system does not say."""
+    """The peak memory of this process in bytes; 0 if the system does not report it."""
     if sys.platform == "win32":
         return 0
     if sys.platform == "darwin":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # `ru_maxrss` begins with that of the parent.
+    # `ru_maxrss` starts at the parent's value.
     with contextlib.suppress(OSError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
         return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmHWM:")), 0)
     return 0
@@ -74,8 +73,8 @@ def sync_folder(folder: str) -> None:
 
 
 def owned_by_another(status: os.stat_result) -> bool:
-    """Whether a file belongs neither to this user nor to root. Windows tells no owner here; its folders of users are
-    closed to others by default."""
+    """Whether a file belongs neither to this user nor to root. Always False on Windows, where this call does not see
+    owners; user folders are private there by default."""
     return hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid())
 
 
@@ -84,7 +83,7 @@ def is_root() -> bool:
 
 
 def runs(process: int) -> bool:
-    """Whether there is a process of this number. (`os.kill(process, 0)` would end it on Windows.)"""
+    """Whether a process with this id exists. (`os.kill(process, 0)` would end it on Windows.)"""
     if sys.platform == "win32":
         return _runs_by_handle(process)
     try:
@@ -97,8 +96,8 @@ def runs(process: int) -> bool:
 
 
 def signal_group(process: int, number: int) -> None:
-    """Sends a signal to the group that `process` leads; Windows ends the process and all below it. Does nothing if
-    there is no such group, if it belongs to another user, or if `process` is at most 1: group 1 is every process."""
+    """Sends a signal to the group that `process` leads; on Windows, ends the process and its descendants. Does nothing
+    if there is no such group, if it belongs to another user, or if `process` is at most 1: group 1 is every process."""
     if process <= 1:
         return
     if hasattr(os, "killpg"):
@@ -109,14 +108,15 @@ def signal_group(process: int, number: int) -> None:
 
 
 def yield_processor(process: int, niceness: int) -> None:
-    """Lets other processes go first, where the system can."""
+    """Lowers the priority of this process, if the system can."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process, niceness)
 
 
 def files_allowed(wanted: int) -> int | None:
-    """How many files this process may open, raised to `wanted` as far as the system lets it; None for no limit."""
+    """The number of files that this process may open, raised to `wanted` as far as the system allows; None for no
+    limit."""
     if sys.platform == "win32":
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -127,15 +127,15 @@ def files_allowed(wanted: int) -> int | None:
 
 
 def share_one_heap() -> None:
-    """Lets all threads of this process allocate from one heap, where it is glibc's: by default each has its own, which
-    keeps what that thread once needed."""
+    """Makes all threads of this process share one heap, if it is glibc's: by default each thread has its own, which
+    never shrinks."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

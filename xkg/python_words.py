@@ -1,4 +1,4 @@
-"""Errors and notes for programs: with methods and their arguments in place of MCP tools and options of commands."""
+"""Rewords errors and notes for Python: methods and arguments instead of MCP tools and command options."""
 
 import functools
 import re
@@ -23,7 +23,7 @@ METHODS = {
     "run_code": "kg.run",
     "job_status": "kg.job",
 }
-"""Tools whose methods have another name than they have."""
+"""Tools whose methods have another name."""
 
 OPTIONS = {
     "--kg": "xkg.open(folder)",
@@ -40,7 +40,7 @@ OPTIONS = {
     "--with": 'environment={"packages": […]}',
     "--cpu": 'environment={"cpu": True}',
 }
-"""Options whose arguments have another name than they have; the rest differ by dashes alone."""
+"""Options whose arguments have another name; the others differ only by dashes."""
 
 _WORDS = (
     (re.compile(r"`--llm none`|--llm none\b"), 'llm={"model": "none"}'),
@@ -63,7 +63,7 @@ def for_programs(text: str) -> str:
 
 
 def in_python_words(kind: T) -> T:
-    """The class, whose public methods raise errors that name methods and arguments of Python."""
+    """The class, with public methods that raise errors in terms of Python methods and arguments."""
     methods = {name: method for each in reversed(kind.__mro__) for name, method in vars(each).items()}
     for name, method in methods.items():
         if not name.startswith("_") and callable(method):

@@ -1,11 +1,11 @@
-"""How long a server asks to wait before the next try: the header `Retry-After` (RFC 9110, 10.2.3)."""
+"""The time that a server asks clients to wait before the next try: the header `Retry-After` (RFC 9110, 10.2.3)."""
 
 import email.utils
 
 
 def seconds_to_wait(header: str | None, now: float) -> float:
-    """Seconds from a number, or from `now` (seconds since 1970) to a date; 0 for none, for one that is neither, and for
-    a time that has passed."""
+    """The seconds in a header that has a number or a date (relative to `now`, in seconds since 1970); 0 if it is
+    missing, invalid or in the past."""
     try:
         seconds = float(header or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""SQLite files that several processes share: opened in WAL mode, replaced where they are damaged."""
+"""SQLite files that several processes share: opened in WAL mode, replaced if they are damaged."""
 
 import sqlite3
 import time
@@ -15,10 +15,10 @@ _BUSY_SECONDS = 30.0
 
 
 def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL") -> sqlite3.Connection:
-    """A connection in autocommit mode that any thread may use. The file is made where there is none, and what it lacks
-    of `schema`: names of tables and indexes, and the statements that make them. Raises `sqlite3.Error` and `OSError`.
-    """
-    with _file_lock(path, shared=True):  # a write-ahead log made meanwhile would be moved away with the damaged file
+    """A connection in autocommit mode that any thread may use. Creates the file if needed, and the missing parts of
+    `schema`, which maps names of tables and indexes to the statements that create them. Raises `sqlite3.Error` and
+    `OSError`."""
+    with _file_lock(path, shared=True):  # a write-ahead log created meanwhile would be moved away with the damaged file
         return _connect(path, schema, synchronous)
 
 
@@ -26,9 +26,9 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
 def set_aside(
     path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL"
 ) -> Iterator[tuple[sqlite3.Connection, Path | None]]:
-    """Moves a damaged file away, and gives a connection to a sound one and the new path of the damaged one; None where
-    another process has replaced it already. Nobody else opens the file before the context ends. Raises as `open_wal`.
-    """
+    """Moves a damaged file away. Yields a connection to a new one and the new path of the damaged one; None if another
+    process has already replaced it. Nobody else opens the file before the context ends. Raises the same errors as
+    `open_wal`."""
     with _file_lock(path, shared=False):
         if _is_sound(path, schema, synchronous):
             yield _connect(path, schema, synchronous), None
@@ -43,7 +43,7 @@ def set_aside(
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """What is executed in it happens whole or not at all; no other process writes meanwhile."""
+    """Runs the statements inside as one atomic transaction, which locks out other writers."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -56,7 +56,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def _file_lock(path: Path, *, shared: bool) -> Iterator[None]:
-    """Where no lock file can be written, nobody can replace the file either, and no lock is needed."""
+    """If no lock file can be written, nobody can replace the file either, so no lock is needed."""
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
         with suppress(OSError):
@@ -82,14 +82,14 @@ def _connect(path: Path, schema: Mapping[str, str], synchronous: Synchronous) ->
                 db.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                # SQLite does not wait its time-out for this one statement.
+                # For this one statement, SQLite ignores its timeout.
                 if "locked" not in str(error) or attempt == 99:
                     raise
                 time.sleep(0.05)
         db.execute(f"PRAGMA synchronous = {synchronous}")
         present = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
         if missing := [statement for name, statement in schema.items() if name not in present]:
-            with transaction(db):  # what one of them fills from a table holds for the next
+            with transaction(db):  # atomic: a table that one statement fills must not change before the next
                 for statement in missing:
                     db.execute(statement)
             sync_folder(path.parent)

@@ -1,5 +1,4 @@
-"""Signed statements about code: who attests which level of it, and whose attestations count.
+"""Signed statements about code: who attests which of its levels, and whose attestations count.
 
-`keys.py` and `agent.py` sign, `envelope.py` writes and reads a statement, `trust.py` says whose count, `bundles.py`
-puts them on the code of a paper and takes them off. Imports the model, errors and files alone.
-"""
+`keys.py` and `agent.py` sign, `envelope.py` writes and reads a statement, `trust.py` decides whose count, and
+`bundles.py` adds them to a paper's code and removes them. Imports only the model, errors and files."""

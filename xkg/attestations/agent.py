@@ -1,7 +1,6 @@
-"""A running `ssh-agent`: the keys that it holds, and signatures by them.
+"""A running `ssh-agent`: its keys, and signatures with them.
 
-The protocol is draft-ietf-sshm-ssh-agent: a length, a type, and fields that begin with their length.
-"""
+The protocol is draft-ietf-sshm-ssh-agent: a length, a type, and length-prefixed fields."""
 
 import os
 import socket
@@ -13,12 +12,12 @@ from xkg.errors import InputError
 
 _LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
 _SECONDS = 60.0
-"""A person may have to allow the signature."""
+"""The user may have to confirm the signature."""
 _LONGEST_ANSWER = 256 * 1024
 
 
 def agent_keys() -> list[tuple[bytes, str]]:
-    """The keys that the agent holds, each with its comment; none where no agent runs."""
+    """The agent's keys, each with its comment; empty if no agent runs."""
     if not os.environ.get("SSH_AUTH_SOCK"):
         return []
     fields = _fields(_asked(bytes([_LIST]), _LISTED)[4:])
@@ -58,7 +57,7 @@ def _field(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[bytes]:
-    """What is whole of fields that follow each other."""
+    """The complete length-prefixed fields in `data`."""
     while len(data) >= 4:
         end = 4 + int.from_bytes(data[:4], "big")
         yield data[4:end]

@@ -1,4 +1,4 @@
-"""Attestations on the code of a paper: taken off to travel on their own, and put on what arrives."""
+"""Attestations on the code of a paper: detached to travel separately, and attached to imported bundles."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 
 MOST = 32
-"""Of the attestations of a code node so many are kept, those of trusted keys first, then the newest."""
+"""The maximum number of attestations kept per code node: those of trusted keys first, then the newest."""
 
 
 def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
@@ -21,7 +21,7 @@ def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
 
 
 def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
-    """The bundle with those of these envelopes that attest code of it, beside its own; any others are left out."""
+    """The bundle with its own envelopes and the given ones that attest its code; others are dropped."""
     own, about = trusted().names, defaultdict[str, list[str]](list)
     for envelope in set(envelopes):
         with suppress(InputError):
@@ -36,8 +36,8 @@ def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
 
 
 def received(bundle: PaperBundle, envelopes: Iterable[str] = (), stored: PaperBundle | None = None) -> PaperBundle:
-    """A bundle of somebody else as it is stored: its levels are claims, its attestations are those that are valid, with
-    those of `stored`. What `stored` proves of the very same code stays proven."""
+    """Somebody else's bundle in the form to store: its levels become claims, and it keeps its valid attestations and
+    those of `stored`. Levels that `stored` proves for the same code stay proven."""
     known = {} if stored is None else {code.id: code for code in stored.code}
     earlier = [each for code in known.values() for each in code.attestations]
     code = tuple(_claimed(each, known.get(each.id)) for each in bundle.code)
@@ -45,8 +45,8 @@ def received(bundle: PaperBundle, envelopes: Iterable[str] = (), stored: PaperBu
 
 
 def proven_as(code: Code, stored: Code) -> Code:
-    """Claimed code with what `stored` proves of it, if that is the very same and was proven here."""
-    # Ids of a file may be anything: what counts is the code itself.
+    """Claimed code with the evidence that `stored` has for it, if the code is the same and was proven here."""
+    # A file's ids are arbitrary, so the code itself is compared.
     if stored.level is Level.CLAIMED or stored.sha256 != code.sha256:
         return code
     return code.model_copy(update={"level": stored.level, "evidence": stored.evidence})

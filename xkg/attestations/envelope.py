@@ -1,8 +1,7 @@
 """One attestation: an in-toto Statement v1 (https://github.com/in-toto/attestation) about a code node, in a DSSE
 envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
 
-`keyid` is the public key itself, so that anybody can check the signature; whether the key counts is for `trust`.
-"""
+`keyid` is the public key itself, so that anybody can check the signature; `trust` decides whether the key counts."""
 
 import base64
 import functools
@@ -22,13 +21,13 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "xkg://attestations/code-level/v1"
 LARGEST = 64 * 1024
-"""Characters of an envelope."""
+"""The maximum number of characters of an envelope."""
 _BULKY = {"output_end", "covered_lines", "uncovered_lines", "survivors"}
-"""Fields of the evidence that stay with who ran it."""
+"""Fields of the evidence that are not published."""
 
 
 class Attestation(Value):
-    """`key` attests that the code of this id and hash has the level of `evidence`, as of `time` (ISO 8601, UTC)."""
+    """`key` attests that the code with this id and hash has the level of `evidence`, as of `time` (ISO 8601, UTC)."""
 
     key: PublicKey
     code: str
@@ -43,8 +42,8 @@ class Attestation(Value):
 
 
 def attest(code: Code, evidence: Evidence, packages: Sequence[str], signer: Signer) -> str:
-    """The envelope that says so, signed. `packages` are the name==version of the environment of the run. Raises
-    `InputError` where the holder of the key refuses."""
+    """The signed envelope of an attestation. `packages` are the name==version of the run's environment. Raises
+    `InputError` if the holder of the key refuses."""
     predicate = {
         "level": evidence.level.value,
         "evidence": evidence.model_dump(mode="json", exclude=_BULKY),
@@ -80,7 +79,7 @@ def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Atte
         raise ValueError("it claims more than its evidence")
     time = datetime.fromisoformat(predicate["time"]).astimezone(UTC).isoformat(timespec="seconds")
     return Attestation(
-        key=PublicKey(raw=key.raw),  # its owner's name for it is not signed
+        key=PublicKey(raw=key.raw),  # the owner's name for the key is not signed
         code=subject["name"],
         sha256=subject["digest"]["sha256"],
         evidence=evidence,
@@ -90,13 +89,13 @@ def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Atte
 
 
 def seal(payload: bytes, payload_type: str, signer: Signer) -> str:
-    """A payload with one signature, as DSSE. Raises `InputError` where the holder of the key refuses."""
+    """A payload with one signature, as DSSE. Raises `InputError` if the holder of the key refuses."""
     return _envelope(payload, payload_type, signer.key, signer.sign(_signed(payload, payload_type)))
 
 
 def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, str]:
-    """The payload, the key that signed it, and the envelope without anything else that it held. Raises `InputError` for
-    one that is too large, of another type, or whose signature is not valid."""
+    """The payload, the key that signed it, and the envelope without any other fields. Raises `InputError` if it is too
+    large, of another type, or has no valid signature."""
     with _refused():
         if len(envelope) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} characters")
@@ -112,7 +111,7 @@ def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, 
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Raises `InputError` for all that reading untrusted JSON can raise."""
+    """Turns every error of reading untrusted JSON into `InputError`."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
@@ -127,13 +126,13 @@ def _envelope(payload: bytes, payload_type: str, key: PublicKey, signature: byte
 
 
 def _signed(payload: bytes, payload_type: str) -> bytes:
-    """What is signed of a payload: DSSE's pre-authentication encoding."""
+    """The signed bytes for a payload: DSSE's pre-authentication encoding."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def attestations_of(code: Code) -> tuple[Attestation, ...]:
-    """The valid attestations of this very code, of each key the newest, newest first."""
+    """The valid attestations of exactly this code, the newest of each key, newest first."""
     newest: dict[str, Attestation] = {}
     for found in map(_valid, code.attestations):
         if found is not None and (found.code, found.sha256) == (code.id, code.sha256):

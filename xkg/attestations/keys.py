@@ -1,4 +1,4 @@
-"""Ed25519 keys in OpenSSH's formats: what `xkg key` and `ssh-keygen -t ed25519` make, and what `ssh-agent` holds."""
+"""Ed25519 keys in OpenSSH's formats, from `xkg key`, `ssh-keygen -t ed25519` or `ssh-agent`."""
 
 import base64
 import functools
@@ -20,14 +20,14 @@ _LONGEST_NAME = 60
 
 
 class PublicKey(Value):
-    """The 32 bytes of a key, in hex, and what its owner calls it."""
+    """The 32 bytes of a key, in hex, and its owner's name for it."""
 
     raw: str
     name: str = ""
 
     @property
     def line(self) -> str:
-        """As OpenSSH writes it, without the name."""
+        """The key in OpenSSH's format, without the name."""
         return f"ssh-ed25519 {base64.b64encode(self.blob).decode()}"
 
     @property
@@ -51,12 +51,12 @@ class PublicKey(Value):
 
 
 class Signer(Protocol):
-    """Whoever holds the private half of `key`."""
+    """The holder of the private half of `key`."""
 
     key: PublicKey
 
     def sign(self, data: bytes) -> bytes:
-        """64 bytes. Raises `InputError` where the holder refuses."""
+        """64 bytes. Raises `InputError` if the holder refuses."""
         ...
 
 
@@ -72,7 +72,7 @@ def public_key(line: str) -> PublicKey:
 
 
 def read_public_key(text: str) -> PublicKey:
-    """The key in a line, or in the file of that path. Raises `InputError`."""
+    """The key in a line, or in the file at that path. Raises `InputError`."""
     if text.lstrip().startswith("ssh-"):
         return public_key(text)
     path = Path(text).expanduser()
@@ -88,7 +88,7 @@ def read_public_key(text: str) -> PublicKey:
 
 
 def checked_name(name: str) -> str:
-    """The name of a key as texts may hold it. Raises `InputError`."""
+    """The stripped name of a key. Raises `InputError` if it is empty, too long or not printable."""
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         shown = ascii(name[:_LONGEST_NAME])
@@ -97,7 +97,7 @@ def checked_name(name: str) -> str:
 
 
 def own_key_file() -> Path:
-    """Where `xkg key` puts the private key of this user; beside it, with `.pub`, the public one."""
+    """The file of this user's private key, which `xkg key` creates; the public key is next to it, with `.pub`."""
     return user_config_folder() / "id_ed25519"
 
 
@@ -108,7 +108,7 @@ def own_public_line() -> str:
 
 
 def make_key(name: str) -> PublicKey:
-    """Makes the user's key, which only the user may read. Raises `InputError`, and leaves one that is there."""
+    """Creates the user's key, which only the user may read; keeps an existing one. Raises `InputError`."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -131,8 +131,8 @@ def make_key(name: str) -> PublicKey:
 
 
 def signer(path: Path | None = None) -> Signer:
-    """The holder of the key at `path`: a private key, or a public one whose private half ssh-agent holds. None is the
-    user's own key, else the one key that ssh-agent holds. Raises `InputError`."""
+    """The holder of the key at `path`: a private key, or a public key whose private half ssh-agent holds. None means
+    the user's own key, or else the only key of ssh-agent. Raises `InputError`."""
     if path is not None:
         return _AgentSigner(read_public_key(str(path))) if path.suffix == ".pub" else _FileSigner(path)
     if own_key_file().exists():
@@ -165,10 +165,10 @@ class _FileSigner:
             private = load_ssh_private_key(read_regular(path, _LARGEST_FILE), None)
         except OSError as error:
             raise InputError(f"{path} cannot be read ({error.strerror}): name the file of a key with --key") from error
-        except TypeError as error:  # it is encrypted
+        except TypeError as error:  # the key is encrypted
             raise InputError(f"{path} has a passphrase: `ssh-add {path}`, then give --key {path}.pub") from error
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise InputError(f"{path} is no private key of OpenSSH: make one with `xkg key`") from error
+            raise InputError(f"{path} is not an OpenSSH private key: make one with `xkg key`") from error
         if not isinstance(private, Ed25519PrivateKey):
             raise InputError(f"{path} is no ed25519 key: make one with `xkg key` or `ssh-keygen -t ed25519`")
         self._private = private
@@ -191,5 +191,5 @@ def _public(path: Path) -> Path:
 
 @functools.lru_cache(4096)
 def known_key(line: str) -> PublicKey:
-    """As `public_key`, remembered: attestations name few keys."""
+    """Cached `public_key`: attestations name few keys."""
     return public_key(line)

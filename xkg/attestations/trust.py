@@ -1,7 +1,6 @@
 """Whose attestations count: the keys that a user trusts, in a file of the user's folder.
 
-Levels follow from it whenever they are read, so that a key that is revoked stops counting at once.
-"""
+Levels are computed from it at each read, so that a revoked key stops counting at once."""
 
 import contextlib
 import functools
@@ -20,15 +19,14 @@ from xkg.model import Code, Level
 from xkg.value import Value
 
 RAISED = (Level.CLAIMED, Level.TESTED)
-"""Levels that an attestation can raise: what was proven here says more than what was proven elsewhere, but no run here
-proves `faithful`."""
+"""Levels that an attestation can raise: a local proof outweighs a remote one, but no local run proves `faithful`."""
 
 Vouchers = Iterable[tuple[str, Level]]
 """Fingerprints of keys, each with the level that it attests."""
 
 
 class TrustedKey(Value):
-    """A key, what its user calls it, and when it was added and revoked (ISO 8601)."""
+    """A key, its user's name for it, and when it was added and revoked (ISO 8601)."""
 
     name: str
     key: PublicKey
@@ -37,7 +35,7 @@ class TrustedKey(Value):
 
 
 class Trust(Value):
-    """The keys that a user has added, oldest first; those that are not revoked count."""
+    """The keys that a user has added, oldest first; keys that are not revoked count."""
 
     keys: tuple[TrustedKey, ...] = ()
 
@@ -48,7 +46,7 @@ class Trust(Value):
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
         """The level of code that is stored with `level`, and who attests it, in words: `attested by LAB and 2 others`
-        where it is theirs, `also attested by LAB` where it was proven here, and empty where nobody does."""
+        if the level is theirs, `also attested by LAB` if it was proven here, empty without attestations."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -61,7 +59,8 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """The code as who trusts these keys sees it: with the level that they attest, and their evidence for it."""
+        """The code as a user who trusts these keys sees it: with the level that they attest, and their evidence for
+        it."""
         if not code.attestations:
             return code
         found = attestations_of(code)
@@ -74,7 +73,7 @@ class Trust(Value):
 
 
 def vouchers(code: Code) -> tuple[tuple[str, Level], ...]:
-    """The keys that attest this very code, whether or not they count, each with its level."""
+    """The keys that attest exactly this code, whether or not they count, each with its level."""
     return tuple((each.key.fingerprint, each.level) for each in attestations_of(code))
 
 
@@ -82,8 +81,7 @@ _NOBODY = Trust()
 
 
 def trusted() -> Trust:
-    """The keys of this user, as they are now: the same object until they change. Raises `InputError` where the file is
-    damaged."""
+    """The current keys of this user; the same object until they change. Raises `InputError` if the file is damaged."""
     path = _file()
     try:
         status = path.stat()
@@ -101,8 +99,8 @@ def _read(path: Path, version: object) -> Trust:  # noqa: ARG001
 
 
 def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
-    """Lets attestations of a key count. A revoked one counts only if it is added `again`. Raises `InputError` for a key
-    or a name that is there."""
+    """Makes attestations of a key count; a revoked key must be added `again`. Raises `InputError` for an existing key
+    or name."""
     name = checked_name(name or key.name)
     new = TrustedKey(name=name, key=PublicKey(raw=key.raw), added=_now())
     with _changing() as known:
@@ -119,7 +117,8 @@ def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
 
 
 def revoke(name: str) -> TrustedKey:
-    """Lets attestations of a key count no more; `name` may be its fingerprint. Raises `InputError` for no such key."""
+    """Makes attestations of a key no longer count; `name` may be its fingerprint. Raises `InputError` if there is no
+    such key."""
     with _changing() as known:
         for each in known.keys:
             if each.revoked is None and name in (each.name, each.key.fingerprint):

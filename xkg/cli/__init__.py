@@ -1,4 +1,3 @@
-"""The commands as a person types them: parse arguments, call one function of `commands`, print.
+"""The command line: each command parses arguments, calls one function of `commands`, and prints.
 
-May import: everything; nothing imports it.
-"""
+May import: everything; nothing imports it."""

@@ -1,4 +1,4 @@
-"""`xkg ablate`: which parts of a method matter, by experiment in its own repository."""
+"""`xkg ablate`: measures which parts of a method matter, by experiments in its own repository."""
 
 import sys
 from collections.abc import Sequence
@@ -202,7 +202,7 @@ def apply(
 
 
 def _chosen(commands: Sequence[str], yes: bool) -> str:
-    """The first command, if the user agrees."""
+    """The first command, if the user agrees to it."""
     if not commands:
         raise InputError(
             "no run is given, and no command of README or scripts starts a file of the repository: name it with --run, "

@@ -1,4 +1,4 @@
-"""Commands that make a graph: build, verify, costs, concepts."""
+"""Commands that build a graph: build, verify, costs, concepts."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -176,7 +176,7 @@ def build(
 
 
 def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> None:
-    """Raises `typer.BadParameter` for the first option that was given."""
+    """Raises `typer.BadParameter` for the first given option."""
     for option, is_given in given.items():
         if is_given:
             raise typer.BadParameter(f"it {reason}", context, param_hint=option)
@@ -194,7 +194,7 @@ def _build_one(
     *,
     first: bool,
 ) -> None:
-    """Builds one paper and prints the result. Raises `InputError` where it is partial, and what a build raises."""
+    """Builds one paper and prints the result. Raises `InputError` if it is partial, and the errors of a build."""
     from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands import build
 

@@ -32,9 +32,9 @@ def build_papers(
     progress: Literal["text", "json"] = "text",
     as_json: bool = False,
 ) -> None:
-    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report, with the `problems` that there
-    were before. Raises `typer.Exit` with `SOME_FAILED` where there were any, or some papers failed or are partial, and
-    what `run` raises."""
+    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report, with earlier `problems`. Raises
+    the errors of `run`, and `typer.Exit` with `SOME_FAILED` if there were problems, or some papers failed or are
+    partial."""
     from xkg.cli.display.batch import display, page, require_place, show
     from xkg.cli.display.progress import json_lines_of_papers
     from xkg.commands.batch.run import run

@@ -1,4 +1,4 @@
-"""What a shell completes: ids of the graph that the command line names. Whatever goes wrong completes nothing."""
+"""Shell completion of ids in the graph that the command line names. On any error, it completes nothing."""
 
 import os
 import shlex
@@ -16,12 +16,12 @@ _TECHNIQUES_OF = 50
 
 
 def papers(incomplete: str) -> list[str]:
-    """References to papers that begin like this."""
+    """References to papers with this prefix."""
     return _completed(incomplete, _short_papers)
 
 
 def nodes(incomplete: str) -> list[str]:
-    """References to papers and techniques that begin like this."""
+    """References to papers and techniques with this prefix."""
 
     def found(snapshot: "Snapshot", incomplete: str) -> Iterator[str]:
         from xkg.serve.answers.references import short_ids
@@ -36,7 +36,7 @@ def nodes(incomplete: str) -> list[str]:
 
 
 def queries(incomplete: str) -> list[str]:
-    """Named queries that begin like this."""
+    """Named queries with this prefix."""
     from xkg.store.cypher import named_queries
 
     return [query.name for query in named_queries.queries() if query.name.startswith(incomplete)]
@@ -64,7 +64,7 @@ def _completed(incomplete: str, find: "Callable[[Snapshot, str], Iterator[str]]"
                     found[reference] = None
                 if len(found) == _MOST:
                     break
-    except Exception:  # a shell shows what is printed in the middle of the line that is typed
+    except Exception:  # a shell would show printed text in the middle of the line that is being typed
         return list(found)
     return list(found)
 
@@ -79,7 +79,7 @@ def _snapshot() -> "Iterator[Snapshot]":
 
 
 def _typed() -> Sequence[str]:
-    """The words of the command line, as the shell gives them."""
+    """The words of the command line, from the shell."""
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
         return shlex.split(line)

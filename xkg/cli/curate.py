@@ -1,4 +1,4 @@
-"""Commands about which papers a graph holds: curate, check-blacklist."""
+"""Commands that choose the papers of a graph: curate, check-blacklist."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -75,7 +75,7 @@ def curate(
 def curated_papers(
     settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
 ) -> "tuple[list[NamedPaper], list[str]]":
-    """What curations find around some papers, and a line for each paper that could not be curated; their tables go to
+    """The curations around some papers, and a line for each paper that could not be curated; their tables go to
     stderr."""
     from xkg.commands import curate
 
@@ -99,7 +99,7 @@ def curated_papers(
 
 
 def table(curated: "CuratedSet") -> str:
-    """A curated set for a person: what was chosen and why, then what was dropped and why."""
+    """A curated set as text: the chosen papers with reasons, then the dropped ones with reasons."""
     by = f"with {curated.by}" if curated.by else "without a language model: by how it cites them, and vectors"
     lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
     lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]

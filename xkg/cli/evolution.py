@@ -1,4 +1,4 @@
-"""Commands about how a graph changes: update, diff."""
+"""Commands that update a graph and show changes: update, diff."""
 
 from typing import Annotated
 

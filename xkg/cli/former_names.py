@@ -1,4 +1,4 @@
-"""Commands that have another name now. The former name works until the next release, and prints one line."""
+"""Renamed commands. A former name works until the next release, and prints one line."""
 
 import typer
 
@@ -13,7 +13,7 @@ _NOW = {
 
 
 def renamed(words: list[str]) -> list[str]:
-    """The words of a command line, beginning with the command, under its present name."""
+    """The words of a command line, from the command on, with its current name."""
     if not words or words[0] not in _NOW:
         return words
     former, *rest = words

@@ -183,8 +183,8 @@ def _data(given: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def _json_lines() -> Iterator[Callable[[object], None]]:
-    """Steps for programs, one JSON object a line: `step` when one has ended, `calls` when a model was asked. `dollars`
-    is the sum so far, null where a price is unknown."""
+    """Steps for programs, one JSON object per line: `step` after each step, `calls` after each model call. `dollars` is
+    the sum so far, null if a price is unknown."""
     import json
 
     from xkg.agents.codification.run import StepTaken
@@ -211,8 +211,7 @@ def _json_lines() -> Iterator[Callable[[object], None]]:
 
 @contextmanager
 def _display() -> Iterator[Callable[[object], None]]:
-    """A line for each step on stderr: its action, how it ended, dollars and metric; on a terminal also the calls of
-    models."""
+    """One line per step on stderr: its action, outcome, dollars and metric; on a terminal also model calls."""
     from rich.console import Console
     from rich.status import Status
 

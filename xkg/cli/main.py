@@ -1,7 +1,7 @@
-"""The `xkg` command, its commands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage, 3
-some papers of a list failed.
+"""The `xkg` command, its subcommands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage, 3 some
+papers of a list failed.
 
-Commands are thin: parse arguments, call one function, print. They are in the modules beside this one."""
+Commands are thin: parse arguments, call one function, print. They are in the modules next to this one."""
 
 import inspect
 import io
@@ -27,7 +27,7 @@ _LONGEST_USAGE = 200
 _NO_COMMAND = re.compile(r"No such command '([^']*)'")
 _NO_NUMBER = re.compile(r"Input should be a valid integer, unable to parse string as an integer")
 _MEANT_AS = {"implement": "--method", "ablate": "--paper"}
-"""The option of a command that people give without its name."""
+"""The option of a command that users often give without its name."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -54,7 +54,7 @@ app.add_typer(store.index_app, name="index", rich_help_panel="Keep")
 
 
 def _flow_help(of: typer.Typer) -> None:
-    """Puts each paragraph of the commands' help into one line, which the terminal's width folds."""
+    """Joins each paragraph of the commands' help into one line, which is folded to the terminal's width."""
     commands: list[typer.models.CommandInfo | typer.models.TyperInfo] = [*of.registered_commands]
     if of is not app and of.registered_callback is not None:
         commands.append(of.registered_callback)
@@ -101,9 +101,10 @@ def _global_options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The `xkg` command. Ends the process: 0, or one line on stderr and the error's code; `-v` adds the traceback."""
+    """The `xkg` command. Ends the process with 0, or with one line on stderr and the error's code; `-v` adds the
+    traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold characters that the terminal cannot encode
+        sys.stdout.reconfigure(errors="backslashreplace")  # for characters that the terminal cannot encode
     words = _with_global_options_first(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(words or ["--help"], prog_name="xkg", standalone_mode=False)
@@ -111,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), error.exit_code, words)
     except typer.TyperException as error:
         _fail(_usage(error), error.exit_code, words)
-    except Exception as error:  # a fault of xkg itself: still one line
+    except Exception as error:  # a bug in xkg itself: still one line
         line = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, words)
     if code == INTERRUPTED:
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `--kg` and `-v` before the command, wherever they are, and former names replaced."""
+    """The arguments with `--kg` and `-v` moved before the command, and former names replaced."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     first: list[str] = []
@@ -153,7 +154,7 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
     message = _NO_NUMBER.sub("give a whole number", message)
-    if len(message) > _LONGEST_USAGE:  # it repeats what was typed, which a shell's glob makes long
+    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which a shell's glob can make long
         message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
@@ -161,6 +162,6 @@ def _usage(error: typer.TyperException) -> str:
     option = _MEANT_AS.get(context.info_name or "")
     if option and (word := _NO_COMMAND.match(message)):
         named = f"xkg {context.info_name} {option} {word[1]}"
-        return f"{word[1]} is no command of `{context.command_path}`: name it with {option}, as in `{named}`"
+        return f"{word[1]} is not a command of `{context.command_path}`: name it with {option}, as in `{named}`"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
     return f"{message}; {usage} (`{context.command_path} --help` says more)"

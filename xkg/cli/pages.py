@@ -1,4 +1,4 @@
-"""Commands that show a graph to people."""
+"""Commands that show a graph in a browser."""
 
 from pathlib import Path
 from typing import Annotated

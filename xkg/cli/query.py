@@ -1,4 +1,4 @@
-"""Commands that ask a graph."""
+"""Commands that query a graph."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from xkg.cli.display.output import (
 )
 
 LevelName = Literal["claimed", "parsed", "imported", "executed", "tested", "faithful"]
-"""The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
+"""The levels of `xkg.model.Level` that code can have. Repeated here, since importing that takes a tenth of a second."""
 
 InPapers = Annotated[
     list[str] | None,
@@ -255,7 +255,7 @@ def cypher(
 
 
 def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
-    """Parameters as `name=value`; `typed` ones are what JSON makes of them."""
+    """Parameters as `name=value`; `typed` values are parsed as JSON."""
     from xkg.store.cypher.named_queries import plain
 
     values: dict[str, Any] = {}

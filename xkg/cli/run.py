@@ -1,4 +1,4 @@
-"""`xkg run`: a script over code of the graph."""
+"""`xkg run`: runs a script over code of the graph."""
 
 import shlex
 from pathlib import Path

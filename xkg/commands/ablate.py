@@ -1,4 +1,4 @@
-"""`xkg ablate`: reproduces an experiment, ablates it, reports, and stores what was measured."""
+"""`xkg ablate`: reproduces an experiment, ablates it, writes reports, and stores the measurements."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from xkg.errors import InputError, StoreBusyError
 from xkg.files import private_folder
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.agents.ablation.candidates import Component
     from xkg.agents.ablation.outcomes import Campaign, ModelUse
     from xkg.agents.ablation.task import Task
@@ -21,12 +21,13 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.sandbox.packages.plan import Installing
 
 RESULTS = "results.json"
-_WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; what was done stays"
+_WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; finished work is kept"
 REPORTS = ("report.md", "report.html")
 
 
 class ComponentResult(Value):
-    """`change`, `low` and `high` are relative to the baseline, None where nothing is known; `interval` in words."""
+    """One component's result. `change`, `low` and `high` are relative to the baseline, None if unknown; `interval` is
+    in words."""
 
     name: str
     technique: str | None
@@ -44,9 +45,9 @@ class ComponentResult(Value):
 
 
 class AblateResult(Value):
-    """A finished run: `run` is its folder, `candidates` were tried, `failures` count by cause; `stored` ablations went
-    into the graph. `summary` are the words of a model, `model_calls` what it was asked for all of the run and `dollars`
-    what that cost, None where a price is unknown."""
+    """A finished run: `run` is its folder, `candidates` counts the tried ones, `failures` counts by cause; `stored` is
+    the number of ablations added to the graph. `summary` is written by a model; `model_calls` counts calls in the whole
+    run, and `dollars` is their cost, None if a price is unknown."""
 
     run: str
     verdict: str
@@ -85,12 +86,11 @@ def ablate(
     notify: Callable[[str], None] = lambda _: None,
     engine: "Engine | None" = None,
 ) -> AblateResult:
-    """Runs a task in `folder` (None: one under the graph's, named by the task), or goes on with it there. With an
-    `engine` its machines run the code, as many `jobs` at a time as they have.
+    """Runs a task in `folder` (None: one under the graph's, named by the task), or continues it there. With an
+    `engine`, its machines run the code, up to its number of `jobs` at a time.
 
-    Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, and `StoreBusyError` where
-    another process works on the same run; where a model has to plan or repair, and cannot be asked,
-    `LanguageModelError`."""
+    Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
+    process works on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
 
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.running.on_engine import spread_over
@@ -124,7 +124,7 @@ def ablate(
             raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
         if not engine and task.devices:
-            jobs = min(jobs, len(gpus(task.devices)))  # one a run
+            jobs = min(jobs, len(gpus(task.devices)))  # one per run
         starter = read_starter(task.repo, settings.kg / "repositories")
         if task.run and not task.data:
             require_script(task.training(task.seeds[0]), starter.files.keys())
@@ -157,8 +157,8 @@ def ablate(
 
 
 def stated(settings: Settings, task: "Task") -> tuple[str, ...]:
-    """The commands that READMEs and scripts of the task's repository state, as `stated_commands` ranks them. Raises as
-    `read_starter`."""
+    """The commands in READMEs and scripts of the task's repository, as `stated_commands` ranks them. Raises the errors
+    of `read_starter`."""
     from xkg.agents.ablation import parsing
     from xkg.agents.parsers import agent_parsers
     from xkg.agents.workspace.evaluation import literal
@@ -177,7 +177,7 @@ def stated(settings: Settings, task: "Task") -> tuple[str, ...]:
 
 
 def has_model(settings: Settings) -> bool:
-    """Whether a language model was named: unlike a build, an ablation asks none by default."""
+    """Whether a language model was configured: unlike a build, an ablation uses none by default."""
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
 
 
@@ -194,7 +194,7 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> "LanguageModel"
 
 
 def _use(settings: Settings, run: str) -> "ModelUse | None":
-    """What the run asked of language models, from the ledger; None where it asked nothing."""
+    """The run's language model usage, from the ledger; None if it made no calls."""
     from xkg.agents.ablation.outcomes import ModelUse
     from xkg.errors import UnknownIdError
     from xkg.llm.costs import costs
@@ -208,7 +208,7 @@ def _use(settings: Settings, run: str) -> "ModelUse | None":
 
 
 def report(settings: Settings, run: str) -> AblateResult:
-    """Writes the reports of a finished run again, and stores what it measured. Raises `InputError`."""
+    """Rewrites the reports of a finished run, and stores its measurements. Raises `InputError`."""
     folder = run_folder(settings, run)
     campaign = read_campaign(folder)
     write_reports(folder, campaign)
@@ -216,7 +216,7 @@ def report(settings: Settings, run: str) -> AblateResult:
 
 
 def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
-    """Brings one candidate into the user's repository as the branch `xkg/ablate-<candidate>`; `baseline` brings the
+    """Adds one candidate to the user's repository as the branch `xkg/ablate-<candidate>`; with `baseline`, adds the
     repairs that the baseline needed. Raises `InputError`."""
     from xkg.agents.workspace.apply import branch
 
@@ -227,7 +227,7 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
 
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:
-    """The same change as `git apply` takes it. Raises `InputError`."""
+    """The same change as a patch for `git apply`. Raises `InputError`."""
     from xkg.agents.workspace import apply as results
 
     return results.patch(_workspace_of(settings, run, candidate))
@@ -247,7 +247,7 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> "Workspace":
 
 
 def run_name(task: "Task") -> str:
-    """The name of a task's run: equal tasks have equal names, so that a run that was stopped goes on."""
+    """The name of a task's run: equal tasks have equal names, so that a stopped run continues."""
     from xkg.model import slug
 
     digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
@@ -274,7 +274,7 @@ def read_campaign(folder: Path) -> "Campaign":
     try:
         return Campaign.model_validate_json((folder / RESULTS).read_bytes())
     except (OSError, ValidationError) as error:
-        raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to make it anew") from error
+        raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to recreate it") from error
 
 
 def write_reports(folder: Path, campaign: "Campaign") -> None:
@@ -328,7 +328,7 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
 
 
 def _require_paper(settings: Settings, task: "Task") -> None:
-    """Refuses a paper that is not there before the baseline runs, which may take hours."""
+    """Refuses an unknown paper before the baseline runs, which may take hours."""
     from xkg.agents.ablation.techniques import paper_with_techniques
     from xkg.commands.graph.open import open_service
 
@@ -348,7 +348,7 @@ def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Compo
 
 
 def _store(settings: Settings, campaign: "Campaign") -> int:
-    """Adds what was measured of techniques to the graph; the number of measurements."""
+    """Adds the measurements of techniques to the graph. Returns their number."""
     from xkg.agents.ablation.measurements import measurements
     from xkg.commands.graph.open import open_store
 

@@ -1,4 +1,4 @@
-"""`xkg build`: builds one paper, or plans what that would cost."""
+"""`xkg build`: builds one paper, or estimates the cost."""
 
 import contextlib
 import re
@@ -13,7 +13,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.context import BuildContext
     from xkg.build.curation.curated_set import ChosenRepository, RepositoryRecord
     from xkg.embeddings.base import EncodedDocuments
@@ -42,8 +42,8 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """The remaining questions of a build to a language model, by stage, and about what they cost: `dollars` is None
-    where the price of a model is unknown. `spent` are the dollars of earlier builds of this paper."""
+    """The remaining language model calls of a build, by stage, and their estimated cost: `dollars` is None if the price
+    of a model is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
 
     paper: str
     title: str
@@ -64,7 +64,7 @@ class BuildPlan(Value):
             + ("price unknown" if row.dollars is None else f"${row.dollars:.3f}")
             for row in rows
         ]
-        note = "an estimate: the number of repairs is not known before"
+        note = "an estimate: the number of repairs is not known in advance"
         return "\n".join(
             [self.title, f"  {self.paper}, asked of {self.model}; spent before: ${self.spent:.2f}", *lines, f"  {note}"]
         )
@@ -73,13 +73,13 @@ class BuildPlan(Value):
 Published = TypeVar("Published")
 
 AUTO = "auto"
-"""Instead of a repository: the one that is the paper's own, found as a curation finds it."""
+"""A repository value that means: find the paper's own repository, as a curation does."""
 
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
 def require_paper_id(text: str) -> None:
-    """Raises `InputError` for an id that no paper can have, as one that says arXiv and is none of arXiv's."""
+    """Raises `InputError` for an invalid paper id, such as a malformed arXiv id."""
     if not re.fullmatch(r"[^\s#]+", text):
         raise InputError(f"{text!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
     if text.casefold().startswith("arxiv:"):
@@ -112,11 +112,11 @@ class Builder(AbstractContextManager["Builder"]):
         model: "Callable[[], LanguageModel] | None" = None,
         clock: Clock = CLOCK,
     ) -> None:
-        """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
-        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused; of
-        several papers with a title that names one, `first` takes the best. `graph` and `model` are by default those of
-        the settings; where settings want no model, none is opened. Raises `ModelUnavailableError` where a model
-        is wanted and no key is there, and `StoreError` for a graph that cannot be written."""
+        """`notify` receives stages, their progress, and calls of the language model. A repository folder must be under
+        one of `roots`, if there are any, with everything that its `.git` refers to; repositories in `blacklist` are
+        refused. If several papers have the given title, `first` takes the best match. `graph` and `model` are those of
+        the settings by default; no model is opened if the settings want none. Raises `ModelUnavailableError` if a model
+        is wanted but has no key, and `StoreError` if the graph cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
@@ -128,7 +128,7 @@ class Builder(AbstractContextManager["Builder"]):
         share_pace(settings)
         with ExitStack() as opened:
             parsers = opened.enter_context(Parsers())
-            parsers.start()  # it imports while the sandbox is tried and the model is loaded
+            parsers.start()  # imports while the sandbox is tried and the model is loaded
             runner = runner_in_force(settings)
             environments = UvEnvironments(settings.environment, runner, notify) if runner else None
             sources = paper_sources(settings, parsers, first=first, clock=clock)
@@ -157,12 +157,12 @@ class Builder(AbstractContextManager["Builder"]):
         cpu: bool = False,
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
-        """Builds one paper, a path or an arXiv id or address, and gives what `publish`, which is called under the
-        claim on the paper, makes of it; a result for another form of a paper that the graph has. `keep_proven` as in
-        `Unpublished`; `record` is what is known of the repository; `packages` and `cpu` are those of the
-        stored paper, and hold beside those of the settings.
+        """Builds one paper (a path, an arXiv id or an address), and returns the result of `publish`, which is called
+        while the paper is claimed; if the graph has another form of the paper, returns a result for that. `keep_proven`
+        is that of `Unpublished`; `record` is the information about the repository; `packages` and `cpu` are those of
+        the stored paper, and add to the settings.
 
-        Raises what `build_paper` and `publish` raise, and `InputError` for an id that no paper can have."""
+        Raises the errors of `build_paper` and `publish`, and `InputError` for an invalid paper id."""
         from xkg.commands.claims import OtherFormError, SamePaperError
 
         own = self._settings.environment
@@ -179,7 +179,7 @@ class Builder(AbstractContextManager["Builder"]):
             try:
                 return once()
             except OtherFormError:
-                return once()  # from its finished stages, under the id that the other form has
+                return once()  # from cached stages, under the id of the other form
         except SamePaperError as same:
             return self._graph.stored(same.paper, str(same))
 
@@ -213,8 +213,8 @@ class Builder(AbstractContextManager["Builder"]):
             return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
     def embed(self, bundle: "PaperBundle") -> "tuple[list[str], EncodedDocuments]":
-        """The texts that the graph embeds of a paper, and what they are embedded as, which the cache of this folder has
-        from then on. Raises `EmbeddingError`."""
+        """The texts of a paper that the graph embeds, and their embeddings, which are then in this folder's cache.
+        Raises `EmbeddingError`."""
         from xkg.embeddings.base import encode_documents
         from xkg.store.index_entries import searched_entries, vector_text
 
@@ -222,7 +222,7 @@ class Builder(AbstractContextManager["Builder"]):
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> "tuple[ChosenRepository, tuple[str, ...]]":
-        """The repository that is shown to be the paper's own, and notes."""
+        """The repository that is verifiably the paper's own, and notes."""
         from xkg.commands.curate import own_repository
 
         context = self._context
@@ -245,15 +245,15 @@ def build(
     first: bool = False,
     clock: Clock = CLOCK,
 ) -> BuildResult:
-    """Builds one paper and publishes it: `Builder` for a single one. Raises as that does, and `InputError` for a file
-    or folder that is not there before anything else is asked for, such as a key."""
+    """Builds one paper and publishes it: `Builder` for a single paper. Raises the errors of `Builder`; a missing file
+    or folder raises `InputError` before anything else, such as a key, is required."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
 
 
 def require_inputs(paper: str | Path, repository: str | None) -> None:
-    """Raises `InputError` where paper or repository can only be a file or folder, and is not there."""
+    """Raises `InputError` if paper or repository can only be a file or folder, and does not exist."""
     from xkg.build.paper.read import paper_on_disk
     from xkg.build.repositories.checkout import require_local
     from xkg.build.sources.paper_source import find_paper
@@ -261,7 +261,7 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
     from xkg.text.arxiv_id import arxiv_id
 
     elsewhere = arxiv_id(str(paper)) is not None or can_be_title(str(paper))
-    with contextlib.suppress(OSError):  # too long a name for a file
+    with contextlib.suppress(OSError):  # the name is too long for a file
         elsewhere = elsewhere and not Path(paper).exists()
     if not elsewhere:
         paper_on_disk(find_paper(str(paper), ()).path)
@@ -270,8 +270,9 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
 
 
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:
-    """What `build` would ask a language model, and about what it would cost. Nothing is asked, run or published; paper
-    and repository are fetched and read. Raises as `build` does, and `ConfigError` without a model."""
+    """The language model calls that `build` would make, and their estimated cost. Fetches and reads paper and
+    repository, but asks, runs and publishes nothing. Raises the errors of `build`, and `ConfigError` without a
+    model."""
     from xkg.build.context import BuildContext
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
@@ -283,7 +284,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
             "a build without a language model asks nothing and costs nothing: --dry-run is for one with it"
         )
     if repository == AUTO:
-        raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds those of others")
+        raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds repositories")
     require_folder(settings.kg)
     share_pace(settings)
     with embedder(settings) as embed, Parsers() as parsers:

@@ -1,4 +1,5 @@
-"""The claim of a build on its paper: under which id it is built, and that nobody else builds it at the same time."""
+"""The claim of a build on its paper: the id to build it under, and a lease so that nobody else builds it at the same
+time."""
 
 import os
 import re
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from xkg.store.graph_store import Snapshot
 
 _ALIKE = 0.5
-"""The share of the shorter list of authors that both forms of a paper have at least."""
+"""The minimum share of the shorter author list that two forms of a paper have in common."""
 
 
 _TELLING = 20
-"""From so many letters on one title names one work; shorter ones name several ("Deep Learning")."""
+"""The minimum number of letters of a distinctive title; several works share shorter ones ("Deep Learning")."""
 
 
 class SamePaperError(InputError):
@@ -37,13 +38,13 @@ class SamePaperError(InputError):
 
 
 class OtherFormError(XkgError):
-    """While a paper was built, another form of it was published: it is to be built again, under that id."""
+    """Another form of the paper was published during its build, so it must be built again, under that id."""
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """The claim of one build, held until the context ends. `fences`, and `since`, the graph's counter when its papers
-    were compared, are for `GraphStore.publish`, `notes` for a person. A store that cannot be reached is no obstacle:
-    the paper waits in the outbox then."""
+    """The claim of one build, held until the context ends. `fences` and `since` (the graph's counter when its papers
+    were compared) are for `GraphStore.publish`; `notes` are for the user. An unreachable store is not an error: the
+    paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -59,9 +60,9 @@ class Claims(AbstractContextManager["Claims"]):
         self._opened.close()
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        """The id that a paper is built under: `identity`, if a person has `chosen` it or no other paper of the graph is
-        the same one, else the other's. Raises `SamePaperError`, `InputError` where only a person can know, and
-        `LeaseHeldError` where another machine builds it."""
+        """The id that a paper is built under: `identity`, if the user has `chosen` it or the graph has no other form of
+        the paper, else that form's id. Raises `SamePaperError`, `InputError` if only the user can decide, and
+        `LeaseHeldError` if another machine is building it."""
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
@@ -92,9 +93,8 @@ class Form(Protocol):
 
 
 def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
-    """The id under which a graph has a paper of which this is another form, else `identity`. Raises as `known_among`
-    does."""
-    issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # by arXiv: an older graph may have it as the id
+    """The id of another form of the paper in the graph, else `identity`. Raises the errors of `known_among`."""
+    issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
             return known
@@ -108,8 +108,8 @@ def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
-    """The id of that of these papers of which this is another form, else `identity`. Raises `SamePaperError` for a form
-    that does not replace that one, and `InputError` where only a person can know."""
+    """The id of the paper among these that is another form of this one, else `identity`. Raises `SamePaperError` for a
+    form that does not replace that paper, and `InputError` if only the user can decide."""
     for stored in papers:
         if _is_same(form, stored, identity):
             if form.arxiv_version is not None:
@@ -123,7 +123,7 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
 
 
 def _is_same(form: Form, stored: Paper, identity: str) -> bool:
-    """Raises `InputError` for a short title without the authors that would decide it."""
+    """Raises `InputError` if a short title lacks the authors that would identify the paper."""
     if stored.origin != "build" or title_similarity(stored.title, form.title) < 1:
         return False
     if stored.arxiv_id and form.arxiv_id:
@@ -142,11 +142,11 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
 
 
 def builder_name() -> str:
-    """What another machine is told of this process."""
+    """The name of this process as other machines see it."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
 def _surnames(authors: Sequence[str]) -> set[str]:
-    """Last names without case: of `Ada Writer` and of `Writer, Ada`."""
+    """Lower-case last names, from `Ada Writer` or `Writer, Ada`."""
     names = (author.partition(",")[0] if "," in author else author for author in authors)
     return {words[-1].casefold() for name in names if (words := re.findall(r"[^\W\d_]{2,}", name))}

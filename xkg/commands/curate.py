@@ -1,4 +1,4 @@
-"""`xkg curate`: the papers and repositories that are worth building around a target."""
+"""`xkg curate`: finds the papers and repositories that are worth building around a target."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError, InputError, install_extra
 from xkg.files import private_folder, write_whole
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.build.curation.curated_set import ChosenRepository, CuratedSet
     from xkg.build.paper.document import Document
@@ -34,12 +34,12 @@ def curate(
     called: "Callable[[object], None]" = lambda _: None,
     clock: Clock = CLOCK,
 ) -> "CuratedSet":
-    """Curates one target, a path or an arXiv id or address, without what a `blacklist` names, and stores the set in the
-    folder `curation` of the graph's. `notify` receives lines on what could not be asked, and where the set is;
-    `called` each call of the language model.
+    """Curates one target (a path, an arXiv id or an address) without the entries of `blacklist`, and stores the set in
+    the folder `curation` of the graph. `notify` receives lines about failed requests and the location of the set;
+    `called` receives each call of the language model.
 
-    Raises what `curate` of `xkg.build.curation` raises, `InputError` for a target that cannot be read, and
-    `ConfigError` where the packages of the extra `curation` are not installed."""
+    Raises the errors of `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and `ConfigError`
+    if the packages of the extra `curation` are not installed."""
     from xkg.build.curation.curate import Sources
     from xkg.build.curation.curate import curate as curated
     from xkg.build.curation.guide import Guide
@@ -90,7 +90,7 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Keeps why each paper was chosen or dropped beside the graph, whatever becomes of its builds."""
+    """Stores next to the graph why each paper was chosen or dropped, whatever its build's outcome."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -113,8 +113,8 @@ def own_repository(
     notes: list[str],
     clock: Clock = CLOCK,
 ) -> "ChosenRepository":
-    """The repository that is a paper's own: one that it names, or that GitHub finds by its title. `notes` receives what
-    could not be asked. Raises `InputError` where none is shown to be its own, with the likeliest."""
+    """A paper's own repository: one that it names, or that GitHub finds by its title. `notes` receives failed requests.
+    Raises `InputError` with the likeliest one if none is verifiably its own."""
     from xkg.build.curation.ownership import PaperIdentity
     from xkg.build.curation.repository_links import links_of
     from xkg.build.curation.repository_search import RepositorySearch
@@ -135,8 +135,8 @@ def own_repository(
     likeliest = looked_at[0]
     reasons = "; ".join(likeliest.evidence)[:400]
     raise InputError(
-        f"no repository is shown to be the paper's own; the likeliest is {likeliest.url} ({reasons}): name it with "
-        "--repo if you know it to be"
+        f"no repository could be verified as the paper's own; the likeliest is {likeliest.url} ({reasons}): name it "
+        "with --repo if you know it to be"
     )
 
 
@@ -151,7 +151,7 @@ def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
             chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
-    # arXiv answers once in three seconds: it is asked last, for what the others do not know.
+    # arXiv answers once in three seconds, so it is asked last, for papers that the others do not know.
     return [*chosen, ArxivIndex(settings.arxiv.url, clock=clock)]
 
 

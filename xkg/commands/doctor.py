@@ -1,4 +1,4 @@
-"""`xkg doctor`: what is installed and reachable, and what does not work without it."""
+"""`xkg doctor`: checks what is installed and reachable, and says what does not work without it."""
 
 import importlib.metadata
 import platform
@@ -19,8 +19,8 @@ _WIDTH = 88
 
 
 class Check(Value):
-    """One thing examined: whether it works, what was seen, what does not work without it, and the remedy. What is
-    `optional` may be missing: nothing is wrong then."""
+    """One check: whether it passed, the finding, what does not work without it, and the remedy. If an `optional` one is
+    missing, nothing is wrong."""
 
     name: str
     ok: bool
@@ -30,7 +30,7 @@ class Check(Value):
     optional: bool = False
 
     def __str__(self) -> str:
-        """In lines of less than 100 characters, but for paths that are longer."""
+        """Lines of less than 100 characters, except for longer paths."""
         state = "ok" if self.ok else "optional" if self.optional else "not ok"
         facts = [("", f"{self.name}: {self.seen}")]
         facts += [] if self.ok else [("without it: ", self.cost), ("remedy: ", self.remedy)]
@@ -60,7 +60,7 @@ class Report(Value):
 
 
 def examine(settings: Settings) -> Report:
-    """Examines this machine and the graph in force. Never raises for what is missing."""
+    """Checks this machine and the configured graph. Never raises for a missing part."""
     return Report(
         findings=(
             *_programs(),
@@ -93,14 +93,14 @@ def _programs() -> Iterator[Check]:
     yield Check(
         name="git",
         ok=wall is not None,
-        seen=f"{git}, contained by {wall or 'nothing: it runs with your rights'}",
+        seen=f"{git}, contained by {wall or 'none: it runs with your permissions'}",
         cost="git obeys no file of a repository, but nothing else keeps a hole in git itself from your files",
         remedy="apt-get install bubblewrap libseccomp2, or Linux 5.13 or later with Landlock enabled",
     )
 
 
 def _embedding(settings: Settings) -> Check:
-    """Loads the model of the settings, or asks its server."""
+    """Loads the configured model, or asks its server."""
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import find_weights
 
@@ -136,7 +136,7 @@ def _sentence_transformers() -> Check:
 
 
 def _language_model(settings: Settings) -> Check:
-    """Whether there is a model and a key. Nothing is asked, since that costs money."""
+    """Whether a model and a key are configured. Makes no calls, since they cost money."""
     from xkg.llm.credentials import access
     from xkg.llm.endpoints import uses_server
 
@@ -151,14 +151,14 @@ def _language_model(settings: Settings) -> Check:
     return _try(
         "language model",
         look,
-        cost="`xkg build` works with `--llm none` alone: static analysis",
+        cost="`xkg build` works only with `--llm none`: static analysis",
         remedy="OPENAI_API_KEY, llm.base_url and llm.model of another endpoint, or a program below as --llm",
         optional=True,
     )
 
 
 def _agent_programs() -> Iterator[Check]:
-    """Which programs can be the language model. They are asked whether they have a login, and nothing else."""
+    """The programs that can be the language model. Only their login status is queried."""
     from xkg.llm.programs.known import PROGRAMS, is_logged_in, path_of
 
     for program in PROGRAMS.values():
@@ -190,7 +190,7 @@ def _vectors() -> Check:
     def look() -> str:
         both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
         if len(both) > 1:
-            raise XkgError("faiss-cpu and faiss-gpu lie in one folder: uninstall both, then install one")
+            raise XkgError("faiss-cpu and faiss-gpu share one folder: uninstall both, then install one")
         try:
             import faiss
         except ImportError as error:
@@ -201,7 +201,7 @@ def _vectors() -> Check:
         "vector index",
         look,
         cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
-        remedy=f"{install_extra('cpu')}, or gpu in its place where a GPU is",
+        remedy=f"{install_extra('cpu')}, or gpu instead if there is a GPU",
         optional=_version("faiss-cpu") is None and _version("faiss-gpu") is None,
     )
 
@@ -301,7 +301,7 @@ def _interpreters(settings: Settings) -> Check:
         name="interpreters",
         ok=not missing,
         seen=f"{own().version}{''.join(f', {version}' for version in found)}; {downloads}",
-        cost=f"code whose packages have wheels for Python {' or '.join(missing)} alone gets later versions of them",
+        cost=f"code whose packages only have wheels for Python {' or '.join(missing)} gets later versions of them",
         remedy="uv python install 3.8 (pyenv install 3.7 for older code), or environment.python_downloads true",
         optional=True,
     )
@@ -319,7 +319,7 @@ def _neo4j(settings: Settings) -> Iterator[Check]:
     yield _try(
         f"Neo4j at {settings.store.url}",
         look,
-        cost="nothing of this graph can be read or written; what is built meanwhile waits for `xkg store push`",
+        cost="nothing of this graph can be read or written; papers built meanwhile wait for `xkg store push`",
         remedy="what the line says: start the server, or correct store.url, store.database and the credentials",
     )
 
@@ -336,7 +336,7 @@ def _graph(settings: Settings) -> Check:
     return _try(
         f"graph in {settings.kg}" if settings.store.url is None else "graph there",
         look,
-        cost="reading commands have nothing to answer from",
+        cost="commands that read a graph have no data",
         remedy="xkg build or xkg import, or what the line says",
     )
 

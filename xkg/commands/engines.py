@@ -1,4 +1,4 @@
-"""The engine that a command was given: this machine's processes, or a Ray cluster."""
+"""Creates a command's engine: this machine's processes, or a Ray cluster."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +13,7 @@ EngineName = Literal["local", "ray"]
 
 
 class EngineFields(TypedDict, total=False):
-    """Where work is done, as in `engine_for`; by default by one process of this machine."""
+    """The engine's place and size, as in `engine_for`; by default one process of this machine."""
 
     engine: EngineName
     jobs: int
@@ -22,7 +22,7 @@ class EngineFields(TypedDict, total=False):
 
 
 def engine_of(where: EngineFields) -> AbstractContextManager[Engine]:
-    """As `engine_for`."""
+    """See `engine_for`."""
     allow_public = where.get("allow_public", False)
     return engine_for(where.get("engine", "local"), where.get("jobs"), where.get("address"), allow_public=allow_public)
 
@@ -31,13 +31,13 @@ def engine_of(where: EngineFields) -> AbstractContextManager[Engine]:
 def engine_for(
     name: EngineName, jobs: int | None = None, address: str | None = None, *, allow_public: bool = False
 ) -> Iterator[Engine]:
-    """An engine of so many `jobs` (None: one on this machine, in a cluster as many as it offers). Raises `ConfigError`
-    for an address without a cluster, and what `RayEngine` raises."""
+    """An engine with this number of `jobs` (None: one on this machine; in a cluster, its maximum). Raises `ConfigError`
+    for an address without a cluster, and the errors of `RayEngine`."""
     if name == "local":
         if address is not None or allow_public:
-            raise ConfigError("--address and --allow-public belong to --engine ray")
+            raise ConfigError("--address and --allow-public need --engine ray")
         if jobs is not None and jobs > MOST_PROCESSES:
-            raise ConfigError(f"--jobs {jobs} are more than the {MOST_PROCESSES} processes that one machine starts")
+            raise ConfigError(f"--jobs {jobs} are more than the {MOST_PROCESSES} processes that one machine may start")
         yield LocalEngine(jobs or 1)
         return
     from xkg.engine.ray_cluster import RayEngine

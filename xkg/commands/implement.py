@@ -1,4 +1,4 @@
-"""`xkg implement`: lets an agent implement a method in starter code, and brings the result to the user."""
+"""`xkg implement`: lets an agent implement a method in starter code, and delivers the result to the user."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,13 +10,13 @@ from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.agents.codification.result import CodificationResult
     from xkg.agents.codification.task import Task
 
 
 class Applied(Value):
-    """Where the result of a run is now: the branch and its last commit, or the file of the patch."""
+    """The location of a run's result: the branch and its last commit, or the file of the patch."""
 
     run: str
     branch: str | None = None
@@ -32,7 +32,7 @@ class Applied(Value):
 def implement(
     settings: Settings, task: "Task", notify: Callable[[object], None], *, roots: Sequence[Path] | None = None
 ) -> "CodificationResult":
-    """As `xkg.agents.codification.start.implement`."""
+    """See `xkg.agents.codification.start.implement`."""
     from xkg.agents.codification.start import implement
 
     require_folder(settings.kg)
@@ -48,11 +48,11 @@ def apply(
     to: Path | None = None,
     force: bool = False,
 ) -> Applied:
-    """Brings the result of a run to the user: as a branch of the repository that the starter came from (or of its clone
-    `to`), or as a patch where `patch` names a file or the starter is no repository of this machine.
+    """Delivers the result of a run to the user: as a branch of the starter's repository (or of its clone `to`), or as a
+    patch if `patch` names a file or the starter is not a local repository.
 
-    Raises `InputError` for an unknown run, for one whose result was not accepted unless `force`, for a file that is
-    there already, and as `xkg.agents.workspace.apply.branch` does."""
+    Raises `InputError` for an unknown run, for a result that was not accepted (unless `force`), and for an existing
+    file, and the errors of `xkg.agents.workspace.apply.branch`."""
     from xkg.agents.workspace import apply as results
     from xkg.agents.workspace.workspace import Workspace
 
@@ -77,8 +77,8 @@ def apply(
 
 
 def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
-    """The steps of a run as JSON lines; or, where `inspect` names a file, what was written to it. Raises as `find_run`
-    and `xkg.agents.codification.transcript.write_inspect_log` do."""
+    """The steps of a run as JSON lines; if `inspect` names a file, a note about the log written to it. Raises the
+    errors of `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
     from xkg.agents.codification.transcript import json_lines, write_inspect_log
     from xkg.llm.prices import model_of
 
@@ -95,7 +95,7 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
 
 
 def find_run(settings: Settings, run: str) -> Path:
-    """The folder of a run, by its name, the start of it, or its path. Raises `InputError` with the runs there are."""
+    """The folder of a run, by its name, a prefix of it, or its path. Raises `InputError` with the existing runs."""
     from xkg.agents.codification.start import RUNS
 
     runs = settings.kg / RUNS
@@ -116,10 +116,10 @@ def _require_accepted(folder: Path) -> None:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):
         raise InputError(
-            f"the run {folder.name} is not over: run its command again; --force takes it as it is"
+            f"the run {folder.name} is not finished: run its command again; --force takes its current state"
         ) from None
     if result.result not in ("A", "B"):
         raise InputError(
             f"the run {folder.name} ended as {result.result}, not as working code (see {result.report}): --force takes "
-            "it all the same"
+            "it anyway"
         )

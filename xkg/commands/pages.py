@@ -15,8 +15,8 @@ from xkg.web.require_web import require_extra
 def explore(
     settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
-    """Serves the pages of a graph at `address` until interrupted, and opens them in a browser; `notify` receives their
-    address, and `warn` that there is nothing to show yet. Raises `ConfigError` without the extra `web`, and as
+    """Serves the pages of a graph at `address` until interrupted, and opens them in a browser. `notify` receives their
+    address; `warn` is called if the graph is empty. Raises `ConfigError` without the extra `web`, and the errors of
     `serve_http`."""
     from xkg.commands.serve import http_app
     from xkg.serve.http.run import serve_http
@@ -31,13 +31,13 @@ def explore(
         pages = f"{parts.scheme}://{parts.netloc}/"
         notify(pages)
         if browser:
-            webbrowser.open(pages)  # the socket listens already: the browser waits for the first answer
+            webbrowser.open(pages)  # the socket already listens, so the browser waits for the first answer
 
     serve_http(settings, address, http_app, level="warning", bound=bound)
 
 
 def report(settings: Settings, to: Path) -> None:
-    """Writes the report on a graph. Raises `ConfigError` without the extra `web`, `InputError` where the file cannot be
+    """Writes the report on a graph. Raises `ConfigError` without the extra `web`, `InputError` if the file cannot be
     written."""
     require_extra()
     from xkg.web.report import report
@@ -48,7 +48,7 @@ def report(settings: Settings, to: Path) -> None:
 
 def export_html(settings: Settings, papers: Sequence[str], to: Path) -> ExportResult:
     """Writes each of these papers (none: all) as an HTML file into the folder `to`. Raises `UnknownIdError`, and
-    `ConfigError` and `InputError` as `report`."""
+    `ConfigError` and `InputError` like `report`."""
     require_extra()
     from xkg.build.stage_cache import folder_name
     from xkg.web.paper_file import paper_file

@@ -1,4 +1,4 @@
-"""The graph that built papers are published into, and the result of a build."""
+"""The graph that receives built papers, and the result of a build."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from xkg.store.graph_store import Recognise
 from xkg.text.plural import plural
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
     from xkg.embeddings.base import EncodedDocuments
@@ -29,10 +29,11 @@ class StageSeconds(Value):
 
 
 class BuildResult(Value):
-    """The result of a build. `generation` is the one that holds it, `published` False where the graph already held it,
-    or holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
-    techniques by the reason why they are hidden. `incomplete` says, a line each, why `state` is `partial` and not
-    `complete`; `stopped` where and why the build ended early. `cost_usd` is that of all builds of this paper."""
+    """The result of a build. `generation` is the one that holds it. `published` is False if the graph already held it,
+    or holds a complete build that this `stopped` one does not replace. `levels` counts code nodes by level, `hidden`
+    counts techniques by the reason for hiding them. `incomplete` says, one line each, why `state` is `partial` instead
+    of `complete`; `stopped` says where and why the build ended early. `cost_usd` is the cost of all builds of this
+    paper."""
 
     paper: str
     title: str
@@ -50,7 +51,7 @@ class BuildResult(Value):
 
     @property
     def unfinished(self) -> str:
-        """What to do about a partial build, in one line; empty for a complete one."""
+        """The remedy for a partial build, in one line; empty for a complete one."""
         if self.stopped:
             return f"{self.stopped}; run the same command again to go on from there"
         failed = len(self.incomplete)
@@ -69,7 +70,7 @@ class BuildResult(Value):
 
 
 class HeldClaims(Protocol):
-    """What a build has claimed (`xkg.commands.claims.Claims`)."""
+    """The claim of a build (`xkg.commands.claims.Claims`)."""
 
     fences: dict[str, int]
     since: int
@@ -83,10 +84,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A paper that is built. `fences` are those of its lease; with `keep_proven` code of the stored paper stays where
-    the new code has a lower level (`xkg.build.proven_code`); `chosen` where a person gave its id; `since` as in
-    `Claims`; `size` is its bytes when pickled, 0 where nobody measured it; `embedded` are the texts that
-    were embedded of it elsewhere, for the cache of this machine."""
+    """A built paper. `fences` are the fences of its lease; with `keep_proven`, code of the stored paper stays if the
+    new code has a lower level (`xkg.build.proven_code`); `chosen` if the user gave its id; `since` is that of `Claims`;
+    `size` is its pickled size in bytes, 0 if not measured; `embedded` are texts that were embedded on another machine,
+    for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -102,19 +103,19 @@ class Unpublished:
 
 
 class BuildGraph(Protocol):
-    """What a build asks of the graph that it is for, which may be that of another machine."""
+    """The operations of a build on its graph, which may be on another machine."""
 
     def require_writable(self) -> None: ...
 
     def claims(self) -> AbstractContextManager[HeldClaims]: ...
 
     def stored(self, paper: str, note: str) -> BuildResult:
-        """The result for a paper that the graph has already."""
+        """The result for a paper that is already in the graph."""
         ...
 
 
 class OwnGraph:
-    """The graph that the settings name, opened from here."""
+    """The configured graph, opened on this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -130,16 +131,17 @@ class OwnGraph:
         return Claims(self._settings)
 
     def claimed(self, document: "Document", identity: str, chosen: bool) -> tuple[str, tuple[str, ...]]:
-        """The id that a paper is built under, and notes, for a graph without leases. Raises as `Claims.claim` does."""
+        """The id that a paper is built under, and notes, for a graph without leases. Raises the errors of
+        `Claims.claim`."""
         from xkg.commands.claims import Claims
 
         with Claims(self._settings) as claims:
             return claims.claim(document, identity, chosen=chosen), tuple(claims.notes)
 
     def publish(self, paper: Unpublished, *, connect: bool = True) -> BuildResult:
-        """Publishes a paper, unless the graph already holds exactly that, or holds it whole and this build was stopped.
-        Later verification results of the same code stay. Without `connect`, edges that follow from all papers together
-        are left to another writer. Raises what `GraphStore.publish` does."""
+        """Publishes a paper, unless the graph already holds exactly this one, or holds a complete one and this build
+        was stopped. Later verification results of the same code stay. Without `connect`, another writer draws the edges
+        between papers. Raises the errors of `GraphStore.publish`."""
         with self._unreachable(paper.built.bundle), open_store(self._settings, connect=connect) as store:
             [outcome] = publish_together(store, self._settings, [paper])
         if isinstance(outcome, Exception):
@@ -151,15 +153,15 @@ class OwnGraph:
             return stored_result(store, paper, note)
 
     def _unreachable(self, bundle: "PaperBundle") -> AbstractContextManager[None]:
-        """Keeps the paper where the server of the graph is unreachable."""
+        """Stores the paper locally if the graph's server is unreachable."""
         return outbox_when_unreachable(self._settings, [bundle])
 
 
 def publish_together(
     store: "GraphStore", settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
-    """Publishes papers, each id once, in one step as `OwnGraph.publish` does; gives the result of each, or why it was
-    not published: what is wrong with one does not keep the others."""
+    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error;
+    one failure does not stop the rest."""
     from xkg.store import bundles
 
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
@@ -178,7 +180,7 @@ def publish_together(
     fences = {identity: fence for number in new for identity, fence in papers[number].fences.items()}
     try:
         generation = store.publish([built.bundle for built in new.values()], fences, recognise) if new else 0
-    except (StoreBusyError, CorruptStoreError, ModelMismatchError) as error:  # it is the graph's
+    except (StoreBusyError, CorruptStoreError, ModelMismatchError) as error:  # a problem of the graph, not of a paper
         return [outcome or error for outcome in outcomes]
     except Exception as error:
         if len(papers) == 1:
@@ -189,7 +191,7 @@ def publish_together(
 
 
 def _recognised(papers: Sequence[Unpublished]) -> "Callable[[PaperBundle, Sequence[Paper]], None]":
-    """Raises `OtherFormError` for a paper of which another form was published since it was claimed, and as
+    """Raises `OtherFormError` if another form of the paper was published since it was claimed, and the errors of
     `known_among`."""
     from xkg.commands.claims import OtherFormError, known_among
 
@@ -204,7 +206,7 @@ def _recognised(papers: Sequence[Unpublished]) -> "Callable[[PaperBundle, Sequen
 
 
 def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "Built | BuildResult":
-    """The paper as it is published, or the result where it is not."""
+    """The paper in the form to publish, or the result if it is not published."""
     from xkg.build.proven_code import with_proven
     from xkg.build.prune import pruned
     from xkg.build.verify import apply, newer_evidence
@@ -236,7 +238,7 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
 
 
 def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperBundle":
-    """With what was recorded before of the same repositories, where nothing was asked about them now."""
+    """Keeps earlier records of the same repositories if they were not queried now."""
     known = {each.name: each for each in stored.repositories if each.is_official}
     repositories = tuple(
         each
@@ -248,7 +250,7 @@ def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperB
 
 
 def stored_result(store: "GraphStore", paper: str, note: str) -> BuildResult:
-    """The result for a paper that the graph has already."""
+    """The result for a paper that is already in the graph."""
     from xkg.build.context import Built
 
     with store.snapshot() as snapshot:

@@ -1,4 +1,4 @@
-"""`xkg run`: a script over code of the graph."""
+"""`xkg run`: runs a script over code of the graph."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.files import read_regular
 
-if TYPE_CHECKING:  # imported by the run itself
+if TYPE_CHECKING:  # the run imports these itself
     from xkg.sandbox.packages.plan import Installing
     from xkg.serve.running.answer import RunAnswer, RunFile
 
@@ -29,7 +29,7 @@ def run(
     seconds: float | None,
     notify: "Callable[[Installing], None]",
 ) -> "RunAnswer":
-    """What the script did over the code. Raises as `Runs.run`."""
+    """The result of a script over the code. Raises the errors of `Runs.run`."""
     from xkg.serve.running.runs import Runs
 
     with open_service(settings) as service:
@@ -37,7 +37,7 @@ def run(
 
 
 def example(settings: Settings, code: str) -> str:
-    """A script to begin with. Raises as `Runs.code`."""
+    """A script to start from. Raises the errors of `Runs.code`."""
     from xkg.serve.running.runs import Runs
 
     with open_service(settings) as service:
@@ -45,7 +45,7 @@ def example(settings: Settings, code: str) -> str:
 
 
 def read_script(place: str) -> tuple[str, str]:
-    """The text of a script in a file, or `-` for stdin, and what tracebacks call it. Raises `InputError`."""
+    """The text of a script in a file, or `-` for stdin, and its name in tracebacks. Raises `InputError`."""
     try:
         content = sys.stdin.buffer.read(_LARGEST_SCRIPT) if place == "-" else read_regular(Path(place), _LARGEST_SCRIPT)
         return content.decode(), "<stdin>" if place == "-" else Path(place).name
@@ -56,8 +56,8 @@ def read_script(place: str) -> tuple[str, str]:
 
 
 def store(files: "tuple[RunFile, ...]", folder: Path) -> tuple[list[str], list[str]]:
-    """Writes files below a folder, which is made where it is not there: the names of those that were written, and why
-    others were not. What lies there already is neither replaced nor followed."""
+    """Writes files below a folder, which is created if missing. Returns the names of written files, and why others were
+    not written. Existing files and links are neither replaced nor followed."""
     written, refused = [], []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def store(files: "tuple[RunFile, ...]", folder: Path) -> tuple[list[str], list[s
 
 
 def _write(top: int, path: PurePosixPath, content: bytes) -> None:
-    """A new file below the folder `top`, through folders that are no links."""
+    """A new file below the folder `top`, through folders that are not links."""
     at = os.dup(top)
     try:
         for part in path.parts[:-1]:

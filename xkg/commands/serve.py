@@ -1,5 +1,5 @@
-"""`xkg serve`: composes the graph, its MCP server, jobs and HTTP into one server; `python -m xkg.commands.serve [--kg
-DIR]` is the one over stdio with the settings in force."""
+"""`xkg serve`: composes the graph, its MCP server, jobs and HTTP into one server. `python -m xkg.commands.serve [--kg
+DIR]` runs it over stdio with the current settings."""
 
 import os
 import signal
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(settings: "Settings") -> None:
-    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots, and
-    for builds without bounds."""
+    """Serves the configured graph over stdio until the client closes it. Raises `ConfigError` for bad roots, and for
+    builds without bounds."""
     from xkg.serve.stdio import make_server
 
     roots = open_roots(settings.serve.roots)
@@ -44,8 +44,8 @@ def serve_stdio(settings: "Settings") -> None:
 
 
 def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
-    """The app over the graph of `settings`, for a server that is bound to the host `bound` and that clients reach at
-    `url`. Raises `ConfigError` for settings that contradict each other."""
+    """The app over the configured graph, for a server that is bound to the host `bound` and that clients reach at
+    `url`. Raises `ConfigError` for contradictory settings."""
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())
@@ -55,7 +55,7 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
-    """Makes the plan of the prompt for ablations; the language model has as long as for the questions of tools."""
+    """Plans ablations for the prompt; the language model has the same time limit as for tools."""
 
     def plan(paper: str, repository: Path | None) -> str:
         from xkg.agents.planning.ablations import plan_ablations
@@ -67,7 +67,7 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """Pages for people; None where the extra `web` is not installed."""
+    """The web pages; None if the extra `web` is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():
@@ -78,7 +78,7 @@ def _pages() -> "Pages | None":
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
-    """None where callers may ask for nothing that takes long."""
+    """The jobs, None if callers may not start any."""
     if not (settings.serve.build.allowed or settings.serve.agents.allowed):
         return None
     from xkg.serve.jobs.jobs import Jobs
@@ -87,7 +87,7 @@ def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
 
 
 def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
-    """None where callers may run no scripts."""
+    """The runs, None if callers may not run scripts."""
     if not settings.serve.run.allowed:
         return None
     from xkg.serve.running.callers_runs import CallersRuns

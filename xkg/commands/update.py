@@ -1,4 +1,4 @@
-"""`xkg update`: looks for new versions of papers and new commits of repositories, and builds those papers again."""
+"""`xkg update`: looks for new versions of papers and new commits of repositories, and rebuilds those papers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from xkg.model import Paper, PaperBundle, Repository
 
 _AT_ONCE = 100
-"""Papers that arXiv is asked about in one request."""
+"""The number of papers per request to arXiv."""
 
 State = Literal["current", "newer", "updated", "by hand", "not followed", "failed"]
 
 
 class UpdatedPaper(Value):
-    """One paper: `current`, `newer` (there is a new version or commit, and it was not to be built), `updated`, `by
-    hand` (there is something new, and only a person has its other files), `not followed` (all of it came from files, of
-    which nothing can be asked), or `failed`. `news` says in a line each what
-    is new, `reason` why it was not built; `change` is what differs now."""
+    """One paper: `current`, `newer` (there is a new version or commit, which was not to be built), `updated`, `by hand`
+    (there is something new, but only the user has its other files), `not followed` (it came only from files, which have
+    no newer versions to look up), or `failed`. `news` lists what is new, one line each; `reason` says why it was not
+    built; `change` is the difference."""
 
     paper: str
     title: str
@@ -49,7 +49,7 @@ class UpdatedPaper(Value):
 
 
 class UpdateResult(Value):
-    """The papers that were looked at. `generation` is the one that holds the result."""
+    """The checked papers. `generation` is the one that holds the result."""
 
     papers: tuple[UpdatedPaper, ...]
     generation: int
@@ -78,7 +78,7 @@ class UpdateResult(Value):
 
 
 Display = Callable[[int], AbstractContextManager[Callable[[Event], None]]]
-"""Shows the builds of so many papers."""
+"""Shows the builds of this number of papers."""
 
 
 def update(
@@ -91,12 +91,12 @@ def update(
     display: Display = lambda _: nullcontext(lambda _: None),
     clock: Clock = CLOCK,
 ) -> UpdateResult:
-    """Looks at the named papers (none: all that were built), and builds those again of which arXiv has a newer version
-    or whose repository has a newer commit on the branch that was built; with `check`, only says so. They are built
-    `engine.jobs` at a time (by default one), and published as in `build_side_by_side`; code that was proven stays until
-    the new code is proven as far. If a library that papers were taken from has a paper made from what is new, that one
-    is taken in place of a build. What fails for one paper does not keep the others. Raises `UnknownIdError`,
-    `StoreError`, and what `build_side_by_side` raises."""
+    """Checks the named papers (none: all built ones), and rebuilds those with a newer version on arXiv or a newer
+    commit on the branch that was built; with `check`, only reports them. Builds `engine.jobs` at a time (by default
+    one), and publishes as `build_side_by_side` does; proven code stays until the new code is proven to the same level.
+    If a library that papers were taken from has a paper made from the new version or commit, that one is taken instead
+    of building. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the errors of
+    `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
@@ -139,7 +139,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """What is new of a paper, and how it is built again: the specs of paper and repository."""
+    """What is new for a paper, and the specs of paper and repository to rebuild it."""
 
     bundle: "PaperBundle"
     state: State
@@ -169,7 +169,7 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
 
 
 def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | None) -> UpdatedPaper:
-    """The paper from a library; where that fails it is `newer` still, and is built."""
+    """The paper from a library. If that fails, the paper stays `newer` and is built."""
     paper = found.bundle.paper.id
     try:
         pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
@@ -184,7 +184,7 @@ def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | N
 
 
 class _News:
-    """Asks arXiv and the repositories' servers, each thing once; those of `excluded` repositories are not reached."""
+    """Asks arXiv and the repositories' servers, each thing once; `excluded` repositories are not contacted."""
 
     def __init__(self, settings: Settings, clock: Clock, excluded: Blacklist) -> None:
         from xkg.build.sources.arxiv import ArxivSource
@@ -201,13 +201,14 @@ class _News:
             yield self._look(bundle, versions[bundle.paper.id], newest)
 
     def _version(self, paper: "Paper") -> str | None:
-        """The version that was built: papers of before its record were fetched to here, or came from files."""
+        """The version that was built: papers built before this was recorded were fetched to here, or came from
+        files."""
         if paper.arxiv_id is None:
             return None
         return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
 
     def _newest(self, ids: Sequence[str]) -> Mapping[str, str | XkgError]:
-        """The newest version of each arXiv id, or why it is not known."""
+        """The newest version of each arXiv id, or why it is unknown."""
         from xkg.build.sources.arxiv_index import ArxivIndex
 
         index = ArxivIndex(self._settings.arxiv.url, clock=self._clock)
@@ -257,7 +258,7 @@ class _News:
         return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
 
     def _commit(self, repository: "Repository") -> str | XkgError | None:
-        """The commit that its branch has now, or why it is not known; None for one that was pinned."""
+        """The current commit of its branch, or why it is unknown; None for a pinned one."""
         from xkg.build.repositories.clone import COMMIT, remote_commit
 
         asked = repository.url, repository.reference
@@ -280,7 +281,7 @@ def _is_followed(repository: "Repository") -> bool:
 
 
 def _spec(repositories: "Sequence[Repository]") -> str | None:
-    """The repository as it was given."""
+    """The repository as the user gave it."""
     if not repositories:
         return None
     first = repositories[0]

@@ -1,4 +1,4 @@
-"""`xkg verify`: runs the code nodes of a graph again, and publishes their present levels."""
+"""`xkg verify`: runs the code nodes of a graph again, and publishes their current levels."""
 
 import random
 import re
@@ -15,7 +15,7 @@ from xkg.model import Level, paper_of
 from xkg.serve.answers.types import short
 from xkg.value import Value
 
-if TYPE_CHECKING:  # imported by the job itself
+if TYPE_CHECKING:  # the job imports these itself
     from xkg.attestations.keys import Signer
     from xkg.build.verify import NodeResult
     from xkg.model import PaperBundle
@@ -25,8 +25,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """One code node: its level before and now, the cause that it is no higher (`passes` where its test passes and is
-    proven to be able to fail), and that cause in one line."""
+    """One code node: its level before and now, why it is not higher (`passes` if its test passes and provably can
+    fail), and that reason in one line."""
 
     code: str
     paper: str
@@ -40,9 +40,9 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """The result of a verification. `generation` is the one that holds it, `raised` and `lowered` count nodes whose
-    level changed, `causes` and `levels` count nodes; `attested` is how many levels were signed, and `key` whose key did
-    (`SHA256:…`); `notes` are for a person, one line each."""
+    """The result of a verification. `generation` is the one that holds it; `raised` and `lowered` count nodes whose
+    level changed; `causes` and `levels` count nodes; `attested` is the number of signed levels, and `key` the signing
+    key (`SHA256:…`); `notes` are for the user, one line each."""
 
     papers: int
     generation: int
@@ -86,12 +86,12 @@ def verify(
     key: Path | None = None,
 ) -> VerifyResult:
     """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
-    keep their new nodes. With `stale`, only code that ran last longer ago than that. Interrupted, it leaves the graph
-    unchanged. With `attest`, each level from `imported` on is signed: with `key` (`xkg.attestations.keys.signer`), by
+    keep their new nodes. With `stale`, only code whose last run is older than that. An interrupt leaves the graph
+    unchanged. With `attest`, each level from `imported` on is signed with `key` (`xkg.attestations.keys.signer`), by
     default the user's own.
 
-    Raises `InputError` where there is no key, `SandboxUnavailableError` where nothing here can contain code,
-    `UnknownIdError`, and what `verify` of `xkg.build.verify` and `GraphStore.publish` raise."""
+    Raises `InputError` without a key, `SandboxUnavailableError` if nothing on this machine can contain code,
+    `UnknownIdError`, and the errors of `verify` in `xkg.build.verify` and of `GraphStore.publish`."""
     from xkg.attestations.bundles import attach
     from xkg.attestations.keys import signer
     from xkg.build.stage_cache import level_counts
@@ -141,7 +141,7 @@ def verify(
 
 
 def _attested(bundles: "Sequence[PaperBundle]", results: "Sequence[NodeResult]", holder: "Signer") -> list[str]:
-    """The signed statements of what ran."""
+    """The signed statements about the runs."""
     from xkg.attestations.envelope import attest
 
     code = {code.id: code for bundle in bundles for code in bundle.code}
@@ -153,8 +153,8 @@ def _attested(bundles: "Sequence[PaperBundle]", results: "Sequence[NodeResult]",
 
 
 class Sample(NamedTuple):
-    """A verified sample of claimed code. `bundles` have what was proven of it; `failed` reached less than they claim,
-    and `skipped` could not be run here."""
+    """A verified sample of claimed code. `bundles` have the proven levels; `failed` code reached less than it claims,
+    and `skipped` code could not be run here."""
 
     bundles: "tuple[PaperBundle, ...]"
     verified: int
@@ -176,8 +176,8 @@ def verify_sample(
     jobs: int = 2,
     notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
 ) -> Sample:
-    """Runs `number` code nodes, drawn at random of those of these papers that claim to have run, and stores nothing.
-    Raises as `verify` does."""
+    """Runs `number` code nodes, drawn at random from these papers' code that claims to have run, and stores nothing.
+    Raises the same errors as `verify`."""
     from xkg.build.verify import apply, forget
     from xkg.build.verify import verify as run
     from xkg.sandbox.evidence.failure_causes import Cause
@@ -198,7 +198,7 @@ def verify_sample(
     with warmed(runner) as warm:
         results = run(chosen, folder, warm, environments, limits, jobs=jobs, only=drawn, notify=notify)
     forget(folder, drawn)
-    # A limit of this machine says nothing against the code; its level stays a claim.
+    # A limit of this machine is no evidence against the code, so its level stays a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
     )  # fmt: skip
@@ -215,7 +215,7 @@ def verify_sample(
 
 
 def _with_added(bundle: "PaperBundle", settings: Settings) -> "PaperBundle":
-    """The paper with what is asked for its code now, which later runs of it keep."""
+    """The paper with the packages and CPU setting now requested for its code, which later runs keep."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
     update = {"packages": added, "cpu": asked.cpu or paper.cpu}
@@ -233,7 +233,7 @@ def _ran_before(bundles: "Sequence[PaperBundle]", time: datetime) -> set[str]:
 
 
 def _when(checked_at: str | None) -> datetime:
-    """A time of evidence; the earliest where none was noted."""
+    """A time of evidence; the earliest time if none was recorded."""
     when = datetime.fromisoformat(checked_at) if checked_at else datetime.min
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
@@ -242,7 +242,7 @@ def age(text: str) -> timedelta:
     """A duration such as `90d`, `12h`, `6w`. Raises `InputError`."""
     match = re.fullmatch(r"([0-9]{1,4})([hdw])", text.strip())
     if match is None:
-        raise InputError(f"{text[:40]!a} is no age: give at most four digits with h, d or w, such as 90d")
+        raise InputError(f"{text[:40]!a} is not an age: give at most four digits with h, d or w, such as 90d")
     return int(match[1]) * {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}[match[2]]
 
 

@@ -1,4 +1,3 @@
-"""`PaperBundle` to graph and side indexes, and back.
+"""Stores `PaperBundle`s as a graph with side indexes, and reads them back.
 
-May import: embeddings, llm, and what lies below. Knows nothing of papers' formats.
-"""
+May import: embeddings, llm, and the layers below. Knows nothing of papers' formats."""

@@ -1,6 +1,6 @@
-"""Measured importance of techniques: files beside the bundles, so that a rebuild of a paper does not lose it.
+"""Measured importance of techniques: files next to the bundles, so that rebuilding a paper does not lose it.
 
-With an export goes one file `ablations.json`, a list of the same."""
+An export includes one file `ablations.json` with the same values as a list."""
 
 import json
 from collections.abc import Iterable
@@ -26,7 +26,8 @@ write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 
 def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
-    """Writes them into the folder of an export, None where there are none. Raises `InputError`."""
+    """Writes the measurements into the folder of an export. Returns the file, or None without measurements. Raises
+    `InputError`."""
     data = _FILES.data(ablations)
     path = folder / EXPORTED
     if data is None:
@@ -39,7 +40,7 @@ def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
 
 
 def exported(folder: Path) -> tuple[Ablation, ...]:
-    """Those in the folder of an export, none where it has no such file. Raises `InputError`."""
+    """The measurements in the folder of an export; empty if it has no such file. Raises `InputError`."""
     path = folder / EXPORTED
     if not path.exists():
         return ()
@@ -48,4 +49,4 @@ def exported(folder: Path) -> tuple[Ablation, ...]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct the file or leave it out") from error
     except (ValueError, ValidationError, RecursionError) as error:
-        raise InputError(f"{path}: is no list of ablations as `xkg export` writes it; export it again") from error
+        raise InputError(f"{path}: is not a list of ablations as `xkg export` writes it; export it again") from error

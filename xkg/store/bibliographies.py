@@ -12,7 +12,7 @@ _TEX |= {char: f"\\{char}" for char in "&%$#_"}
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """An entry `@misc` for each paper, since where a paper appeared is not known; keys are unique."""
+    """An `@misc` entry for each paper, since the graph does not know where papers appeared; keys are unique."""
     entries, keys = [], set[str]()
     for paper in papers:
         first = key = _key(paper)
@@ -37,7 +37,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
 
 
 def csl_json(papers: Iterable[Paper]) -> str:
-    """An item for each paper, with the id of the graph as its id."""
+    """An item for each paper, with the paper's id in the graph as its id."""
     items = []
     for paper in papers:
         item: dict[str, object] = {"id": paper.id, "type": "article", "title": paper.title}

@@ -1,9 +1,8 @@
 """Bundle files: the source of truth of an embedded graph, one immutable file for each state of a paper.
 
-A file is one JSON object, `{"format", "sha256", "bundle"}`, where the hash covers the bytes of the bundle as they stand
-in the file. All is ASCII, so control characters and lone surrogates come back as they were. The name is a readable
-prefix of the paper's id, the hash of the id, and the hash of the content: a file of that name never changes.
-"""
+A file is one JSON object, `{"format", "sha256", "bundle"}`; the hash covers the bundle's bytes in the file. All text is
+ASCII, so control characters and lone surrogates survive. The file name consists of a readable prefix of the paper's id,
+the hash of the id, and the hash of the content, so a named file never changes."""
 
 import hashlib
 import json
@@ -24,7 +23,7 @@ _HASH_END = len(_HEAD) + 64
 
 
 class BundleFile(Value):
-    """A bundle file as a manifest lists it; `sha256` is that of the bundle inside."""
+    """A bundle file as a manifest lists it; `sha256` is the hash of the bundle inside."""
 
     name: str
     size: int
@@ -32,8 +31,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle under `folder`, which must exist. A copy of what is stored elsewhere need not be `durable`: a
-    power cut may damage it, which its hash shows. Raises `OSError`."""
+    """Stores a bundle under `folder`, which must exist. Copies of data that is stored elsewhere need not be `durable`:
+    a power cut may damage them, which the hash reveals. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
@@ -51,7 +50,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """The bundle in a file. Raises `CorruptStoreError` naming the file, and its `paper` if that is known."""
+    """The bundle in a file. Raises `CorruptStoreError` with the file and, if known, its `paper`."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -60,10 +59,10 @@ def read(path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
-    """The bundle in the bytes of a file; `path` is for the message of `CorruptStoreError`."""
+    """The bundle in a file's bytes; `path` is for the message of `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
-        raise CorruptStoreError(_damaged(path, "is cut short or is no bundle file", paper))
+        raise CorruptStoreError(_damaged(path, "is cut short or is not a bundle file", paper))
     if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
         raise CorruptStoreError(_damaged(path, "is not what was written", paper))
     try:
@@ -84,13 +83,13 @@ def stated_sha256(data: bytes) -> str:
 
 
 def sha256(bundle: PaperBundle) -> str:
-    """The hash that a bundle's file carries; equal bundles have equal ones."""
+    """The hash in a bundle's file; equal bundles have equal hashes."""
     return hashlib.sha256(_payload(bundle)).hexdigest()
 
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Left out where they are empty, so that bundles of versions without these fields have the hash that they had.
+    # Omitted if empty, so that bundles from versions without these fields keep their hash.
     later = ("reference", "stars", "archived", "default_branch", "file_licenses")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]
@@ -105,8 +104,8 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
-    """The newest readable bundle of each paper under `folder`, and one line for each file that could not be read, which
-    is renamed to `*.damaged`, so that no clean-up removes it."""
+    """The newest readable bundle of each paper under `folder`, and one line for each unreadable file. Those are renamed
+    to `*.damaged`, so that no clean-up removes them."""
     found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
@@ -132,7 +131,7 @@ def _damaged(path: Path, problem: str, paper: str | None) -> str:
 
 
 def validate(bundle: PaperBundle) -> None:
-    """Raises `InputError` naming the first thing in a bundle that no graph can hold."""
+    """Raises `InputError` with the first value in a bundle that a graph cannot hold."""
     paper = bundle.paper.id
 
     def refuse(what: str) -> InputError:

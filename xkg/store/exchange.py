@@ -1,4 +1,4 @@
-"""Import and export of papers as files: the peer's graph files, and bundle files, which lose nothing."""
+"""Import and export of papers as files: the peer system's graph files, and lossless bundle files."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +18,8 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
 def graph_files(place: Path) -> list[Path]:
-    """The file itself, or all `*.json` files of a folder in the order of their names, less the list of ablations.
-    Raises `InputError` where there is none."""
+    """The file itself, or all `*.json` files of a folder ordered by name, except the list of ablations. Raises
+    `InputError` if there is none."""
     if not place.is_dir():
         if not (place.exists() or place.is_symlink()):
             raise InputError(f"{place}: no such file or folder; name graph files (*.json), or folders that hold them")
@@ -37,9 +37,9 @@ def import_files(
     *,
     claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
-    """The papers of graph files, and one line for each file that could not be read or that has the paper of an earlier
-    file. `check` judges the code of the peer's files; a bundle comes in as it went out, its levels as `claims` if asked
-    for. `notify` is called before each file: how many were read, of how many, and its name."""
+    """The papers of graph files, and one line for each file that is unreadable or repeats the paper of an earlier file.
+    `check` judges the code of the peer's files; bundles are imported unchanged, their levels as `claims` if requested.
+    `notify` is called before each file with the number read, the total, and the file's name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -61,8 +61,8 @@ def import_files(
 
 
 def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
-    """The paper in a bundle file, its levels as `claims` if asked for, or in a peer's graph file. Raises `InputError`
-    naming the file and what is wrong."""
+    """The paper in a bundle file (its levels as `claims` if requested) or in a peer's graph file. Raises `InputError`
+    with the file and the problem."""
     try:
         data = read_regular(path, _LARGEST_BUNDLE)
         if not data.startswith(_BUNDLE):
@@ -79,15 +79,15 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """The bundle with what `stored` proves of the same code: evidence of a run, where the bundle has none or a claim,
-    and of a check that came to the same at another time; and with its attestations."""
+    """The bundle with the evidence and attestations that `stored` has for the same code. Stored evidence of a run
+    replaces missing evidence or a claim; stored evidence of a check replaces an equal check at another time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])
 
 
 def _proven(code: Code, stored: Code | None) -> Code:
-    # Ids of a file may be anything: what counts is the code itself.
+    # A file's ids are arbitrary, so the code itself is compared.
     if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
         return code
     if code.level is Level.CLAIMED:
@@ -103,10 +103,11 @@ def _proven(code: Code, stored: Code | None) -> Code:
 
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
-    """Writes one file a paper into `folder`, which is made, each whole or not at all, and gives their paths. A name is
-    a readable part of the title and the hash of the paper's id, so an earlier export of the paper is replaced.
+    """Atomically writes one file per paper into `folder`, which is created, and returns their paths. A name is a
+    readable part of the title and the hash of the paper's id, so a new export replaces an earlier one of the same
+    paper.
 
-    Raises `InputError` when the folder cannot be written."""
+    Raises `InputError` if the folder cannot be written."""
     paths = []
     for bundle in papers:
         path = folder / _name(bundle, form)
@@ -121,7 +122,7 @@ def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["pe
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> Path:
-    """Writes a file, whole or not at all; its folder is made. Raises `InputError`."""
+    """Writes a file atomically and creates its folder. Raises `InputError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, "".join(pieces).encode())

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 Relation = Literal["same", "variant", "different"]
-"""`variant`: one changes, extends, applies or is a part of the other."""
+"""`variant`: one technique changes, extends, applies or is a part of the other."""
 
 
 class Decision(Value):
-    """`first` and `second` are technique ids, the lower one first; `judged` is the hash of both texts (`judged`), and
-    `by` the identity of the prompt that was answered."""
+    """A decision about a pair of techniques. `first` and `second` are technique ids, the lower one first; `judged` is
+    the hash of both texts (`judged`), and `by` identifies the prompt that was answered."""
 
     first: str
     second: str
@@ -34,7 +34,7 @@ class Decision(Value):
 
 
 MOST_TITLES = 50
-"""Of papers whose titles begin with the same words at most so many are listed."""
+"""The maximum number of listed papers whose titles begin with the same words."""
 
 Decisions = Mapping[tuple[str, str, str], Decision]
 """Decisions by their `key`."""
@@ -48,9 +48,9 @@ class Hit(NamedTuple):
 
 
 class Link(Value):
-    """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` says what
-    makes them one concept: their names, vectors that are all but equal, or a decision of the model; `open` pairs wait
-    for one."""
+    """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` is the
+    reason for the link: their names, nearly equal vectors, or a decision of the model; `open` pairs wait for a
+    decision."""
 
     first: str
     second: str
@@ -59,7 +59,7 @@ class Link(Value):
 
 
 class Table(Value):
-    """The rows of a query; `truncated` says that rows were left out by the limit."""
+    """The rows of a query; `truncated` if the limit cut rows off."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -67,9 +67,9 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique with its place: `path` are names from the top down to itself, `children` its components in order. Of
-    a hidden technique, which searches find too, `technique.hidden` is the reason, and there is no code. `without_code`
-    names the components, hidden ones too, that have no code and no component with any."""
+    """A technique in its hierarchy: `path` has the names from the top down to itself, `children` its components in
+    order. Searches also find hidden techniques: for those, `technique.hidden` is the reason, and there is no code.
+    `without_code` names the components, hidden ones included, for which neither they nor their components have code."""
 
     technique: Technique
     paper_title: str
@@ -80,8 +80,8 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """What techniques are filtered by: `level` is `none`, and `language` empty, where there is no code. `vouchers` are
-    the keys that attest it (`xkg.attestations.trust`), if an attestation can raise that level."""
+    """The values that techniques are filtered by. Without code, `level` is `none` and `language` is empty. `vouchers`
+    are the keys that attest the code (`xkg.attestations.trust`), if an attestation can raise its level."""
 
     paper: str
     level: Level
@@ -91,15 +91,15 @@ class Facts(Value):
 
 
 class Heading(NamedTuple):
-    """What identifies a paper to a reader."""
+    """A paper's title and year, which identify it to a reader."""
 
     title: str
     year: int | None
 
 
 class PaperLine(NamedTuple):
-    """A paper in a list. `techniques` are those that are not hidden, `levels` counts their code; `cost_usd` is what all
-    its builds spent. `attested` is each code that an attestation can raise: its level, and its vouchers as in
+    """A paper in a list. `techniques` counts visible techniques, `levels` counts their code; `cost_usd` is the total
+    cost of its builds. `attested` lists each code that an attestation can raise: its level, and its vouchers as in
     `Facts`."""
 
     id: str
@@ -117,15 +117,15 @@ class PaperLine(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How near the words of one text come to the nearest words of another, in -1..1: on average, and the least."""
+    """The similarity of one text's words to the nearest words of another, in -1..1: the mean and the minimum."""
 
     mean: float
     least: float
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between one vector and all `techniques` of a graph, which is what an unrelated
-    technique can be expected to reach. All 0 where there are no vectors."""
+    """The distribution of cosines between one vector and all `techniques` of a graph, which shows the cosine to expect
+    from an unrelated technique. All 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -136,28 +136,28 @@ class Snapshot(Protocol):
     """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message names the
     nearest ids.
 
-    `generation` is 0 for an empty graph. `searchable` is False while the indexes are being made: names and ids are
-    looked up as always, and `find_text` and `find_vector` return nothing."""
+    `generation` is 0 for an empty graph. `searchable` is False while the indexes are being built: look-ups of names and
+    ids work, but `find_text` and `find_vector` return nothing."""
 
     generation: int
     searchable: bool
 
     def papers(self) -> Sequence[Paper]:
-        """All papers, which takes long where there are many: the other methods read what one answer needs."""
+        """All papers, which is slow for a large graph; the other methods read only the data for one answer."""
         ...
 
     def paper_lines(self) -> Sequence[PaperLine]:
-        """All papers as lines of a list, in id order: a second for a million techniques, without their texts."""
+        """A line for each paper, in id order, without texts: takes a second for a million techniques."""
         ...
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation,
-        else of those whose titles begin with these words; at most so many, in id order."""
+        """The id of the paper with this id; otherwise ids of papers with this title, ignoring case, spaces and
+        punctuation; otherwise of papers whose titles begin with these words. At most `most`, in id order."""
         ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
-        """The headings of these papers, in this order, without unknown ones."""
+        """The headings of these papers, in this order; unknown ids are omitted."""
         ...
 
     def paper_ids(self) -> Sequence[str]:
@@ -165,7 +165,7 @@ class Snapshot(Protocol):
         ...
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        """Ids of the papers of these years, either of which may be None; without papers whose year is unknown."""
+        """Ids of the papers of these years, either of which may be None; papers of unknown year are omitted."""
         ...
 
     def require_paper(self, paper: str) -> None: ...
@@ -174,12 +174,12 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation, then of those that go
-        by it in another form: the abbreviation in a name, or the name without it (`xkg.store.concepts.names`)."""
+        """Ids of techniques whose name or alias equals `name`, ignoring case, spaces and punctuation; then of those
+        with another form of the name: its abbreviation, or the name without it (`xkg.store.concepts.names`)."""
         ...
 
     def technique_ids(self, paper: str) -> Sequence[str]:
-        """Ids of the techniques of a paper that are not hidden, in order; none for an unknown one."""
+        """Ids of a paper's visible techniques, in order; empty for an unknown paper."""
         ...
 
     def links(self) -> Sequence[Link]:
@@ -187,13 +187,13 @@ class Snapshot(Protocol):
         ...
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        """Those of `links` that have one of these techniques as an end."""
+        """The `links` that have one of these techniques as an end."""
         ...
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques whose code is like a query that is code, with scores in 0..1; none for a query that is prose."""
+        """Techniques whose code resembles a query that is code, with scores in 0..1; empty if the query is prose."""
         ...
 
     def spelled(self, word: str) -> str | None:
@@ -201,65 +201,66 @@ class Snapshot(Protocol):
         ...
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """The weight of the query's words that each of these techniques has, and the weight of all of them. A word
-        weighs the square root of its inverse document frequency, relative to that of a word that none has."""
+        """The weight of the query's words that occur in each of these techniques, and the weight of all its words. A
+        word weighs the square root of its inverse document frequency, relative to a word that occurs nowhere."""
         ...
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
-        """Late interaction of a query with each of these techniques, in -1..1, without those of whose words nothing is
-        known."""
+        """Late-interaction scores of a query with each of these techniques, in -1..1; techniques without word codes are
+        omitted."""
         ...
 
     def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> "Mapping[str, Coverage]":
-        """How near the words of each technique's name come to words of a query; without those of whose words nothing
-        is known."""
+        """How well a query's words cover the words of each technique's name; techniques without word codes are
+        omitted."""
         ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...
     def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
-        """The vectors of those of these techniques that have one, as `find_vector` takes them."""
+        """The vectors of these techniques, as `find_vector` takes them; techniques without one are omitted."""
         ...
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
-        """Facts of these techniques, without unknown ones."""
+        """Facts of these techniques; unknown ids are omitted."""
         ...
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Ids of the papers here that one cites, and of those that cite it."""
+        """Ids of the papers in the graph that a paper cites, and of the papers that cite it."""
         ...
 
 
 class Recognise(NamedTuple):
-    """`check` is called in the step that publishes a paper, while nobody else writes, with the paper and those others
-    that were published since the graph's `counter` was `since`, without texts."""
+    """A check before a paper is published. `check` is called under the write lock with the paper and the other papers
+    published since the graph's `counter` was `since`, without texts."""
 
     since: int
     check: Callable[[PaperBundle, Sequence[Paper]], None]
 
 
 class GraphStore(Protocol):
-    """Where graphs live. Every write is one atomic step: readers see all of it or nothing. `place` is what a person
-    calls it: a folder, or the address of a server without any secret."""
+    """A place for graphs. Every write is one atomic step: readers see all of it or nothing. `place` is its name for
+    people: a folder, or the address of a server without secrets."""
 
     place: str
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """Holds a paper for one builder while the context lasts, and gives the fence that `publish` compares. `holder`
-        is what another is told. Raises `LeaseHeldError` where another has it, and `StoreUnreachableError`."""
+        """Holds a lease on a paper for one builder during the context, and yields the fence that `publish` compares.
+        `holder` is the name shown to others. Raises `StoreUnreachableError`, and `LeaseHeldError` if another builder
+        has the lease."""
         ...
 
     def counter(self) -> int:
-        """How many times the graph was changed."""
+        """The number of changes to the graph."""
         ...
 
     def publish(
         self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
-        """Adds or replaces these papers; gives the number of the generation that has them, the current one where all
-        are stored as they are. `fences` are those of leases, by paper. Raises `InputError` for a bundle that
-        contradicts itself, `LeaseLostError` where another has taken a lease meanwhile, `StoreError` where it cannot
-        be written, and what `recognise.check` raises; nothing is written then."""
+        """Adds or replaces these papers. Returns the number of the generation that has them, the current one if nothing
+        changed. `fences` are the fences of leases, by paper. If it raises, nothing is written: `InputError` for an
+        inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
+        cannot be written, and the errors of `recognise.check`."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
@@ -267,8 +268,8 @@ class GraphStore(Protocol):
         ...
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
-        """Adds measurements of techniques, which replace those of the same id. They outlive their papers: one whose
-        technique is not shown is kept, and not in the graph."""
+        """Adds measurements of techniques, which replace measurements of the same id. They outlive their papers: if a
+        technique is not visible, its measurement is stored, but not in the graph."""
         ...
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
@@ -276,15 +277,15 @@ class GraphStore(Protocol):
         ...
 
     def require_writable(self) -> None:
-        """Raises `StoreError` where no paper could be published, before any work is done for one."""
+        """Raises `StoreError` if papers could not be published, so that no work is wasted."""
         ...
 
     def connect(self) -> None:
-        """Draws the edges that follow from all papers together, if a publish has not."""
+        """Draws the edges between papers, if a publish has not done so."""
         ...
 
     def decide(self, new: "Iterable[Decision]") -> int:
-        """Adds decisions about pairs of techniques, and links all papers anew."""
+        """Adds decisions about pairs of techniques, and links all papers again."""
         ...
 
     def remove(self, papers: Sequence[str]) -> int: ...
@@ -292,28 +293,28 @@ class GraphStore(Protocol):
     def differences(
         self, first: int | None, second: int | None
     ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
-        """The papers that differ between two generations, in id order, each as it is in both; None for one that is not
-        there. `second` None is the current generation, `first` None the one before `second`. Raises `StoreError` where
-        one of them is not kept."""
+        """The papers that differ between two generations, in id order, each in both states; None if it is missing from
+        one. If `second` is None, it is the current generation; if `first` is None, it is the one before `second`.
+        Raises `StoreError` if a generation is not kept."""
         ...
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Makes all derived data anew; gives the generation's number and notes, a line each."""
+        """Rebuilds all derived data. Returns the generation's number and notes, one line each."""
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with what is stored, one line each; empty where all is well."""
+        """The problems of the stored graph, one line each; empty if there are none."""
         ...
 
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a read-only statement, which the guard looks at first. Raises `QueryRefusedError` and
+        """Runs a read-only statement after the guard has checked it. Raises `QueryRefusedError` and
         `QueryFailedError`."""
         ...
 
     def warm_queries(self) -> None:
-        """Starts the query process or connection, which the first query would wait for."""
+        """Starts the query process or connection, so that the first query need not wait for it."""
         ...
 
     def bundles(self) -> Iterator[PaperBundle]:

@@ -1,5 +1,5 @@
-"""Papers as one GraphML file (http://graphml.graphdrawing.org/specification.html), which Gephi, yEd, Cytoscape and
-networkx read: the nodes, edges and properties of `xkg.store.rows`. GraphML has no lists: they are JSON texts."""
+"""Papers as one GraphML file (http://graphml.graphdrawing.org/specification.html) for Gephi, yEd, Cytoscape and
+networkx: the nodes, edges and properties of `xkg.store.rows`. GraphML has no lists, so lists are JSON texts."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,10 +27,11 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.
 
 
 def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: Iterable[Ablation]) -> Iterator[str]:
-    """The file in pieces: visible techniques of these papers with all around them, citations, and the concepts and
-    measurements that concern them."""
+    """The file in pieces: visible techniques of these papers and everything connected to them, citations, and the
+    concepts and measurements that concern them."""
     yield _HEAD
-    kinds: dict[tuple[str, str], str] = {}  # GraphML declares each property with its type: known after the rows
+    # GraphML first declares each property with its type, which is only known after all rows.
+    kinds: dict[tuple[str, str], str] = {}
     papers, seen, body = [], set[str](), list[str]()
     edge_number = count()
 

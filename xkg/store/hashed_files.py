@@ -1,5 +1,4 @@
-"""Immutable files of values beside the bundles, of which a manifest names one: the name of a file is the hash of its
-bytes."""
+"""Immutable files of values next to the bundles, named by the hash of their bytes. A manifest names the valid one."""
 
 import hashlib
 import json
@@ -17,8 +16,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class HashedFiles(Generic[K, V]):
-    """Files of values of one kind in the `folder` of a graph; `key` identifies a value, and `remedy` says what brings
-    back what a file held."""
+    """Files of values of one kind in the `folder` of a graph. `key` identifies a value, and `remedy` says how to
+    restore lost values."""
 
     def __init__(self, folder: str, kind: type[V], key: Callable[[V], K], remedy: str) -> None:
         self.folder = folder
@@ -27,12 +26,12 @@ class HashedFiles(Generic[K, V]):
         self._remedy = remedy
 
     def data(self, values: Iterable[V]) -> bytes | None:
-        """A file of values, of those with one key the last, in the order of keys; None for none."""
+        """The content of a file of values, ordered by key; of equal keys the last counts. None without values."""
         ordered = sorted({self._key(value): value for value in values}.values(), key=self._key)
         return json.dumps([value.model_dump() for value in ordered], indent=0).encode("ascii") if ordered else None
 
     def write(self, root: Path, values: Iterable[V]) -> str:
-        """Stores values under `root` and gives the name of their file; '' for none. Raises `OSError`."""
+        """Stores values under `root` and returns the name of their file; '' without values. Raises `OSError`."""
         data = self.data(values)
         if data is None:
             return ""
@@ -42,8 +41,7 @@ class HashedFiles(Generic[K, V]):
         return path.name
 
     def read(self, root: Path, name: str) -> Mapping[K, V]:
-        """Values by key, in the order of keys; none for ''. Raises `CorruptStoreError` for a file that is not what was
-        written."""
+        """Values by key, ordered by key; empty for ''. Raises `CorruptStoreError` for a damaged file."""
         if not name:
             return {}
         path = root / self.folder / name
@@ -59,8 +57,8 @@ class HashedFiles(Generic[K, V]):
         return {self._key(value): value for value in found}
 
     def readable(self, root: Path, name: str | None) -> tuple[str, list[str]]:
-        """The file of that name, or, where it is damaged or no name is known, the newest that can be read; '' for none.
-        A line for each file that had to be set aside, as `*.damaged`."""
+        """The name of that file, or of the newest readable one if it is damaged or the name is unknown; '' without one.
+        Also returns a line for each damaged file, which is renamed to `*.damaged`."""
         notes = []
         folder = root / self.folder
         files = folder.glob("[!.]*.json") if name != "" and folder.is_dir() else ()

@@ -1,4 +1,4 @@
-"""The techniques of a bundle that are shown and that are searched, and the texts that they are found by."""
+"""A bundle's visible and searchable techniques, and the texts that find them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from xkg.embeddings.base import Text
 from xkg.model import Code, PaperBundle, Technique
 
 VECTOR_TEXT_CHARACTERS = 2000
-"""More than the 256 word pieces that the default model reads; what lies beyond would only be cut there."""
+"""More than the 256 word pieces that the default model reads; it would cut off any more."""
 
 
 PART_OF_HIDDEN = "it is part of a hidden one"
@@ -15,8 +15,8 @@ PART_OF_HIDDEN = "it is part of a hidden one"
 
 @dataclass(frozen=True)
 class Entry:
-    """A technique: `order` counts among its visible siblings from 0, `path` are names from the top down. A hidden one
-    has no code here, whatever was made for it."""
+    """A technique: `order` counts from 0 among its visible siblings, `path` has the names from the top down. Hidden
+    techniques have no code here, even if it was built."""
 
     technique: Technique
     order: int
@@ -26,7 +26,7 @@ class Entry:
 
 
 def entries(bundle: PaperBundle) -> Iterator[Entry]:
-    """The techniques that are not hidden, nor under a hidden one, in preorder."""
+    """The visible techniques (neither hidden nor under a hidden one), in preorder."""
     code = {c.technique: c for c in bundle.code}
     paths: dict[str | None, tuple[str, ...]] = {None: ()}
     siblings: dict[str | None, int] = {}
@@ -51,7 +51,7 @@ def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
 
 
 def searched_entries(bundle: PaperBundle) -> list[Entry]:
-    """The visible techniques in preorder, then the hidden ones, whose question deserves an answer too: that there is no
+    """The visible techniques in preorder, then the hidden ones, so that a search for those can say that there is no
     code, and why."""
     by_id = {technique.id: technique for technique in bundle.techniques}
 
@@ -67,9 +67,9 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 
 
 def vector_text(entry: Entry) -> Text:
-    """The text that a technique's vector is made from: the most informative first, since models cut the end. The names
-    of its ancestors are its context. Identifiers of its code are for text search alone: beside the definition they lost
-    as many queries as they won."""
+    """The text for a technique's vector, most informative part first, since models cut off the end. The names of its
+    ancestors give context. Identifiers of its code are only in the text index: next to the definition they lost as many
+    queries as they won."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))
@@ -80,5 +80,5 @@ def vector_text(entry: Entry) -> Text:
 
 
 def encodable(text: str) -> str:
-    """`text` as UTF-8 can carry it, lone surrogates replaced by U+FFFD, and without NUL."""
+    """`text` in a form that UTF-8 can encode: lone surrogates become U+FFFD, and NUL is removed."""
     return text.replace("\0", "\ufffd").encode("utf-8", "surrogatepass").decode("utf-8", "replace")

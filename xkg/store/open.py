@@ -1,4 +1,4 @@
-"""Settings become a graph: on a Neo4j where `store.url` names one, else in the folder of the graph."""
+"""Opens the configured graph: on a Neo4j if `store.url` names one, else in the folder of the graph."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 def open_graph(
     settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False, connect: bool = True
 ) -> GraphStore:
-    """The graph in force; opening reads nothing. `embedder` is called when something must be embedded. Without
-    `connect`, closing it leaves to another writer what `GraphStore.connect` does.
+    """The configured graph; opening reads nothing. `embedder` is called when something must be embedded. Without
+    `connect`, closing leaves the work of `GraphStore.connect` to another writer.
 
-    With `background`, indexes that are lost or far behind are made beside the answers, which meanwhile look up names
-    and ids alone; without it the first answer waits for them. Raises `ConfigError`."""
+    With `background`, missing or outdated indexes are built while the graph answers look-ups of names and ids; without
+    it, the first answer waits for them. Raises `ConfigError`."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

@@ -1,4 +1,4 @@
-"""Papers that were built while their graph's server was unreachable: stored as bundle files, and sent later."""
+"""Papers built while their graph's server was unreachable: stored as bundle files, and sent later."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ FOLDER = "outbox"
 
 
 def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
-    """Stores papers under the graph's folder; an earlier file of the same paper is replaced. Raises `StoreError`."""
+    """Stores papers under the graph's folder, replacing earlier files of the same papers. Raises `StoreError`."""
     folder = kg / FOLDER
     try:
         private_folder(folder)
@@ -27,7 +27,7 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
 
 
 def waiting(kg: Path) -> list[Path]:
-    """The files of papers that wait, the oldest first."""
+    """The files of waiting papers, oldest first."""
     return sorted((kg / FOLDER).glob("[!.]*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
@@ -36,4 +36,4 @@ def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
         try:
             yield path, bundles.read(path).paper.id
         except StoreError:
-            continue  # a damaged file is reported when it is to be sent
+            continue  # sending it reports a damaged file

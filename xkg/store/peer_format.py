@@ -1,9 +1,8 @@
-"""Graph files of the peer system (one JSON file a paper), read into bundles and written back.
+"""Graph files of the peer system (one JSON file per paper), read into bundles and written back.
 
-What is written equals what was read as JSON: values and their types, nulls, absent keys, the order of lists and keys,
-code points. The bundle alone is enough for that: fields of the model hold what the format regularly has, and
-`Paper.claims` what a file has beyond it.
-"""
+The written JSON equals the JSON that was read: values and their types, nulls, absent keys, the order of lists and keys,
+code points. The bundle alone suffices for that: the model's fields hold the format's regular content, and
+`Paper.claims` holds anything beyond it."""
 
 import errno
 import json
@@ -35,10 +34,10 @@ Check = Callable[[str], Evidence]
 Object = dict[str, Any]
 
 LARGEST = 32 * 1024 * 1024
-"""Bytes of a graph file."""
+"""The maximum size of a graph file, in bytes."""
 
 MOST_TECHNIQUES = 20_000
-"""Techniques of a paper; one that is honest has hundreds."""
+"""The maximum number of techniques of a paper; real papers have hundreds."""
 
 _MAX_NESTING = 200
 _LOST_ESCAPE = re.compile(r"[\x08\f](?=[a-z])")
@@ -46,11 +45,11 @@ _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
 
 def read_peer(path: Path, check: Check) -> PaperBundle:
-    """The paper in a graph file, as it stands there: nothing is pruned, and the file's own `pass_exec` is kept in
-    `Code.claims`. `check` judges each implementation; no code comes in above `parsed`. Techniques at the top that have
+    """The paper in a graph file, unchanged: nothing is pruned, and the file's own `pass_exec` is kept in `Code.claims`.
+    `check` judges each implementation; imported code gets at most the level `parsed`. Top-level techniques with
     components are methodologies.
 
-    Raises `InputError` naming the file and what is wrong with it."""
+    Raises `InputError` with the file and the problem."""
     try:
         return _bundle(_load(path), check)
     except _Wrong as wrong:
@@ -58,8 +57,8 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
 
 
 def write_peer(bundle: PaperBundle) -> Object:
-    """The content of a graph file. Hidden techniques are left out; for papers that were built here, `pass_exec` says
-    whether the code was executed."""
+    """The content of a graph file. Hidden techniques are omitted; for papers built by xkg, `pass_exec` says whether the
+    code was executed."""
     paper, claims = bundle.paper, bundle.paper.claims
     code = {c.technique: c for c in bundle.code}
     top: list[Object] = []
@@ -81,11 +80,11 @@ def write_peer(bundle: PaperBundle) -> Object:
 
 def peer_bytes(bundle: PaperBundle) -> bytes:
     """The bytes of a graph file: UTF-8, indented."""
-    # A lone surrogate becomes its escape, which inside a JSON string is what it was.
+    # A lone surrogate becomes its escape, which means the same inside a JSON string.
     return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
 
 
-# --- The regular form of each object: what the model alone says.
+# --- The regular form of each object, from the model alone.
 
 
 def _paper(bundle: PaperBundle, techniques: list[Object]) -> Object:
@@ -131,12 +130,12 @@ def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
         yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
 
 
-# --- What a file has beyond the regular form.
+# --- Content of a file beyond the regular form.
 
 
 def _beyond(original: Object, regular: Object) -> Object:
-    """What turns the regular form of an object into the original: `values` of its own, and its `keys` where they are
-    others or in another order. Empty for a regular object."""
+    """The changes that turn an object's regular form into the original: different `values`, and `keys` if they differ
+    or are in another order. Empty for a regular object."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
     return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})
@@ -152,7 +151,7 @@ def _patched(regular: Object, claims: Mapping[str, Any], part: str, node: str) -
 
 
 class _Wrong(Exception):
-    """What is wrong with a file."""
+    """The problem with a file."""
 
 
 def _load(path: Path) -> Object:
@@ -174,7 +173,7 @@ def _load(path: Path) -> Object:
         raise _Wrong(f"is not whole JSON (line {error.lineno}: {error.msg})") from error
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
-    except ValueError as error:  # an integer of more digits than Python converts
+    except ValueError as error:  # an integer with more digits than Python converts
         raise _Wrong("holds a number that is too long") from error
     _bound_nesting(value)
     if not isinstance(value, dict):
@@ -255,7 +254,7 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
-    """Each technique in preorder with its code, and what is irregular in the two objects."""
+    """Each technique in preorder with its code, and the irregular content of both objects."""
     stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
     while stack:
         value, node, where, parent, depth = stack.pop()
@@ -288,7 +287,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
 def _siblings(
     value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
 ) -> list[tuple[Object, str, str, str | None, int]]:
-    """The techniques under `key`, last first, with the id and the place in the file of each."""
+    """The techniques under `key`, last first, each with its id and its place in the file."""
     items = _list(value, key, where)
     for i, item in enumerate(items):
         if not isinstance(item, dict):
@@ -328,8 +327,8 @@ def _text(value: Object, key: str, where: str, *, required: bool = False) -> str
 
 
 def _restored(text: str) -> str:
-    """`text` with `\\bar` and `\\frac` where a program took `\\b` and `\\f` of JSON for control characters. `_beyond`
-    keeps what the file had."""
+    """`text` with `\\bar` and `\\frac` restored, where a program read JSON's `\\b` and `\\f` as control characters.
+    `_beyond` keeps the file's original."""
     return _LOST_ESCAPE.sub(lambda match: {"\b": "\\b", "\f": "\\f"}[match[0]], text)
 
 

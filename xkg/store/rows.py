@@ -1,7 +1,6 @@
 """A paper as rows of a property graph, with the same names and values on both engines.
 
-Values are strings, numbers, booleans and tuples of strings; what is nested is a JSON string.
-"""
+Values are strings, numbers, booleans and tuples of strings; nested values are JSON strings."""
 
 import hashlib
 import json
@@ -28,9 +27,9 @@ NODES = {
     "Ablation": "id technique metric direction baseline value change low high seeds kind description diff commit "
     "command measured_at",
 }
-"""The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` is cited and
-was not built; the name of `Code` is that of its technique. `claimed` is the level that code of level `claimed` claims,
-`attested_by` the fingerprints of the keys that attest at least that level, or at least the one that it has."""
+"""The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` was cited
+but not built; the name of `Code` is its technique's name. `claimed` is the level that code of level `claimed` claims.
+`attested_by` has the fingerprints of the keys that attest at least that level, or else the code's own level."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -46,15 +45,15 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""Labels of both ends and the properties of each type; the values of a row are both ids, then the properties. `|` joins
-the labels that an end may have."""
+"""The labels of both ends and the properties of each type; the values of a row are both ids, then the properties. `|`
+joins alternative labels of an end."""
 
 LONGEST_KEY = 1500
 """In characters: Neo4j indexes no string above 8 KB."""
 
 
 class Row(NamedTuple):
-    """A node or an edge: `table` is its label or type. `to` is the label of an edge's second end where its type has
+    """A node or an edge: `table` is its label or type. `to` is the label of an edge's second end if its type has
     several."""
 
     table: str
@@ -63,8 +62,8 @@ class Row(NamedTuple):
 
 
 def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
-    """A paper with its visible techniques and all of its repositories and symbols; edges come after what they join.
-    Another paper may have the same repositories and symbols."""
+    """A paper with its visible techniques and all of its repositories and symbols; edges follow the nodes that they
+    join. Another paper may have the same repositories and symbols."""
     paper = bundle.paper
     own = key(paper.id)
     yield Row(
@@ -137,7 +136,7 @@ def ablation_rows(ablation: Ablation) -> Iterator[Row]:
 
 
 def citation_rows(works: Iterable[Work], edges: Iterable[tuple[str, str]]) -> Iterator[Row]:
-    """The cited works that are not here, then who cites whom (`works_and_citations`)."""
+    """The cited works outside the graph, then the citations (`works_and_citations`)."""
     outside = set()
     for work in works:
         outside.add(work.id)
@@ -152,7 +151,8 @@ def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
 
 
 def key(node_id: str) -> str:
-    """An id as the engines can hold and index it; two ids that differ only in what they cannot hold stay two."""
+    """An id in a form that the engines can hold and index. Ids that differ only in characters that the engines cannot
+    hold remain distinct."""
     clean = encodable(node_id)
     if len(clean) > LONGEST_KEY:
         clean = clean[:LONGEST_KEY]
@@ -197,10 +197,10 @@ def _text(text: str | None) -> str | None:
 
 
 def texts(several: Iterable[str]) -> tuple[str, ...]:
-    """A list as both engines hold it: LadybugDB drops empty strings from one."""
+    """A list in a form that both engines hold: LadybugDB drops empty strings from a list."""
     return tuple(encodable(text) for text in several if text)
 
 
 def nested(value: object) -> str:
-    """What is nested, as the engines hold it."""
+    """A nested value in the form that the engines hold."""
     return encodable(json.dumps(value, ensure_ascii=False))

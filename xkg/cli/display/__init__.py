@@ -1,4 +1,3 @@
-"""What a person sees: results, tables, progress on stderr.
+"""Output for people: results, tables, progress on stderr.
 
-May import: commands, and what lies below them.
-"""
+May import: commands, and the layers below them."""

@@ -1,4 +1,4 @@
-"""A batch for a person: what is at work on stderr, and the report as lines and as a page."""
+"""Shows a batch: live progress on stderr, and the report as lines and as a page."""
 
 import io
 import os
@@ -34,8 +34,8 @@ _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": 
 
 @contextmanager
 def display(papers: int, jobs: int) -> Iterator[Callable[[Event], None]]:
-    """Shows a batch of so many papers: each as it ends, one line, and below them, on a terminal, the papers at work and
-    counts, calls, dollars and the time left."""
+    """Shows a batch of this many papers: one line for each finished paper, and below them, on a terminal, the papers at
+    work with counts, calls, dollars and the remaining time."""
     console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
     state = _State(console, papers, jobs)
     if not console.is_terminal:
@@ -74,7 +74,7 @@ class _State:
                     self._dollars += value.dollars or 0.0
 
     def live(self) -> Table:
-        """The papers at work and the state of the whole."""
+        """The papers at work and the overall state."""
         with self._lock:
             table = Table.grid(padding=(0, 2))
             for name, stage, since in self._at.values():
@@ -110,8 +110,8 @@ def _duration(seconds: float) -> str:
 
 
 def lines(report: BatchReport) -> Iterator[Text | Padding]:
-    """The rows of a report and its sum, with the reason of a failure and notes below each row; a note of several papers
-    is at the end, once."""
+    """The rows of a report and their sum, with failure reasons and notes below each row; a note that concerns several
+    papers appears once, at the end."""
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
@@ -142,13 +142,13 @@ def show(report: BatchReport) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raises `InputError` for a file that no page can be written to: better at once than after hours of building."""
+    """Raises `InputError` if a page cannot be written to this file, so that hours of building are not wasted."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"the report {path} cannot be written: name a file in a folder that is there")
 
 
 def page(report: BatchReport, path: Path) -> None:
-    """Writes a report as a page of HTML without scripts. Raises `InputError` where the file cannot be written."""
+    """Writes a report as an HTML page without scripts. Raises `InputError` if the file cannot be written."""
     console = Console(record=True, file=io.StringIO(), width=10_000, emoji=False, highlight=False)
     _print(console, report)
     try:

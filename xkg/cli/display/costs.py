@@ -1,4 +1,4 @@
-"""The bill of a graph for a terminal."""
+"""The costs of a graph for a terminal."""
 
 from xkg.cli.display.layout import table, width, wrapped
 from xkg.llm.costs import Costs
@@ -6,7 +6,7 @@ from xkg.serve.answers.quoting import one_line
 
 
 def cost_table(costs: Costs) -> str:
-    """A row for each paper, stage or model, and their sum; a record for each where rows do not fit."""
+    """A row for each paper, stage or model, and their sum; records if rows are too wide."""
     columns, rows, notes = costs.cells()
     if not rows:
         return "\n".join(notes)

@@ -1,4 +1,4 @@
-"""Folds the help of a command that has many options: `--help` lists the common ones, `--help-all` lists every one."""
+"""Shortens the help of commands with many options: `--help` lists the common ones, `--help-all` lists all."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ class FoldedCommand(TyperCommand):
 
 
 class FoldedGroup(TyperGroup):
-    """The same for a command that has commands of its own."""
+    """The same for a command that has subcommands."""
 
     common: ClassVar[frozenset[str]]
 

@@ -1,5 +1,4 @@
-"""Text and tables for the width of a terminal. A pipe has no width: lines are as long as they need to be, so that grep
-sees whole rows."""
+"""Text and tables for the width of a terminal. Lines to a pipe are not folded, so that grep sees whole rows."""
 
 import io
 import re
@@ -16,7 +15,7 @@ UNBOUNDED = 10_000
 _GAP = 2
 _HANG = 2
 _PROSE = 24
-"""From this width on a column of words may be folded, and it keeps as much."""
+"""The minimum width of a folded text column; narrower columns are not folded."""
 _MOST_LINES = 3
 _LONGEST_LABEL = 24
 
@@ -25,13 +24,13 @@ _HANGING = re.compile(r"\s*(?:- |\d+\. |> )?")
 
 
 def width() -> int:
-    """Columns of the terminal, `UNBOUNDED` where there is none."""
+    """The width of the terminal in columns, `UNBOUNDED` without one."""
     return shutil.get_terminal_size((UNBOUNDED, 24)).columns
 
 
 def wrapped(text: str, columns: int) -> str:
-    """The text with long lines folded between words, what goes on indented deeper than it began. Code between fences,
-    and words that are longer than a line, stay as they are."""
+    """The text with long lines folded between words and continued with a deeper indent. Fenced code and overlong words
+    stay unchanged."""
     if columns >= UNBOUNDED:
         return text
     lines: list[str] = []
@@ -64,7 +63,7 @@ def _folded(line: str, columns: int) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, numbers: Sequence[int] = ()) -> str:
-    """Aligned columns where they fit, else a record for each row. The rest is as in `fitting_table`."""
+    """Aligned columns if they fit, else a record for each row. The parameters are those of `fitting_table`."""
     if not rows:
         return wrapped((" " * _GAP).join(columns), room)
     return fitting_table(columns, rows, room, numbers) or _records(columns, rows, room)
@@ -73,8 +72,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, numb
 def fitting_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, numbers: Sequence[int] = ()
 ) -> str | None:
-    """Aligned columns, those of words folded into a few lines each; None where they do not fit. `numbers` are columns
-    that are aligned to the right. Cells are plain text."""
+    """Aligned columns, with text columns folded into a few lines each; None if they do not fit. `numbers` are
+    right-aligned columns. Cells are plain text."""
     natural = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
     floors = [_floor(column, wide) for column, wide in zip(zip(columns, *rows, strict=True), natural, strict=True)]
     gaps = _GAP * (len(columns) - 1)
@@ -95,14 +94,14 @@ def fitting_table(
 
 
 def _floor(column: Sequence[str], natural: int) -> int:
-    """The least width of a column: words may be folded, ids and numbers not."""
+    """The minimum width of a column: text may be folded, ids and numbers may not."""
     if natural <= _PROSE or not any(" " in cell for cell in column):
         return natural
     return max(_PROSE, *(cell_len(word) for cell in column for word in cell.split()))
 
 
 def _shared(natural: Sequence[int], floors: Sequence[int], room: int) -> list[int]:
-    """Widths between floor and natural width that fill the room, in proportion to what each column lacks."""
+    """Widths between floor and natural width that use all of `room`, in proportion to each column's deficit."""
     spare = room - sum(floors)
     lacking = sum(natural) - sum(floors)
     return [floor + spare * (wide - floor) // lacking for wide, floor in zip(natural, floors, strict=True)]

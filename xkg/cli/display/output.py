@@ -1,4 +1,4 @@
-"""Prints the results of commands, for a person or as JSON."""
+"""Prints the results of commands, as text or as JSON."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ A = TypeVar("A", bound="BaseModel")
 
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints for a person, without control sequences: names and titles come from papers and repositories."""
+    """Prints text without control sequences, since names and titles come from papers and repositories."""
     from xkg.serve.answers.quoting import visible
 
     typer.echo(visible(text), err=err, nl=nl)
@@ -34,7 +34,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
-    """One by one; as JSON one object, or a list of several."""
+    """Prints results one by one as text; as JSON, one object, or a list of several."""
     if as_json and (several or len(results) != 1):
         typer.echo(json.dumps([result.model_dump() for result in results], indent=2))
     else:
@@ -47,7 +47,8 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: "AnyAnswer", as_json: bool, service: "Service | None" = None) -> None:
-    """For a person, folded to the terminal's width, with short ids if `service` is given; as JSON with whole ids."""
+    """Prints an answer as text, folded to the terminal's width, with short ids if `service` is given; as JSON, with
+    whole ids."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import text
     from xkg.serve.answers.concise import readable
@@ -62,7 +63,7 @@ def print_answer(answer: "AnyAnswer", as_json: bool, service: "Service | None" =
 
 
 def in_commands(answer: A) -> A:
-    """The answer with notes that name commands, not tools."""
+    """The answer with notes that name commands instead of tools."""
     from xkg.cli.display.wording import for_people
     from xkg.serve.answers.notes import reworded
 
@@ -70,11 +71,11 @@ def in_commands(answer: A) -> A:
 
 
 def json_of(value: dict[str, Any]) -> str:
-    """ASCII alone: a lone surrogate in a paper has no UTF-8, and is still valid JSON."""
+    """Only ASCII: a lone surrogate in a paper cannot be encoded as UTF-8, but is valid JSON."""
     return json.dumps(value, indent=2)
 
 
-if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
+if TYPE_CHECKING:  # a command imports its modules itself, so that `xkg serve` answers at once
     from xkg.config import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON (docs/reference/json.md lists the fields).")]

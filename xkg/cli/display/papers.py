@@ -14,8 +14,8 @@ _LONGEST_TITLE = 100
 
 
 def paper_table(answer: PapersAnswer, short: Mapping[str, str]) -> str:
-    """A row for each paper, or a record where rows do not fit (id, title, and the numbers); then what was listed, and
-    what was left out."""
+    """A row for each paper, or a record if rows are too wide (id, title, and the numbers); then the number of listed
+    and omitted papers."""
     rows = [
         (
             one_line(short.get(row.id, row.id)),

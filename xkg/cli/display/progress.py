@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from xkg.commands.batch.side_by_side import Event
 
 _NAMED = 2
-"""Techniques at work that are named."""
+"""The number of techniques at work that are named."""
 
 
 @contextmanager
 def text_lines(papers: int = 1) -> Iterator[Callable[[object], None]]:
-    """Shows the events of a build of so many papers: stages as they end, one line each, and below them, on a terminal,
+    """Shows the events of a build of this many papers: one line for each finished stage, and below them, on a terminal,
     the current state: papers, stage, techniques, calls, tokens, dollars and time."""
     console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
     display = _Display(console, papers)
@@ -39,17 +39,17 @@ def text_lines(papers: int = 1) -> Iterator[Callable[[object], None]]:
 
 @contextmanager
 def json_lines() -> Iterator[Callable[[object], None]]:
-    """Writes the events of a build for programs, one JSON object a line: `begin` and `stage` when one begins and ends,
-    `progress` within one, `installing` as packages are downloaded, `calls` when the language model was asked. `dollars`
-    is the sum so far, null if a price is unknown."""
+    """Writes the events of a build for programs, one JSON object per line: `begin` and `stage` when a stage begins and
+    ends, `progress` within one, `installing` while packages are downloaded, `calls` after calls of the language model.
+    `dollars` is the sum so far, null if a price is unknown."""
     display = _Display(Console(file=sys.stderr), 1)
     yield display.as_json
 
 
 @contextmanager
 def json_lines_of_papers() -> "Iterator[Callable[[Event], None]]":
-    """As `json_lines`, for several papers at a time: each line has the `paper` as it was named, calls and dollars are
-    those of all, and an event `paper` with its row ends one."""
+    """`json_lines` for several papers at a time: each line has the `paper` as it was named, calls and dollars are
+    totals, and an event `paper` with the paper's row ends one."""
     from xkg.commands.batch.records import Row
 
     display = _Display(Console(file=sys.stderr), 1)
@@ -67,7 +67,7 @@ def json_lines_of_papers() -> "Iterator[Callable[[Event], None]]":
 class _Display:
     def __init__(self, console: Console, papers: int) -> None:
         self._console = console
-        self._lock = threading.Lock()  # calls are reported by the threads that asked
+        self._lock = threading.Lock()  # the threads that made calls report them
         self._papers = papers
         self._begun = 0
         self._at: Progress | None = None
@@ -81,7 +81,7 @@ class _Display:
         self._started = time.monotonic()
 
     def plain(self, event: object) -> None:
-        """Stages and techniques as they end, a line each."""
+        """One line for each finished stage and technique."""
         self._take(event)
         if isinstance(event, StageReport):
             self._console.print(f"  {event}")
@@ -108,21 +108,21 @@ class _Display:
         self.write({**fields, **about})
 
     def write(self, fields: Mapping[str, object]) -> None:
-        """One line, with the bill so far."""
+        """One line, with the cost so far."""
         dollars = None if self._unpriced else round(self._dollars, 6)
         line = json.dumps({**fields, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
         sys.stderr.write(f"{line}\n")  # in one write, since several threads report calls
         sys.stderr.flush()
 
     def live(self, event: object) -> None:
-        """Stages as they end; the rest is in the live line."""
+        """Finished stages; the live line shows the rest."""
         self._take(event)
         if isinstance(event, StageReport):
             self._console.print(f"  {event}")
 
     def line(self) -> Text:
-        """The current state of the build: the stage and the techniques at work, how long the stage takes yet where that
-        can be told, the bill, and the time since the build began."""
+        """The current state of the build: the stage and the techniques at work, the stage's remaining time if it can be
+        estimated, the cost, and the time since the build began."""
         with self._lock:
             parts = [f"paper {self._begun}/{self._papers}"] if self._papers > 1 else []
             if self._at is not None:
@@ -137,13 +137,13 @@ class _Display:
             return Text("  " + ", ".join(parts) + self._bill() + f"  {gone}", style="dim")
 
     def _names(self) -> str:
-        """The techniques at work, the first of them."""
+        """The first few techniques at work."""
         names = [printable_line(name) for name in self._working]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         return f": {', '.join(names[:_NAMED])}{more}" if names else ""
 
     def _rest(self, at: Progress) -> str:
-        """About how long the stage takes yet, as long as its techniques took on average."""
+        """The estimated remaining time of the stage, from the average time of its techniques."""
         if not self._now or not at.done or at.done == at.total:
             return ""
         gone = time.monotonic() - self._since

@@ -1,4 +1,4 @@
-"""The steps of a command that takes a while, on stderr: a live line on a terminal, now and then a line elsewhere."""
+"""Shows the steps of a slow command on stderr: a live line on a terminal, occasional lines elsewhere."""
 
 import sys
 import threading
@@ -13,15 +13,15 @@ from rich.text import Text
 from xkg.text.unicode import printable_line
 
 LINE_SECONDS = 5.0
-"""Elsewhere than on a terminal a line is printed this often."""
+"""The interval between lines if stderr is not a terminal."""
 
 Notify = Callable[[str, int, int, str], None]
-"""What is done, how much of it, of how much (0 where that is not known), and what is at work."""
+"""The name of a step, the number done, the total (0 if unknown), and the current item."""
 
 
 @contextmanager
 def steps() -> Iterator[Notify]:
-    """Shows each step as it comes, with the time since it began and about how long it takes yet."""
+    """Shows each step as it comes, with its elapsed and estimated remaining time."""
     console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
     at = _Step()
     if not console.is_terminal:

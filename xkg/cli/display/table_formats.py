@@ -30,8 +30,8 @@ def render(
     columns: int = UNBOUNDED,
     short: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The rows as aligned columns (as records where these do not fit the `columns` of a terminal) with `short` forms of
-    ids, as a JSON list of objects (repeated column names get _2, _3), or as CSV with a header."""
+    """The rows as aligned columns with `short` forms of ids (as records if they do not fit the `columns` of a
+    terminal), as a JSON list of objects (repeated column names get _2, _3), or as CSV with a header."""
     if format == "json":
         names = _unique(table.columns)
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
@@ -45,8 +45,7 @@ def render(
 
 
 def query_list(queries: "Sequence[NamedQuery]", format: Format, columns: int = UNBOUNDED) -> str:
-    """Named queries under their groups: name, what it answers, parameters; as CSV a row each, as JSON with all that is
-    known of each."""
+    """Named queries by group: name, summary, parameters; one row each as CSV, all fields as JSON."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
         return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)

@@ -1,4 +1,4 @@
-"""Notes and errors as a person at a terminal reads them: with commands in the place of MCP tools and arguments."""
+"""Rewords notes and errors for the terminal: commands instead of MCP tools and arguments."""
 
 import re
 
@@ -29,7 +29,7 @@ _PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
 
 
 def for_people(note: str) -> str:
-    """The note with commands and their options."""
+    """The note in terms of commands and their options."""
     for pattern, words in _PATTERNS:
         note = pattern.sub(words, note)
     return note

@@ -1,4 +1,3 @@
-"""`xkg mcp`: the entries of MCP clients, and their configuration files.
+"""`xkg mcp`: the entries for MCP clients, and their configuration files.
 
-May import: commands, and what lies below them.
-"""
+May import: commands, and the layers below them."""

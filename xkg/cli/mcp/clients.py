@@ -34,9 +34,10 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """How a client is configured: the table of its servers, the files of a project and of its user (None: it has none
-    that others may write), the fields that name the kind of a server, the field of an address (None: the file holds
-    none), how a header refers to an environment variable (None: it cannot), and how to check that it works."""
+    """How a client is configured: the table of its servers, the files of a project and of its user (None: it has no
+    such file that others may write), the fields that name a server's kind, the field for an address (None: the file
+    cannot hold one), how a header refers to an environment variable (None: it cannot), and how to check that it
+    works."""
 
     name: str
     servers: str
@@ -54,7 +55,7 @@ def _variable_or_home(variable: str, *otherwise: str) -> Path:
 
 
 def _application_data() -> Path:
-    """Where applications of this system keep their users' settings."""
+    """The folder for user settings of applications on this system."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     if sys.platform == "win32":
@@ -63,7 +64,7 @@ def _application_data() -> Path:
 
 
 def _zed() -> Path:
-    """Zed's own folder, which on macOS is that of Linux."""
+    """Zed's own folder, which is the same on macOS and Linux."""
     if sys.platform == "darwin":
         return Path.home() / ".config" / "zed"
     return _application_data() / ("Zed" if sys.platform == "win32" else "zed")
@@ -138,7 +139,7 @@ _FORMATS: Mapping[Client, _Format] = {
         "run `MCP: List Servers` in the command palette, and start {name}",
         local={"type": "stdio"},
         remote={"type": "http"},
-        # It does not fill in variables of the environment in headers (microsoft/vscode#336232): it asks.
+        # VS Code does not expand environment variables in headers (microsoft/vscode#336232), so it asks the user.
         variable=f"${{{{input:{_TOKEN_INPUT}}}}}",
     ),
     "windsurf": _Format(
@@ -170,8 +171,8 @@ class Local:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server at an address. `token` names the environment variable that holds the caller's token, None where none is
-    needed: a token itself is never written to a file."""
+    """A server at an address. `token` names the environment variable that holds the caller's token, None if none is
+    needed; the token itself is never written to a file."""
 
     url: str
     token: str | None
@@ -179,8 +180,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """The entry for a client's file: `server` under `name` in the table `servers`, and `inputs`, which VS Code asks the
-    user for."""
+    """The entry for a client's file: `server` under `name` in the table `servers`, and `inputs`, for which VS Code asks
+    the user."""
 
     servers: str
     name: str
@@ -189,8 +190,8 @@ class Entry:
 
 
 def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
-    """This installation over the graph in `kg`, by absolute paths; `allowed` are options of `xkg serve`. Raises
-    `InputError` for a path that clients would interpret."""
+    """A server that runs this installation on the graph in `kg`, by absolute paths; `allowed` are options of `xkg
+    serve`. Raises `InputError` for a path that clients would interpret."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "$" in part or "{" in part or not part.isprintable():
@@ -199,8 +200,8 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """A server at `url`. `token` None is XKG_TOKEN for an address of another machine, and none for this one. Raises
-    `InputError`."""
+    """A server at `url`. If `token` is None, it is XKG_TOKEN for an address of another machine, and none for this one.
+    Raises `InputError`."""
     try:
         place = address(plain_url(url))
     except ValueError:
@@ -220,13 +221,13 @@ def own_command() -> list[str]:
     script = Path(sysconfig.get_path("scripts")) / "xkg"
     if os.access(script, os.X_OK):
         return [str(script)]
-    # -P: nothing is imported from the folder that a client starts servers in.
+    # -P: imports nothing from the folder in which a client starts servers.
     root = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-P", "-c", f"import sys; sys.path.append({root!r}); from xkg.cli.main import main; main()"]
 
 
 def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
-    """Raises `InputError` for a name that not every client takes, and for a server that this client cannot reach by its
+    """Raises `InputError` for a name that some client refuses, and for a server that this client cannot reach by its
     file."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
         raise InputError(f"{name[:80]!a} is no name for a server: use up to 40 letters, digits, - and _")
@@ -258,13 +259,13 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
 
 
 def default_scope(client: Client) -> Scope:
-    """`project`, if the client has files of projects."""
+    """`project`, if the client has project files."""
     return "user" if _FORMATS[client].project is None else "project"
 
 
 def file_of(client: Client, scope: Scope, project: Path) -> Path:
-    """The file that holds the servers of a project, or of its user. Raises `InputError` if there is none, and if only
-    the client may write it."""
+    """The file with the servers of a project, or of its user. Raises `InputError` if there is none, or if only the
+    client may write it."""
     form = _FORMATS[client]
     if scope == "project":
         if form.project is None:
@@ -279,27 +280,27 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
-    """The file of the skill that explains builds: Claude Code has a folder of its own, others share one."""
+    """The file of the skill that explains builds: Claude Code has its own folder, the others share one."""
     root = project if scope == "project" else Path.home()
     return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
 
 
 def add_command(client: Client, wanted: Entry) -> str | None:
-    """The client's own command that adds the entry for a user; None where there is none."""
+    """The client's own command that adds the entry for a user; None if it has none."""
     if client != "claude-code":
         return None
     return shlex.join(["claude", "mcp", "add-json", "--scope", "user", wanted.name, json.dumps(wanted.server)])
 
 
 def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> list[str]:
-    """What the user is to do next, and how to check that it works: a line each."""
+    """The user's next steps, and how to check that it works, one line each."""
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":
             lines.append("VS Code asks for the token when it starts the server, and keeps it in its secret storage")
         else:
             lines.append(f"the token is read from {server.token}: set it where the client is started")
-        lines.append("who runs the server makes a token with `xkg token create NAME`")
+        lines.append("the server's operator creates a token with `xkg token create NAME`")
     if isinstance(server, Local) and scope == "project":
         lines.append("the file holds paths of this machine: others who share it need their own")
     if client in ("codex", "gemini") and scope == "project":

@@ -89,7 +89,7 @@ def install(
         path = clients.file_of(client, scope, folder)
         done, backup = config.put(path, wanted, folder if scope == "project" else None)
         typer.echo(
-            f"{path}: {_OUTCOMES[done].format(name=name)}{f'; the file as it was is {backup}' if backup else ''}"
+            f"{path}: {_OUTCOMES[done].format(name=name)}{f'; the backup of the file is {backup}' if backup else ''}"
         )
     elif command is not None:
         typer.echo(command)
@@ -119,12 +119,12 @@ _OUTCOMES = {
     "created": "made, with the server {name}",
     "added": "the server {name} was added",
     "replaced": "the server {name} was replaced",
-    "unchanged": "has the server {name} already, as it should be; nothing was changed",
+    "unchanged": "already has the server {name}; nothing was changed",
 }
 
 
 def _left_behind(settings: "Settings") -> list[str]:
-    """Notes on what may differ where a client starts the server."""
+    """Notes on possible differences in the environment where a client starts the server."""
     lines = []
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")

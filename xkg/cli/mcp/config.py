@@ -15,21 +15,20 @@ Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
 _OWN = frozenset(("type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
-"""Fields of an entry that are replaced; others of an existing entry (`env`, `timeout`, …) stay."""
+"""Fields of an entry that are replaced; other fields of an existing entry (`env`, `timeout`, …) stay."""
 
 
 def rendered(wanted: Entry, suffix: str) -> str:
-    """A file that holds the entry alone, `.json` or `.toml`."""
+    """A file that contains only the entry, `.json` or `.toml`."""
     return _toml("", wanted) if suffix == ".toml" else _json("", wanted)
 
 
 def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Path | None]:
-    """Writes the entry into the file at `path`, which is made where it is missing. Where an entry of that name is
-    replaced, the second value is a backup of the file. `within` is the folder that the file must lie in, links
-    resolved.
+    """Writes the entry into the file at `path`, which is created if missing. If an entry of that name is replaced, the
+    second value is a backup of the file. `within` is the folder that must contain the file, with links resolved.
 
-    Raises `InputError` where the file is malformed, or would lose something: it stays unchanged, and the message says
-    what to do by hand."""
+    Raises `InputError` if the file is malformed or would lose something: it stays unchanged, and the message says what
+    to do by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link that leads out of {within}: write {target} yourself, if that is meant")
@@ -53,13 +52,13 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
             write_whole(backup, before, mode)
         write_whole(target, text.encode(), mode)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); it is as it was") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}); it was not changed") from error
     return "created" if before is None else "replaced" if replaced else "added", backup
 
 
 def put_skill(path: Path, text: str, within: Path | None) -> bool:
-    """Writes a skill, which is xkg's own file; False if it is there already. Raises `InputError` for a link that leads
-    out of `within`, and if it cannot be written."""
+    """Writes xkg's skill file. Returns False if it already exists. Raises `InputError` for a link that leads out of
+    `within`, and if it cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link that leads out of {within}: remove it, then run this again")
@@ -69,7 +68,7 @@ def put_skill(path: Path, text: str, within: Path | None) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, text.encode())
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): correct its rights") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}): correct its permissions") from error
     return True
 
 
@@ -83,7 +82,7 @@ def _read(path: Path, target: Path) -> bytes | None:
             data = file.read(_LARGEST + 1)
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read ({error.strerror}): correct its rights, then run this again"
+            f"{path} cannot be read ({error.strerror}): correct its permissions, then run this again"
         ) from error
     if len(data) > _LARGEST:
         raise InputError(f"{path} is larger than any honest configuration: look at it first")
@@ -98,7 +97,7 @@ def _decoded(data: bytes, path: Path, wanted: Entry) -> str:
 
 
 def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
-    """The parsed file with numbers as text, so that any change of one is noticed."""
+    """The parsed file with numbers as text, so that any change of a number is noticed."""
     try:
         if path.suffix == ".toml":
             value: Any = tomllib.loads(text, parse_float=str)
@@ -112,7 +111,7 @@ def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
                 object_pairs_hook=_once,
             )
     except (ValueError, RecursionError) as error:
-        why = "has comments or is no JSON" if path.suffix != ".toml" else f"is no TOML ({error})"
+        why = "has comments or is no JSON" if path.suffix != ".toml" else f"is not valid TOML ({error})"
         _by_hand(path, why, wanted)
     if not isinstance(value, dict):
         _by_hand(path, "holds no object", wanted)
@@ -120,7 +119,7 @@ def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -131,7 +130,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _UnfitError(Exception):
-    """Why an entry cannot be added to a file."""
+    """The reason why an entry cannot be added to a file."""
 
 
 def _json(old: str, wanted: Entry) -> str:
@@ -180,17 +179,17 @@ def _toml(old: str, wanted: Entry) -> str:
                     known[key] = value
         return tomlkit.dumps(config)
     except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise _UnfitError(f"is written in a way that nothing can be added to {wanted.servers}") from error
+        raise _UnfitError(f"is written in a form that does not allow adding to {wanted.servers}") from error
 
 
 def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry, with fields that somebody added to the existing one."""
+    """The entry, with fields that the user added to the existing one."""
     added = {key: value for key, value in known.items() if key not in _OWN} if isinstance(known, dict) else {}
     return {**server, **added}
 
 
 def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: Entry) -> None:
-    """Raises `InputError` where anything but the entry would change."""
+    """Raises `InputError` if anything but the entry would change."""
 
     def rest(config: dict[str, Any]) -> dict[str, Any]:
         servers = {name: value for name, value in (config.get(wanted.servers) or {}).items() if name != wanted.name}

@@ -1,4 +1,3 @@
-"""Builds many papers from a list: several processes side by side, records of what was built, a report.
+"""Builds many papers from a list: parallel processes, records of earlier builds, a report.
 
-May import: the other commands, and what lies below them.
-"""
+May import: the other commands, and the layers below them."""

@@ -1,4 +1,4 @@
-"""Building the papers of a list, as work for an engine: on the machine of the graph, or on another one."""
+"""Builds the papers of a list as work for an engine, on the graph's machine or on another one."""
 
 import hashlib
 import pickle
@@ -39,12 +39,12 @@ _IMPORTED = (
 
 @dataclass(frozen=True)
 class BuildPapers:
-    """Builds papers one after another. `blacklisted` is the content of `blacklist`, `paths` are
-    those of `local_paths`.
+    """Builds papers one after another. `blacklisted` is the content of `blacklist`, `paths` is the result of
+    `local_paths`.
 
-    A paper of a graph that is a folder comes back unpublished; into a Neo4j it goes straight from where it is built.
-    Elsewhere, a build has its files in the folder of that machine. Answers of the model and their costs are kept at
-    home, one budget and one number of calls for all; so are the turns at arXiv."""
+    Papers for a graph in a folder are returned unpublished; for a Neo4j, the building machine publishes them. On other
+    machines, a build keeps its files in a folder there. The graph's machine keeps the model's answers and their costs,
+    with one budget and one call count for all builds, and the turns at arXiv."""
 
     settings: Settings
     blacklist: Path | None = None
@@ -63,7 +63,7 @@ class BuildPapers:
         first: bool = False,
         clock: Clock = CLOCK,
     ) -> Self:
-        """Raises `InputError` for a blacklist that cannot be read."""
+        """Raises `InputError` if the blacklist cannot be read."""
         blacklisted = b""
         if blacklist is not None:
             read_blacklist(blacklist)
@@ -81,7 +81,7 @@ class BuildPapers:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """What builds import, so that processes can begin with it."""
+        """The modules that builds import, so that processes can import them at their start."""
         return _IMPORTED
 
     @property
@@ -102,8 +102,9 @@ class BuildPapers:
 
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult | Unpublished]]:
-        """Builds papers for a graph that is a folder, and publishes others, but for `GraphStore.connect`. As `Builder`;
-        elsewhere also raises `SandboxUnavailableError`, so that papers do not come out differently."""
+        """Builds papers for a graph in a folder; for other graphs also publishes them, without `GraphStore.connect`.
+        Raises the errors of `Builder`; on other machines also `SandboxUnavailableError`, so that results do not depend
+        on the machine."""
         remote = None if site.home is None or site.folder is None else (site.home, site.folder)
         carried = remote and Carried(*remote)
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:

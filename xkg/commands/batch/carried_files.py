@@ -1,4 +1,4 @@
-"""Papers and repositories that are files of the machine of the graph, brought to the one that builds."""
+"""Brings papers and repositories that are files on the graph's machine to the building machine."""
 
 import hashlib
 import io
@@ -35,8 +35,8 @@ _INCLUDED = _INCLUDING | {
 
 
 def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
-    """The absolute path of each paper and repository of a list that is a file or a folder here, by what the list calls
-    it (without its `@commit`)."""
+    """The absolute path of each listed paper and repository that is a local file or folder, by its name in the list
+    (without its `@commit`)."""
     found: dict[str, str] = {}
     for listed in papers:
         for name in filter(None, (listed.paper, listed.repository)):
@@ -45,13 +45,13 @@ def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
                     if candidate and Path(candidate).exists():
                         found[candidate] = str(Path(candidate).absolute())
                         break
-                except OSError:  # too long a name
+                except OSError:  # the name is too long
                     continue
     return found
 
 
 class Packed(NamedTuple):
-    """A tar archive, and the path in it of what was asked for."""
+    """A tar archive, and the path of the requested file in it."""
 
     archive: bytes
     path: str
@@ -62,15 +62,15 @@ class Packed(NamedTuple):
 
 
 class Files:
-    """A service at home: the listed files, and no others."""
+    """A service on the graph's machine that serves only the listed files."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._hashes: dict[tuple[Path, bool], str] = {}
 
     def described(self, name: str) -> tuple[str, str] | None:
-        """The hash of what `packed` gives, as it was when it was first asked for, and its path. Papers that lie in one
-        folder are packed together, and once. Raises as `packed`."""
+        """The hash of the archive of `packed` (computed at the first call) and the file's path in it. Papers in one
+        folder are packed together, once. Raises the errors of `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -80,14 +80,14 @@ class Files:
         return self._hashes[root, text], _path_in(root, path)
 
     def packed(self, name: str) -> Packed | None:
-        """None for a name that the list gives no path. Raises `InputError`."""
+        """The archive for a name, None if the list has no path for it. Raises `InputError`."""
         path = self._paths.get(name)
         return None if path is None else pack(Path(path))
 
 
 def pack(path: Path) -> Packed:
-    """A folder with all that is in it; a file alone, or, where its format includes others, with the text files of its
-    folder. Raises `InputError` for what cannot be read or is too large to be sent."""
+    """A folder with its content, or a single file, with the text files of its folder if its format can include others.
+    Raises `InputError` if files cannot be read or are too large to be sent."""
     root, text = _root(path)
     try:
         files = _files(root, _INCLUDED) if text else _files(root) if root.is_dir() else [root]
@@ -103,12 +103,12 @@ def pack(path: Path) -> Packed:
                     )
                 archive.add(file, file.relative_to(root.parent), recursive=False, filter=_plain)
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): check its rights") from error
+        raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     return Packed(packed.getvalue(), _path_in(root, path))
 
 
 def _root(path: Path) -> tuple[Path, bool]:
-    """What is packed of a path: itself, or of its folder the text files."""
+    """The path to pack: the path itself, or its folder, with whether to pack only text files."""
     text = path.suffix.lower() in _INCLUDING and path.is_file()
     return (path.parent if text else path), text
 
@@ -118,8 +118,8 @@ def _path_in(root: Path, path: Path) -> str:
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
-    """Folders and files below a folder, in the order of their names; with `suffixes`, such files alone, and none that
-    are hidden."""
+    """Folders and files below a folder, ordered by name; with `suffixes`, only files with those, without hidden
+    ones."""
     yield root
     for folder, folders, names in os.walk(root):
         if suffixes is not None:
@@ -132,7 +132,7 @@ def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Files, folders and links, without pipes and devices, and without their owners."""
+    """Keeps files, folders and links, without their owners; drops pipes and devices."""
     if not (member.isfile() or member.isdir() or member.issym()):
         return None
     member.uid = member.gid = 0
@@ -141,14 +141,14 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 class Carried:
-    """The files of a list as they are had on this machine, under `folder`."""
+    """The files of a list, copied to this machine under `folder`."""
 
     def __init__(self, home: Home, folder: Path) -> None:
         self._home, self._folder = home, folder / "carried"
 
     def place(self, name: str) -> str:
-        """The path that a paper or a repository of the list has here; the name itself where it is no file at home.
-        Raises `InputError`, and `StoreError` where it cannot be written."""
+        """The local path of a listed paper or repository; the name itself if it is not a file on the graph's machine.
+        Raises `InputError`, and `StoreError` if the file cannot be written."""
         if (path := self._brought(name)) is not None:
             return path
         bare, at, commit = name.rpartition("@")
@@ -162,7 +162,7 @@ class Carried:
         place = self._folder / described[0]
         try:
             private_folder(self._folder)
-            with file_lock(self._folder / f".{described[0]}.lock"):  # of several processes here, one asks for it
+            with file_lock(self._folder / f".{described[0]}.lock"):  # only one of this machine's processes requests it
                 if not place.exists():
                     packed: Packed = self._home.call("files", "packed", name)
                     place = self._folder / packed.hash
@@ -181,7 +181,7 @@ class Carried:
 
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Links that lead out of the folder stay behind."""
+    """Links that lead out of the folder are dropped."""
     try:
         return tarfile.data_filter(member, folder)
     except tarfile.FilterError:

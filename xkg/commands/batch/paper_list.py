@@ -1,4 +1,4 @@
-"""A list of papers to build, from a file: one paper a line, as text, tab-separated columns, or JSON lines; or a
+"""A list of papers to build, from a file: one paper per line, as text, tab-separated columns, or JSON lines; or a
 bibliography."""
 
 import json
@@ -19,14 +19,14 @@ from xkg.value import Value
 
 MOST_BYTES = 32_000_000
 MOST_LINES = 100_000
-_LONGEST = 4_000  # characters of a line
+_LONGEST = 4_000  # characters per line
 _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """A paper of a list: a path, an arXiv id or an address, or a title; its repository and its id, if they are given.
-    `line` is 1-based; `keep_proven` as in `xkg.commands.published.Unpublished`; `record` is what a curation found out
-    about the repository; `packages` and `cpu` as in `xkg.model.Paper`."""
+    """A paper of a list: a path, an arXiv id, an address, or a title; its repository and id, if given. `line` is
+    1-based; `keep_proven` is that of `xkg.commands.published.Unpublished`; `record` is a curation's information about
+    the repository; `packages` and `cpu` are those of `xkg.model.Paper`."""
 
     line: int
     paper: str
@@ -39,7 +39,7 @@ class ListedPaper(Value):
 
 
 class BrokenLine(Value):
-    """A line of a list that names no paper, and why."""
+    """A line of a list that does not name a paper, and why."""
 
     line: int
     text: str
@@ -47,8 +47,8 @@ class BrokenLine(Value):
 
 
 class PaperList(Value):
-    """The papers of a list in its order, each once; `repeated` maps the lines that repeat one to the line that they
-    repeat. A line that says less of a paper than another, without its repository or its version, repeats it."""
+    """The unique papers of a list in its order; `repeated` maps each repeating line to the line that it repeats. A line
+    with less information about a paper (without its repository or version) also repeats it."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
@@ -64,9 +64,9 @@ class _Fields(Value):
 
 
 def read_list(path: Path) -> PaperList:
-    """The papers of a file. `#` begins a comment; columns are paper, repository and id, the last two may be missing.
-    Relative paths are those from the folder of the list. Of a bibliography (BibTeX, CSL-JSON), `line` counts entries.
-    Raises `InputError` for a file that cannot be read or names no paper."""
+    """The papers of a file. `#` begins a comment; columns are paper, repository and id; the last two are optional.
+    Relative paths start at the folder of the list. In a bibliography (BibTeX, CSL-JSON), `line` counts entries. Raises
+    `InputError` if the file cannot be read or names no paper."""
     try:
         text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -82,13 +82,13 @@ def read_list(path: Path) -> PaperList:
     papers: list[ListedPaper] = []
     broken: list[BrokenLine] = []
     repeated: dict[int, int] = {}
-    first: dict[tuple[str, str | None], int] = {}  # the place in `papers`
+    first: dict[tuple[str, str | None], int] = {}  # the index in `papers`
     for number, line in enumerate(lines, start=1):
         bare = line.strip()
         if not bare or bare.startswith("#") or (not papers and not broken and _is_head(bare)):
             continue
         try:
-            # A tab in front means that the first column is empty.
+            # A leading tab means that the first column is empty.
             listed = _parsed(bare if bare.startswith("{") else line.rstrip().lstrip(" "), number, path.parent)
         except InputError as error:
             broken.append(BrokenLine(line=number, text=bare[:200], reason=str(error)))
@@ -115,12 +115,12 @@ def read_list(path: Path) -> PaperList:
 
 
 NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
-"""A paper, its repository, its id, and what is known of the repository."""
+"""A paper, its repository, its id, and the information about the repository."""
 
 
 def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
-    """Papers that were named without a file, each once; a curated one (with a record) that was named by a person is as
-    that person named it. Raises `InputError` for a paper that was named with two repositories."""
+    """Unique papers that were named without a file. If a curated paper (with a record) was also named by the user, the
+    user's form counts. Raises `InputError` for a paper that was named with two repositories."""
     listed: dict[str, ListedPaper] = {}
     for paper, repository, paper_id, record in papers:
         line = len(listed) + 1
@@ -132,19 +132,19 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
 
 
 def _work(paper: str) -> tuple[str, str]:
-    """What names a paper whatever its version is, and the version; '' for none."""
+    """A key for a paper, independent of its version, and the version; '' for none."""
     known = None if Path(paper).exists() else arxiv_id(paper)
     return (paper, "") if known is None else (f"arxiv:{known.number}", known.version)
 
 
 def _source(repository: str | None) -> tuple[str, str]:
-    """What names a repository however its address is written, and the commit, branch or tag; '' for none."""
+    """A key for a repository, independent of the form of its address, and the commit, branch or tag; '' for none."""
     known = None if repository is None or Path(repository).exists() else repository_address(repository)
     return (repository or "", "") if known is None else (known.name, known.reference)
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Whether a line about a paper says all that another says."""
+    """Whether a line about a paper has all the information of another."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 
@@ -167,7 +167,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 3:
             raise InputError(f"{len(columns)} columns: paper, repository and id are three")
-        # A comment after text begins with a space: an address may hold "#".
+        # A comment after text begins with a space, since an address may contain "#".
         columns[-1] = columns[-1].partition(" #")[0].strip()
     paper, repository, paper_id = [*columns, "", ""][:3]
     if not paper:
@@ -185,7 +185,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
 
 
 def _other_separator(line: str, folder: Path) -> str:
-    """What separates a paper from its repository in place of a tab; '' for a line that is one paper."""
+    """The separator used instead of a tab between a paper and its repository; '' for a line that is one paper."""
     first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
     others = [word for word in rest if "://" in word or _from(folder, word) != word]
     is_head = {first.casefold(), *(word.casefold() for word in rest)} <= _HEADS
@@ -203,12 +203,12 @@ def _json_reason(error: Exception) -> str:
 
 
 def _from(folder: Path, name: str) -> str:
-    """A path from the folder of the list; anything that is no file there stays as it is."""
+    """A path relative to the folder of the list; any other text unchanged."""
     path, at, commit = name.rpartition("@")
     for candidate, suffix in ((name, ""), (path, f"{at}{commit}")):
         try:
             if candidate and "://" not in candidate and (folder / candidate).exists():
                 return f"{folder / candidate}{suffix}"
-        except OSError:  # too long a name
+        except OSError:  # the name is too long
             continue
     return name

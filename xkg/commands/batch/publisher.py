@@ -1,4 +1,4 @@
-"""Publishes built papers while others are built: those that are ready together, in one step."""
+"""Publishes built papers while others are built; papers that are ready are published together, in one step."""
 
 import threading
 import time
@@ -13,11 +13,12 @@ from xkg.store.graph_store import GraphStore
 from xkg.text.titles import same_title
 
 PAUSE = 9.0
-"""Between two publishes so many times what the first of them took: a publish costs about the same for one paper and for
-many, and grows with the graph."""
+"""The pause between two publishes, as a multiple of the first one's duration: a publish costs about the same for one
+paper and for many, and the cost grows with the graph."""
 TOGETHER = 24_000_000
-"""Papers of so many pickled bytes are published without a pause, for the sake of memory: as objects they take about
-five times as much. That is about 50 papers with a repository each; of small ones thousands wait for the pause."""
+"""Pickled bytes of waiting papers beyond which they are published without a pause, to limit memory: as objects they
+take about five times as much. That is about 50 papers with a repository each; of small papers, thousands wait for the
+pause."""
 _ROOM = 2 * TOGETHER
 
 
@@ -30,14 +31,14 @@ class _Waiting(NamedTuple):
 
 
 class Publisher:
-    """Publishes from a thread of its own, one step at a time. Papers of one id, or of one title, go into different
-    steps, so that a later form of a paper meets the earlier one in the graph."""
+    """Publishes from its own thread, one step at a time. Papers with the same id or title go into different steps, so
+    that a later form of a paper finds the earlier one in the graph."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
-        self._size = 0  # of those that wait
+        self._size = 0  # of the waiting papers
         self._unconnected = self._busy = self._hurried = self._closed = False
         self._next = 0.0
         self._problem: Exception | None = None
@@ -45,8 +46,8 @@ class Publisher:
         self._thread.start()
 
     def add(self, paper: Unpublished, ended: Callable[[Outcome], None]) -> None:
-        """Publishes a paper soon, and calls `ended` from another thread with its result, or with why it was not
-        published. Waits while very many papers wait."""
+        """Queues a paper for publishing, and calls `ended` from another thread with its result or the error. Blocks
+        while too many papers wait."""
         with self._turn:
             self._turn.wait_for(lambda: self._size < _ROOM)
             self._waiting.append(_Waiting(paper, ended))
@@ -54,19 +55,19 @@ class Publisher:
             self._turn.notify_all()
 
     def connect(self) -> None:
-        """Draws soon what follows from papers that were published elsewhere (`GraphStore.connect`)."""
+        """Queues drawing the edges for papers that were published elsewhere (`GraphStore.connect`)."""
         with self._turn:
             self._unconnected = True
             self._turn.notify_all()
 
     def hurry(self) -> None:
-        """Lets what waits wait no longer, until `finish`."""
+        """Publishes waiting papers without a pause, until `finish`."""
         with self._turn:
             self._hurried = True
             self._turn.notify_all()
 
     def finish(self) -> Exception | None:
-        """Publishes now what waits. Gives the error where what follows from all papers could not be drawn."""
+        """Publishes the waiting papers now. Returns the error if the edges between papers could not be drawn."""
         self.hurry()
         with self._turn:
             self._turn.wait_for(self._is_idle)
@@ -74,7 +75,7 @@ class Publisher:
             return self._problem
 
     def close(self) -> None:
-        """Publishes what waits, and ends the thread."""
+        """Publishes the waiting papers, and ends the thread."""
         with self._turn:
             self._hurried = self._closed = True
             self._turn.notify_all()
@@ -126,7 +127,7 @@ class Publisher:
         return outcomes
 
     def _store_embedded(self, papers: Sequence[Unpublished]) -> None:
-        """Puts what other machines have embedded into the cache of this one."""
+        """Adds embeddings from other machines to this machine's cache."""
         if any(paper.embedded is not None for paper in papers):
             with embedder(self._settings) as cache:
                 for paper in papers:
@@ -134,7 +135,7 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """The outcome where, since the paper was claimed, another form of it was published."""
+        """The outcome if another form of the paper was published since it was claimed."""
         if paper.chosen:
             return None
         try:
@@ -161,5 +162,5 @@ def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]
 
 
 def _title_of(paper: Unpublished) -> str:
-    """What other forms have in common with it: the letters of its title, or without any its id."""
+    """A key that other forms of the paper share: the letters of its title, or its id without any."""
     return same_title(paper.built.bundle.paper.title) or paper.id

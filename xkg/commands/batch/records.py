@@ -1,4 +1,5 @@
-"""What earlier batches built, kept in the folder of the graph, so that a batch does what is missing or changed."""
+"""Records of earlier batches, stored in the folder of the graph, so that a batch only builds papers that are missing or
+changed."""
 
 import hashlib
 import json
@@ -25,10 +26,10 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 
 class Row(Value):
-    """The outcome of one listed paper. `paper` is the graph's id, None where the build failed before it had one;
-    `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `hidden` counts techniques by the
-    reason why they are hidden, `levels` code nodes; `reason` says why the state is `partial` or `failed`; `notes` are
-    for a person."""
+    """The outcome of one listed paper. `paper` is the graph's id, None if the build failed before it had one; `seconds`
+    is the time of this batch, `cost_usd` the cost of all builds of the paper; `hidden` counts techniques by the reason
+    for hiding them, `levels` counts code nodes; `reason` says why the state is `partial` or `failed`; `notes` are for
+    the user."""
 
     line: int
     name: str
@@ -50,7 +51,7 @@ class Row(Value):
 
 
 def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: float) -> Row:
-    """The row of a paper that was built now."""
+    """The row of a paper that was just built."""
     row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed", seconds=seconds)
     if isinstance(outcome, WorkFailed):
         return row.model_copy(update={"reason": str(outcome)})
@@ -71,8 +72,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """A row with the listed paper's key and a digest of all that decided it. `lasting` is True for a failure that the
-    same inputs bring about again."""
+    """A row with the listed paper's key and a digest of all its inputs. `lasting` is True for a failure that the same
+    inputs cause again."""
 
     key: str
     inputs: str
@@ -81,11 +82,11 @@ class Record(Value):
 
 
 class Records:
-    """The last record of each listed paper of a graph, in `batch.jsonl`. A damaged line is passed over: its paper is
+    """The last record of each listed paper of a graph, in `batch.jsonl`. A damaged line is skipped, so its paper is
     built again."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises `StoreError` where the folder cannot be made."""
+        """Raises `StoreError` if the folder cannot be created."""
         self._path = folder / FILE
         try:
             private_folder(folder)
@@ -97,7 +98,7 @@ class Records:
         return self._records.get(key(listed))
 
     def enter(self, records: Iterable[Record]) -> None:
-        """Stores records, on disk when it returns. Raises `StoreError`."""
+        """Stores records durably. Raises `StoreError`."""
         new = {record.key: record for record in records}
         self._records |= new
         try:
@@ -108,7 +109,7 @@ class Records:
             raise self._unwritten(error) from error
 
     def compact(self) -> None:
-        """Rewrites the file without records that later ones replace."""
+        """Rewrites the file without replaced records."""
         lines = (f"{encodable(record.model_dump_json())}\n" for record in self._records.values())
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)
@@ -134,22 +135,22 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def key(listed: ListedPaper) -> str:
-    """Names a listed paper, whatever line it is on."""
+    """A key for a listed paper, whatever its line."""
     return _digest([listed.paper, listed.repository, listed.paper_id])
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """A digest of what decides a paper's build: its files and those of its repository, by size and time of change, and
-    `decided`, what all papers share (`deciding_settings`). What lies elsewhere (arXiv, an address) counts as unchanged:
-    new versions are asked for by building that paper."""
+    """A digest of the inputs of a paper's build: its files and those of its repository, by size and modification time,
+    and `decided`, the inputs of all papers (`deciding_settings`). Remote sources (arXiv, an address) count as
+    unchanged; building a paper by name fetches new versions."""
     repository = listed.repository and _files(listed.repository)
     curated = [True] if listed.record is not None else []
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, *curated])
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """`inputs` as every machine computes them that builds into one graph, of `decided` by `shared_settings`; None for a
-    paper of this machine's files."""
+    """`inputs` in a form that is equal on all machines that build into one graph, with `decided` from
+    `shared_settings`; None for a paper from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
@@ -161,13 +162,14 @@ def _added(listed: ListedPaper) -> list[object]:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """`deciding_settings` as every machine computes them that builds into one graph: a blacklist counts by its text."""
+    """`deciding_settings` in a form that is equal on all machines that build into one graph: a blacklist counts by its
+    text."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 
 
 def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool = False) -> str:
-    """A digest of the settings, the code, the prompts and the blacklist that decide what a build gives."""
+    """A digest of the settings, code, prompts and blacklist that determine the result of a build."""
     store = [str(settings.store.url), settings.store.database]
     excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
     return _digest([*_deciding(settings), store, excluded, *([first] if first else [])])
@@ -191,7 +193,7 @@ def _prompts() -> Path:
 
 
 def _files(name: str) -> object:
-    """The files behind a name, as far as they lie here."""
+    """The state of a name's local files."""
     place = _place(name)
     if place is None:
         return name
@@ -202,13 +204,13 @@ def _files(name: str) -> object:
         folders[:] = sorted(f for f in folders if f not in ("objects", "__pycache__"))
         states.extend([f"{folder}/{file}", _state(Path(folder, file))] for file in sorted(files))
         if len(states) > _MOST_FILES:
-            # Too many to look at each time: the folder counts as changed.
+            # Too many files to examine each time, so the folder counts as changed.
             return [name, os.urandom(8).hex()]
     return [name, states]
 
 
 def _place(name: str) -> Path | None:
-    """The file or folder that a name is of, with or without a commit."""
+    """The file or folder of a name, with or without a commit."""
     path, _, _ = name.rpartition("@")
     return next((Path(each) for each in (name, path) if each and Path(each).exists()), None)
 

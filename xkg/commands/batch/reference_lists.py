@@ -1,4 +1,4 @@
-"""The papers of a bibliography as a list to build: BibTeX, and CSL-JSON, as Zotero exports both."""
+"""The papers of a bibliography as a list to build: BibTeX and CSL-JSON, which Zotero exports."""
 
 import json
 import re
@@ -15,8 +15,8 @@ _READ = (".pdf", ".tex", ".html", ".htm", ".md")
 
 
 def named_papers(text: str, folder: Path) -> Iterator[str | None] | None:
-    """What names the paper of each entry: its arXiv id, a file of it that is there, else its title; None for an entry
-    without any. None in place of an iterator for text of another form. Raises `InputError` for an array that is no
+    """A name for each entry's paper: its arXiv id, an existing file, or its title; None for an entry without any.
+    Returns None instead of an iterator for text in another format. Raises `InputError` for an array that is not
     CSL-JSON."""
     if text.lstrip().startswith("["):
         return _csl(text, folder)
@@ -26,7 +26,7 @@ def named_papers(text: str, folder: Path) -> Iterator[str | None] | None:
 def _bibtex(text: str, folder: Path) -> Iterator[str | None]:
     for entry in bibtex.entries(text):
         work = reference_of(entry)
-        # Zotero writes `title:path:type;…`, with marks inside after a backslash
+        # Zotero writes `title:path:type;…`, and escapes these marks with a backslash
         files = re.split(r"(?<!\\)[:;]", entry.fields.get("file", ""))
         paths = [file.replace("\\", "") for file in files]
         yield _named([work.arxiv_id or "", work.doi or ""], paths, work.title or "", folder)

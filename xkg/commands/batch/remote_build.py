@@ -1,4 +1,4 @@
-"""What a build on another machine uses of the graph's own: claims, the ledger of the model's calls, the outbox."""
+"""Services of the graph's machine for builds on other machines: claims, the ledger of model calls, the outbox."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,7 +10,7 @@ from xkg.config import Settings
 from xkg.engine.engine import Home
 from xkg.errors import StoreUnreachableError
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.paper.document import Document
     from xkg.llm.client import LanguageModel
     from xkg.llm.endpoint import Reply
@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
 
 
 class Outbox:
-    """Keeps papers at home while their server is unreachable."""
+    """Stores papers on the graph's machine while their server is unreachable."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def keep(self, bundle: "PaperBundle", reason: str) -> None:
-        """Raises `StoreUnreachableError`, whose line says where the paper is."""
+        """Raises `StoreUnreachableError`, whose message says where the paper is."""
         from xkg.commands.graph.open import outbox_when_unreachable
 
         with outbox_when_unreachable(self._settings, [bundle]):
@@ -33,7 +33,7 @@ class Outbox:
 
 
 class NodeGraph(OwnGraph):
-    """A Neo4j that is reached from here; what it does not take is kept at home."""
+    """A Neo4j that this machine reaches itself; papers that it cannot take are stored on the graph's machine."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         super().__init__(settings)
@@ -48,7 +48,7 @@ class NodeGraph(OwnGraph):
 
 
 class GraphAtHome:
-    """A graph that is a folder at home (`BuildGraph`)."""
+    """A graph in a folder of the graph's machine (`BuildGraph`)."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -65,7 +65,7 @@ class GraphAtHome:
 
 
 class _ClaimsAtHome:
-    """A folder has no leases: only under which id a paper is built is asked."""
+    """A folder has no leases, so this only asks for the id to build the paper under."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -74,7 +74,7 @@ class _ClaimsAtHome:
         self.notes: list[str] = []
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        if chosen:  # nothing is asked that home knows: an id that a person chose stays
+        if chosen:  # no need to ask: an id that the user chose stays
             return identity
         kept = ("format", "title", "authors", "year", "arxiv_id", "arxiv_version", "subfield", "doi")
         head = type(document)(abstract="", text="", **{name: getattr(document, name) for name in kept})
@@ -91,7 +91,7 @@ def open_ledger(settings: Settings) -> "Ledger":
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> "LanguageModel":
-    """A model whose key is this machine's, and whose calls are counted, paid and kept at home."""
+    """A model with this machine's key; its calls are counted, paid and stored on the graph's machine."""
     from xkg.commands.graph.open import BUILD_WITHOUT_KEY
     from xkg.llm.client import LanguageModel
 
@@ -101,7 +101,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
         notify,
         ledger=_LedgerAtHome(home),
         turn=partial(home.turn, "model"),
-        # Papers of one list have questions in common, and two machines may come to one at the same moment.
+        # Papers of one list share questions, and two machines may reach the same one at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),
         without_key=BUILD_WITHOUT_KEY,
     )

@@ -1,4 +1,4 @@
-"""`xkg build --papers`: builds the papers of a list side by side; what fails for one does not keep the others."""
+"""`xkg build --papers`: builds the papers of a list in parallel; one failure does not stop the rest."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """The outcome of a batch, a row a line of its list; `notes` name the lines that repeat others."""
+    """The outcome of a batch, one row per line of its list; `notes` name repeated lines."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -35,7 +35,7 @@ class BatchReport(Value):
 
     @property
     def failed(self) -> int:
-        """Papers that are missing or not whole."""
+        """Papers that are missing or incomplete."""
         return self.count("failed") + self.count("partial")
 
     def __str__(self) -> str:
@@ -56,12 +56,12 @@ def run(
     notify: Callable[[Event], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> BatchReport:
-    """Builds what is missing or changed (`build_side_by_side`). Papers whose inputs failed before are not built again
-    unless `retry_failed` (a server or a process that failed is no such input); with `again` all are built, from
-    finished stages where nothing changed. What `blacklist` names is refused; `first` as in `Builder`. `notify`
-    receives, from several threads, a listed paper with each of its events, and with its row at the end. Raises
-    `StoreError` where the graph's folder cannot be written, and `NoWorkerError` where no paper can be built; an
-    interrupt ends all builds, and the next run goes on from there."""
+    """Builds missing or changed papers (`build_side_by_side`). Inputs that failed before are not tried again unless
+    `retry_failed` (failures of a server or process do not count); with `again`, all papers are built, from cached
+    stages. Papers in `blacklist` are refused; `first` is that of `Builder`. `notify` receives, from several threads, a
+    listed paper with each of its events and with its final row. Raises `StoreError` if the graph's folder cannot be
+    written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds; the next run continues from
+    there."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -118,7 +118,7 @@ def run(
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:
-    """Why a paper cannot be built, where its file or that of its repository is not there."""
+    """The reason why a paper cannot be built if its file or its repository's does not exist."""
     try:
         require_inputs(listed.paper, listed.repository)
     except InputError as error:
@@ -127,7 +127,7 @@ def _absent(listed: ListedPaper) -> WorkFailed | None:
 
 
 def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
-    """The ids of those recorded papers that the graph holds."""
+    """The ids of the recorded papers that are in the graph."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         return frozenset(snapshot.headings([record.row.paper for record in records if record.row.paper]))
 

@@ -1,4 +1,4 @@
-"""What other machines built of a list into the same Neo4j, so that they divide it."""
+"""Results of other machines that build a list into the same Neo4j, so that they divide it."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -18,9 +18,9 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """The rows of papers that were built whole into the Neo4j of the settings, by whichever machine; none for a graph
-    that is a folder, and for papers of this machine's own files, which another's need not be. Of a server that is away
-    nothing is known: the paper is built. Safe to use from several threads."""
+    """The rows of papers that any machine has completely built into the configured Neo4j; none for a graph in a folder,
+    or for papers from local files, which may differ between machines. If the server is unreachable, papers are built.
+    Thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings
@@ -34,7 +34,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
             store = Neo4jStore(self._settings, lambda: embedder(self._settings), connect=False)
             self._connection = self._opened.enter_context(closing(store)).connection
             with suppress(StoreError):
-                store.require_writable()  # the schema has to be there before the first lease
+                store.require_writable()  # the schema must exist before the first lease
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,14 +42,14 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     @contextmanager
     def turn(self, listed: ListedPaper) -> Iterator[Row | None]:
-        """While the context lasts no other machine builds the paper. Gives the row of one that another has built of the
-        same inputs, and that the graph has. Raises `LeaseHeldError` where another builds it."""
+        """Keeps other machines from building the paper during the context. Yields its row if another machine has built
+        it from the same inputs and it is in the graph. Raises `LeaseHeldError` if another machine is building it."""
         with ExitStack() as held:
             row = self._row_in_turn(listed, held)
             yield None if row is None else _unchanged(row, listed)
 
     def _row_in_turn(self, listed: ListedPaper, held: ExitStack) -> str | None:
-        """The stored row of a paper, whose lease `held` then holds."""
+        """The stored row of a paper, under a lease that `held` keeps."""
         digest = self._digest(listed)
         if digest is None:
             return None
@@ -60,10 +60,10 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
         except LeaseHeldError as error:
             raise LeaseHeldError(str(error).replace(f"listed {digest}", listed.paper)) from error
         except StoreError:
-            return None  # the build says what is wrong with the server
+            return None  # the build reports the server's error
 
     def enter(self, listed: ListedPaper, row: Row) -> None:
-        """Stores the row of a paper that was built whole, in its turn."""
+        """Stores the row of a complete paper, under its lease."""
         from xkg.store.neo4j import batch_rows
 
         digest = self._digest(listed)
@@ -76,7 +76,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
 
 def _unchanged(text: str, listed: ListedPaper) -> Row | None:
-    """None for a row of another version of xkg."""
+    """The row, None if it is of another version of xkg."""
     try:
         row = Row.model_validate_json(text)
     except ValidationError:

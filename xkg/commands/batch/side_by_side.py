@@ -1,4 +1,4 @@
-"""Builds papers side by side on an engine, and publishes them."""
+"""Builds papers in parallel on an engine, and publishes them."""
 
 import itertools
 import queue
@@ -20,16 +20,17 @@ Event = tuple[ListedPaper, object]
 
 _BETWEEN_TRIES = 10.0
 _LONGEST_WAIT = 4 * 3600.0
-"""Seconds, as a long paper may take with a model; one that died holds its lease for 120 (`xkg.store.neo4j.leases`)."""
+"""Seconds: the time that a long paper may take with a model. A machine that died holds its lease for 120
+(`xkg.store.neo4j.leases`)."""
 
 
 Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
-"""A context in which no other machine builds a paper; gives whether it is to be built, since none has. Raises
-`LeaseHeldError` where another builds it just now."""
+"""A context in which no other machine builds a paper; yields whether it still has to be built. Raises `LeaseHeldError`
+if another machine is building it."""
 
 
 class Ended(NamedTuple):
-    """What became of a paper, and how many seconds it was built."""
+    """The outcome of a paper, and the seconds that its build took."""
 
     outcome: BuildResult | WorkFailed
     seconds: float
@@ -43,17 +44,16 @@ def build_side_by_side(
     notify: Callable[[Event], None] = lambda _: None,
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
-    """Builds papers, `engine.jobs` at a time; those that are ready are published together, while others are built.
-    `ended` receives each once it is published, or failed; `notify` a paper with each of its events; both are called
-    from several threads, `ended` never twice at a time. Where a paper goes straight into the graph, `ended` is called
-    in its `turn`. A paper that another machine builds just now is tried again after the others. Gives notes. Raises
-    `NoWorkerError` where no paper can be built, and what `ended` raises; an interrupt ends all builds, and what was
-    built by then is published."""
+    """Builds papers, `engine.jobs` at a time; finished papers are published together, while others are built. Several
+    threads call `ended` with each paper once it is published or failed (one call at a time), and `notify` with each of
+    its events. If a paper goes directly into the graph, `ended` is called in its `turn`. A paper that another machine
+    is building is tried again after the others. Returns notes. Raises `NoWorkerError` if no paper can be built, and the
+    errors of `ended`. An interrupt ends all builds; finished papers are published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
         if builds.settings.store.url is not None:
-            publisher.connect()  # an earlier batch may have died before it did
+            publisher.connect()  # an earlier batch may have died before it did this
         waited = 0.0
         while papers:
             again = _round(builds, engine, papers, publisher, ended, notify, turn, waited < _LONGEST_WAIT)
@@ -79,7 +79,7 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers; gives those that are to be built again, with whether another machine holds them."""
+    """Builds and publishes papers. Returns the papers to build again, each with whether another machine holds it."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -145,7 +145,7 @@ def _round(
         for thread in threads:
             thread.join()
         publisher.finish()
-    finally:  # an interrupt comes here while threads work
+    finally:  # an interrupt arrives here while threads work
         stopped.set()
         for worker in workers:
             worker.stop()

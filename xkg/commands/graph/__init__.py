@@ -1,4 +1,3 @@
-"""What commands do with a graph that is built: open it, list what it holds, compare, link, copy and audit it.
+"""Operations on a built graph: open it, list its contents, compare, link, copy and audit it.
 
-May import everything below xkg.commands; nothing of builds and servers.
-"""
+May import everything below xkg.commands, except builds and servers."""

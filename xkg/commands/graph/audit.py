@@ -1,4 +1,4 @@
-"""`xkg check-blacklist`: whether a graph, or a log of answers, holds anything that a blacklist names."""
+"""`xkg check-blacklist`: checks whether a graph, or a log of answers, contains anything on a blacklist."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from xkg.errors import InputError
 from xkg.text.plural import plural
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.blacklist import Blacklist
     from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.model import PaperBundle, Repository
@@ -21,12 +21,12 @@ _NEAR = 40
 _BETWEEN_WORDS = re.compile(r"[\s<>\"'`()\[\]{},;|]+")
 _LONGEST_ADDRESS = 1000
 _LEAST_TITLE = 24
-"""Letters from which on a title is looked for in texts: shorter ones are words of the language."""
+"""The minimum length of a title that is searched in texts; shorter ones may be ordinary words."""
 
 
 class Finding(Value):
-    """Something of a blacklist. `where` is a paper, a node or a line of a log; `kind`: the graph holds the `paper`, the
-    `repository`, or a `copy` of it; or a `text` names one."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line of a log; `kind`: the graph holds the
+    `paper`, the `repository`, or a `copy` of it; or a `text` names one."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -34,8 +34,8 @@ class Finding(Value):
 
 
 class AuditResult(Value):
-    """What an audit found, and what it looked at. `unchecked` says, a line each, what could not be compared: then
-    nothing found proves nothing of that."""
+    """The findings of an audit, and its extent. `unchecked` names, one line each, entries that could not be compared,
+    so the absence of findings proves nothing about them."""
 
     findings: tuple[Finding, ...]
     papers: int
@@ -69,9 +69,9 @@ def audit(
     *,
     notify: "Callable[[str], None]" = lambda _: None,
 ) -> AuditResult:
-    """Compares every paper, repository, and text of the graph, and every line of `logs`, with a blacklist. Repositories
-    of the graph are compared as a whole with those of the blacklist where both can be read: from the graph's folder, or
-    fetched. Raises `InputError` where the blacklist or a log cannot be read, and what reading the graph raises."""
+    """Compares every paper, repository and text of the graph, and every line of `logs`, with a blacklist. Repositories
+    are compared by content with those of the blacklist if both can be read, from the graph's folder or by fetching.
+    Raises `InputError` if the blacklist or a log cannot be read, and the errors of reading the graph."""
     unchecked: list[str] = []
     guard = blacklist_guard(settings, blacklist, unchecked.append)
     assert guard is not None
@@ -140,12 +140,12 @@ def _in_repository(
 
 
 class NamedInTexts:
-    """What texts name of a blacklist: addresses and ids as they stand, and titles up to spaces and case."""
+    """Finds blacklist entries in texts: addresses and ids exactly, titles ignoring spaces and case."""
 
     def __init__(self, blacklist: "Blacklist") -> None:
         self._blacklist = blacklist
         words = [re.escape(name) for name in (*blacklist.repositories, *blacklist.dois)]
-        # owner/name alone, as in `git clone` of a short form, or a citation of code
+        # owner/name alone, as in a short `git clone`, or a citation of code
         words += [re.escape(name.partition("/")[2]) for name in blacklist.repositories]
         words += [rf"(?:arxiv\.)?{re.escape(number)}(?:v\d{{1,4}})?" for number in blacklist.arxiv_ids]
         self._named = re.compile(rf"(?i)(?<![\w.-])(?:{'|'.join(words)})(?![\w-])") if words else None
@@ -153,13 +153,13 @@ class NamedInTexts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
-        """What the text names, a line each with what stands around it; at most 20."""
+        """The entries that the text names, one line each with the surrounding text; at most 20."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):
                 near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
                 found.setdefault(f"names {match.group().lower()}: … {' '.join(near.split())} …")
-        if self._blacklist.repositories and not found:  # an address may be written in another way
+        if self._blacklist.repositories and not found:  # an address may be written in another form
             for word in (each.rstrip(".:") for each in _BETWEEN_WORDS.split(text)):
                 named = self._blacklist.repository(word) if "/" in word and len(word) < _LONGEST_ADDRESS else None
                 if named is not None:
@@ -178,7 +178,7 @@ def _lines(log: Path) -> Iterator[tuple[int, str]]:
             while line := file.readline(_LARGEST_LINE):
                 number += 1
                 text = line.decode("utf-8", "replace")
-                # a log in JSON writes line ends and slashes of an answer as escapes
+                # a JSON log escapes line ends and slashes of an answer
                 yield number, text.replace("\\/", "/").replace("\\n", " ")
     except OSError as error:
         raise InputError(f"the log {log} cannot be read ({error.strerror}); check its path") from error

@@ -17,7 +17,7 @@ from xkg.errors import (
 from xkg.text.plural import plural
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.model import PaperBundle
     from xkg.serve.answers.types import Answer, PaperAnswer
     from xkg.serve.service import Service
@@ -29,8 +29,8 @@ _ABSTRACT = 600
 
 
 class ImportResult(Value):
-    """Imported papers, and one line for each file that was left out. `generation` is 0 where nothing was imported;
-    `published` is False where the graph had all of it."""
+    """Imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported; `published` is
+    False if the graph already had everything."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -48,7 +48,7 @@ class ImportResult(Value):
 
 
 class PushResult(Value):
-    """Papers of the outbox that are in the graph now, and one line for each that is not."""
+    """Papers of the outbox that are now in the graph, and one line for each of the others."""
 
     sent: tuple[str, ...]
     problems: tuple[str, ...]
@@ -56,13 +56,13 @@ class PushResult(Value):
 
     def __str__(self) -> str:
         if not self.sent and not self.problems:
-            return "nothing waits to be sent"
+            return "no papers wait to be sent"
         lines = [f"sent: {paper}" for paper in self.sent]
         return "\n".join([*lines, f"{len(self.sent)} sent, {len(self.problems)} left; generation {self.generation}"])
 
 
 class ExportResult(Value):
-    """The files that were written."""
+    """The written files."""
 
     files: tuple[str, ...]
 
@@ -71,7 +71,7 @@ class ExportResult(Value):
 
 
 class RemoveResult(Value):
-    """The paper that was taken out, and the generation without it."""
+    """The removed paper, and the generation without it."""
 
     paper: str
     generation: int
@@ -81,14 +81,14 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """Problems of the stored graph, one line each; empty where every file matches its checksum. `generation` is the one
-    that was checked, 0 for an empty graph, None where there are problems."""
+    """Problems of the stored graph, one line each; empty if every file matches its checksum. `generation` is the
+    checked one, 0 for an empty graph, None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        whole = f"generation {self.generation}: every stored file is as it was written"
+        whole = f"generation {self.generation}: every stored file matches its checksum"
         return "\n".join(self.problems) or (whole if self.generation else "the graph is empty: nothing to check")
 
 
@@ -98,16 +98,16 @@ def import_graphs(
     own: bool = False,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
-    """Publishes every readable graph file of `places`, which are files and folders of them, in one step: the peer's
-    JSON, and bundles; of an export its ablations too. Levels of bundles become claims, unless they are the user's
-    `own`; what the graph has proven of the same code stays. `notify` is called with each step: what is done, how much
-    of it, of how much, and with what. Raises what `GraphStore.publish` raises, and `InputError` where a place has no
-    graph file."""
+    """Publishes every readable graph file of `places` (files, and folders of them) in one step: the peer's JSON,
+    bundles, and the ablations of an export. Levels of bundles become claims, unless the bundles are the user's `own`;
+    proven levels of the same code in the graph stay. `notify` is called with each step: its name, the number done, the
+    total, and the current item. Raises the errors of `GraphStore.publish`, and `InputError` if a place has no graph
+    file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
     from xkg.store.ablations import EXPORTED, exported
     from xkg.store.exchange import graph_files, import_files, with_stored_evidence
 
-    # a shell's *.json names an export's list of ablations too
+    # a shell's *.json also matches an export's list of ablations
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]
@@ -141,8 +141,9 @@ def import_graphs(
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers of the outbox to the graph's server, reads them back, and deletes each that arrived unchanged;
-    later verification results there stay. Raises `StoreUnreachableError` while the server is unreachable."""
+    """Sends the papers of the outbox to the graph's server, reads them back, and deletes each file whose paper arrived
+    unchanged; later verification results on the server stay. Raises `StoreUnreachableError` while the server is
+    unreachable."""
     from xkg.build.verify import apply, newer_evidence
     from xkg.store import bundles, outbox
 
@@ -185,8 +186,8 @@ def export_graphs(
     to: Path,
     form: Literal["peer", "bundle", "bibtex", "csl", "graphml"],
 ) -> ExportResult:
-    """Writes the named papers (none: all) into a folder, one file each, and what was measured of their techniques into
-    another one; BibTeX, CSL-JSON and GraphML into one file. Raises `UnknownIdError`, and `InputError` if the folder
+    """Writes the named papers (none: all) into a folder, one file each, and the measurements of their techniques into
+    another file; BibTeX, CSL-JSON and GraphML go into one file. Raises `UnknownIdError`, and `InputError` if the folder
     cannot be written."""
     from xkg.model import paper_of
     from xkg.store.ablations import export
@@ -201,7 +202,7 @@ def export_graphs(
             bundles = (snapshot.bundle(paper) for paper in chosen)
             whole = write_file(to / "graph.graphml", graphml(bundles, snapshot.links(), measured_here))
             return ExportResult(files=(str(whole),))
-        if form == "bibtex" or form == "csl":  # mypy narrows by this form alone
+        if form == "bibtex" or form == "csl":  # mypy narrows only by this form
             from xkg.store.bibliographies import bibtex, csl_json
 
             own = [paper for paper in snapshot.papers() if paper.id in set(chosen)]
@@ -215,7 +216,7 @@ def export_graphs(
 
 
 def remove(settings: Settings, paper: str) -> RemoveResult:
-    """Takes a paper out of the graph. Raises `UnknownIdError`."""
+    """Removes a paper from the graph. Raises `UnknownIdError`."""
     with open_store(settings) as store:
         with store.snapshot() as snapshot:
             [removed] = chosen_papers(store, snapshot, [paper])
@@ -223,9 +224,9 @@ def remove(settings: Settings, paper: str) -> RemoveResult:
 
 
 def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answer":
-    """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): the paper of this id,
-    with or without `title:`, else a technique's, else a paper's. Of a paper, without `everything`, what fits on a
-    screen. Raises `UnknownIdError` with the nearest there are."""
+    """A paper, technique or code node in full. The reference (`xkg.serve.answers.references`) is tried as a paper's id
+    (with or without `title:`), then as a technique, then as any reference to a paper. Without `everything`, a paper is
+    shortened to fit on a screen. Raises `UnknownIdError` with the nearest ids."""
     from xkg.model import slug
     from xkg.serve.answers.references import is_code
 
@@ -253,7 +254,8 @@ def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answe
 
 
 def _shown(paper: "PaperAnswer", everything: bool) -> "PaperAnswer":
-    """The paper, or without references, files, ids of code and descriptions, and with the beginning of the abstract."""
+    """The paper without references, files, ids of code and descriptions, and with only the beginning of the
+    abstract."""
     from xkg.serve.answers.types import NamedText, short
 
     if everything:

@@ -17,8 +17,8 @@ BATCH = 50
 
 
 class CopyResult(Value):
-    """The result of a copy: nodes by kind, the hash of all copied papers, equal in both stores, and the number of other
-    papers in the target."""
+    """The result of a copy: nodes by kind, the hash of all copied papers (equal in both stores), and the number of
+    other papers in the target."""
 
     source: str
     target: str
@@ -50,14 +50,14 @@ def at(settings: Settings, place: str) -> Settings:
 
 
 def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
-    """Adds every paper of `source`, the decisions about pairs and the ablations to `target`, and reads the papers back
-    from there. `notify` receives the number of papers copied so far.
+    """Adds every paper of `source`, the decisions about pairs and the ablations to `target`, and reads the papers back.
+    `notify` receives the number of papers copied so far.
 
-    Raises `UnknownIdError` for a source without papers, `StoreError` where the papers in the target are not those that
-    were sent, and what reading and publishing raise."""
+    Raises `UnknownIdError` for a source without papers, `StoreError` if the target's papers differ from those that were
+    sent, and the errors of reading and publishing."""
     sent = _Tally()
     batch: list[PaperBundle] = []
-    # An embedded graph is built whole at each step, a server takes paper by paper.
+    # An embedded graph is rebuilt at each step; a server takes papers one by one.
     step = BATCH if "://" in target.place else None
 
     def publish() -> None:
@@ -88,7 +88,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
         wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
             f"{len(wrong)} of {len(sent.digests)} papers in {target.place} are not what was sent, first {wrong[0]!a}: "
-            "somebody else may be writing there; copy again"
+            "another process may be writing there; copy again"
         )
     with target.snapshot() as snapshot:
         generation = snapshot.generation

@@ -1,4 +1,4 @@
-"""`xkg diff`: what differs between two generations, folders of exported bundles, papers, or libraries and the graph."""
+"""`xkg diff`: compares two generations, folders of exported bundles, papers, or libraries and the graph."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ Pair = tuple["PaperBundle | None", "PaperBundle | None"]
 
 
 class DiffResult(Value):
-    """The papers that differ between `first` and `second`, as a person names them."""
+    """The papers that differ between `first` and `second`, which are named as the user named them."""
 
     first: str
     second: str
@@ -36,11 +36,12 @@ class DiffResult(Value):
 def diff(
     settings: Settings, first: str | None = None, second: str | None = None, *, library: str | None = None
 ) -> DiffResult:
-    """What differs between two states: numbers of generations, folders or files of exported bundles, or ids and titles
-    of papers of the graph, of which `second` is the newer. Without `second` the present graph; without both, the
-    present generation and the one before. With `library`, the paper `first` as that library has it, and as it is here.
+    """The differences between two states: numbers of generations, folders or files of exported bundles, or ids and
+    titles of papers of the graph; `second` is the newer one. Without `second`, it is the current graph; without both,
+    the current generation is compared with the one before. With `library`, the library's form of the paper `first` is
+    compared with the graph's.
 
-    Raises `InputError` for two ends that cannot be compared, `StoreError` for a generation that is not kept, and
+    Raises `InputError` if the two cannot be compared, `StoreError` for a generation that is not kept, and
     `UnknownIdError`."""
     if library is not None and (first is None or second is not None):
         raise InputError("name the one paper that is compared with the library's: xkg diff PAPER --library PLACE")
@@ -81,7 +82,7 @@ def _of_bundles(store: "GraphStore", first: str, second: str | None) -> Iterator
 
 
 def _bundles(store: "GraphStore", name: str) -> "list[PaperBundle]":
-    """The papers of a folder or file of exported bundles, else the paper of the graph that has this name."""
+    """The papers of a folder or file of exported bundles, else the paper of the graph with this name."""
     from xkg.sandbox.evidence.static_checks import check_parsed
     from xkg.store.exchange import graph_files, import_files, read_file
 

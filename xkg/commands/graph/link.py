@@ -10,15 +10,15 @@ from xkg.config import Settings
 from xkg.errors import AnswerError, LanguageModelError, ModelUnavailableError, UnknownIdError
 from xkg.value import Value
 
-if TYPE_CHECKING:  # imported by the job itself
+if TYPE_CHECKING:  # the job imports these itself
     from xkg.llm.client import Ask
     from xkg.store.concepts.ask_model import Pair
     from xkg.store.graph_store import Decision, GraphStore, Link
 
 
 class LinkResult(Value):
-    """The result of linking. `linked` counts `SAME_CONCEPT` edges by their basis, `decided` the new decisions of the
-    model by relation; `open` pairs wait for a decision. `notes` are for a person, one line each."""
+    """The result of linking. `linked` counts `SAME_CONCEPT` edges by their basis, `decided` counts the model's new
+    decisions by relation; `open` pairs wait for a decision. `notes` are for the user, one line each."""
 
     generation: int
     linked: dict[str, int]
@@ -37,7 +37,7 @@ class LinkResult(Value):
 
 @contextmanager
 def model(settings: Settings) -> "Iterator[Ask]":
-    """The language model in force. Raises `ModelUnavailableError` without a key, and `ConfigError`."""
+    """The configured language model. Raises `ModelUnavailableError` without a key, and `ConfigError`."""
     from xkg.llm.client import LanguageModel
 
     with LanguageModel(settings.llm, settings.kg) as language_model:
@@ -45,11 +45,11 @@ def model(settings: Settings) -> "Iterator[Ask]":
 
 
 def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] | None") -> LinkResult:
-    """Links the papers of the graph, and asks the model about open pairs; `asking` is called where there are any, and
-    None leaves them open, as a model without a key does.
+    """Links the papers of the graph, and asks the model about open pairs. `asking` is called if there are any; None
+    leaves them open, as does a model without a key.
 
-    Decisions are published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model fails
-    on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
+    Decisions are published before an error is raised: `ModelUnavailableError` or `BudgetError` if the model fails
+    midway, `UnknownIdError` for an empty graph, and the errors of `GraphStore.decide`."""
     from xkg.commands.graph.open import open_store
 
     notes: list[str] = []
@@ -82,7 +82,7 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
 
 
 def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
-    """The generation, its links, and the open pairs, the most alike first: money may not last for all."""
+    """The generation, its links, and the open pairs, most similar first, since the budget may not suffice for all."""
     with store.snapshot() as snapshot:
         if snapshot.generation == 0:
             raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
@@ -95,7 +95,7 @@ def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
 def _decided(
     pairs: "Sequence[Pair]", ask: "Ask", concurrency: int, notes: list[str]
 ) -> "tuple[list[Decision], LanguageModelError | None]":
-    """The decisions, in the order of the pairs, and the error that ended them; a failed question is noted."""
+    """The decisions, in the order of the pairs, and the error that ended them; failed questions are noted."""
     from xkg.store.concepts.ask_model import PAIRS, decide
 
     decisions: list[Decision] = []

@@ -1,4 +1,4 @@
-"""Opens what commands work with, from the settings: store, embedder, service, sandbox, language model."""
+"""Opens store, embedder, service, sandbox and language model for commands, from the settings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -17,7 +17,7 @@ from xkg.errors import (
 )
 from xkg.files import private_folder
 
-if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.sources.paper_source import Source
@@ -30,11 +30,11 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.store.graph_store import GraphStore, Snapshot
 
 BUILD_WITHOUT_KEY = "a build can do without one: `--llm none`"
-"""What a build says where its language model has no key."""
+"""The note of a build whose language model has no key."""
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
-    """The embedder in force behind the graph's cache; the model is loaded by the first text that misses it."""
+    """The configured embedder behind the graph's cache; the first text that is not cached loads the model."""
     from xkg.embeddings.cache import CachedEmbedder
 
     def make() -> "Embedder":
@@ -47,7 +47,7 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 @contextmanager
 def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphStore]":
-    """The store of the graph in force, closed at the end; `connect` as in `open_graph`. Opening reads nothing."""
+    """The configured graph's store, closed at the end; `connect` is that of `open_graph`. Opening reads nothing."""
     from xkg.store.open import open_graph
 
     with ExitStack() as opened:
@@ -58,7 +58,7 @@ def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphSt
 
 @contextmanager
 def open_service(settings: Settings) -> "Iterator[Service]":
-    """The service over the graph in force, closed at the end. Opening reads nothing."""
+    """The service over the configured graph, closed at the end. Opening reads nothing."""
     from xkg.serve.service import Service
 
     with closing(Service(settings)) as service:
@@ -66,8 +66,7 @@ def open_service(settings: Settings) -> "Iterator[Service]":
 
 
 def language_model(settings: Settings, notify: "Callable[[object], None]", without_key: str) -> "LanguageModel":
-    """The model in force; `without_key` says in the error what can be done without one, beside a program that is
-    installed."""
+    """The configured model. `without_key` is added to the error for a missing key and says what works without one."""
     from xkg.llm.client import LanguageModel
     from xkg.llm.programs.known import suggestion
 
@@ -78,7 +77,7 @@ def language_model(settings: Settings, notify: "Callable[[object], None]", witho
 def blacklist_guard(
     settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
 ) -> "BlacklistGuard | None":
-    """The guard of a file, None for none. Raises `InputError` where the file cannot be read."""
+    """The guard for a blacklist file, None for none. Raises `InputError` if the file cannot be read."""
     if path is None:
         return None
     from xkg.blacklist import read_blacklist
@@ -91,7 +90,7 @@ def blacklist_guard(
 def paper_sources(
     settings: Settings, parsers: "Parsers", *, first: bool = False, clock: Clock = CLOCK
 ) -> "tuple[Source, ...]":
-    """Where papers are found that are no files: by their arXiv ids and addresses, then by titles; `first` as in
+    """The sources of papers that are not files: arXiv ids and addresses first, then titles; `first` is that of
     `TitleSource`."""
     from xkg.build.sources.arxiv import ArxivSource
     from xkg.build.sources.arxiv_index import ArxivIndex
@@ -102,7 +101,7 @@ def paper_sources(
 
 
 def share_pace(settings: Settings) -> None:
-    """From now on this process asks servers of the web in turns with all machines that share the graph."""
+    """From now on, this process takes turns at web servers with all machines that share the graph."""
     from xkg.build.sources import pace
 
     if settings.store.url is None:
@@ -123,7 +122,8 @@ def require_folder(folder: Path) -> None:
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
-    """None where nothing here can contain code. A missing runner that the settings name is an error."""
+    """The sandbox, None if nothing on this machine can contain code. A missing runner that the settings name is an
+    error."""
     from xkg.sandbox.select import runner_for
 
     try:
@@ -144,7 +144,7 @@ def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[st
 
 
 def ids_where_known(settings: Settings, papers: Sequence[str]) -> tuple[str, ...]:
-    """The ids of papers of the graph that these refer to; a reference that means none stays as it is. Raises
+    """The ids of the graph's papers that these references mean; an unknown reference is returned unchanged. Raises
     `AmbiguousIdError`."""
     from xkg.serve.answers.references import paper_id
 
@@ -172,7 +172,7 @@ def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | 
 
 @contextmanager
 def outbox_when_unreachable(settings: Settings, built: "Sequence[PaperBundle]") -> Iterator[None]:
-    """Puts papers into the outbox where their server is unreachable."""
+    """Puts papers into the outbox if their server is unreachable."""
     from xkg.store import outbox
 
     try:
@@ -181,5 +181,5 @@ def outbox_when_unreachable(settings: Settings, built: "Sequence[PaperBundle]") 
         outbox.enqueue(settings.kg, built)
         papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
         raise StoreUnreachableError(
-            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: `xkg store push` sends what waits there"
+            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: `xkg store push` sends them"
         ) from error

@@ -1,4 +1,3 @@
-"""What links papers: shared concepts, citations, and the model's decisions on open pairs.
+"""Links between papers: shared concepts, citations, and the model's decisions on open pairs.
 
-May import: what lies below store.
-"""
+May import: the layers below store."""

@@ -1,10 +1,9 @@
-"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited work that is not in the graph becomes
-a `CitedWork`; a reference without an id whose title is a fragment gives none.
+"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited work that is not in the graph becomes a
+`CitedWork`; a reference without an id and with a fragmentary title is dropped.
 
-Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or
-the capital that a brace kept ("B ayesian"). A short title names several works ("Deep Learning"), so it needs an author
-of the paper beside it.
-"""
+Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or a
+capital protected by braces ("B ayesian"). Several works share a short title ("Deep Learning"), so it only counts
+together with an author of the paper."""
 
 import re
 import unicodedata
@@ -16,7 +15,7 @@ from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
 from xkg.text.titles import is_title
 
-# In letters and digits: some four words.
+# In letters and digits: about four words.
 _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
@@ -27,7 +26,7 @@ _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?
 
 @dataclass(frozen=True)
 class Work:
-    """A cited work that is not here, by the first reference to it."""
+    """A cited work outside the graph, from the first reference to it."""
 
     id: str
     title: str
@@ -36,14 +35,14 @@ class Work:
 
 
 class Citations(NamedTuple):
-    """The cited works that are not here, and who cites whom (citing, cited)."""
+    """The cited works outside the graph, and the citations (citing, cited)."""
 
     works: list[Work]
     edges: list[tuple[str, str]]
 
 
 def works_and_citations(papers: Iterable[Paper]) -> Citations:
-    """The cited works that are not here, by id, and the edges (citing, cited), each once, ordered. No paper cites
+    """The cited works outside the graph, by id, and the unique, ordered edges (citing, cited). No paper cites
     itself."""
     index = PaperIndex(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
@@ -57,7 +56,7 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
             if target is None:
                 missing.append((paper.id, citation))
                 if citation.ids and len(citation.title) >= _SHORTEST_TITLE:
-                    # An arXiv id comes before any DOI, whoever cites first.
+                    # An arXiv id takes precedence over a DOI, whichever paper cites first.
                     by_title[citation.title] = min(by_title.get(citation.title, citation.ids[0]), citation.ids[0])
             elif target != paper.id:
                 edges.add((paper.id, target))
@@ -69,7 +68,7 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
             work = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
         else:
             continue
-        # The id of a short title can be that of a paper here, which it need not mean.
+        # The id of a short title can equal that of a paper here without meaning that paper.
         if work not in index:
             if work not in works:
                 arxiv_id = work.removeprefix("arxiv:") if work.startswith("arxiv:") else None
@@ -85,13 +84,13 @@ def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """The papers that `paper` cites by edges (citing, cited), and the papers that cite it."""
+    """The papers that `paper` cites and the papers that cite it, from edges (citing, cited)."""
     ends = [edge for edge in edges if paper in edge]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
 def cited_papers(paper: Paper, index: "PaperIndex") -> list[str]:
-    """Ids of the papers of `index` that `paper` cites, each once, in order."""
+    """Unique ids of the papers of `index` that `paper` cites, in order."""
     own = _title(paper.title)
     citations = (_Citation(reference, _title(reference.title), _ids(reference)) for reference in paper.references or ())
     targets = {index.resolve(citation) for citation in citations if citation.title != own}
@@ -99,7 +98,7 @@ def cited_papers(paper: Paper, index: "PaperIndex") -> list[str]:
 
 
 class _Citation(NamedTuple):
-    """A reference with its title as it is compared, and its ids, an arXiv id first."""
+    """A reference with its normalised title and its ids, an arXiv id first."""
 
     reference: Reference
     title: str
@@ -107,7 +106,7 @@ class _Citation(NamedTuple):
 
 
 class PaperIndex:
-    """The papers of the graph, in id order, by their ids, titles and parts of titles."""
+    """The papers of the graph, in id order, looked up by their ids, titles and parts of titles."""
 
     def __init__(self, papers: Iterable[Paper]) -> None:
         self.papers = papers = list(papers)
@@ -123,13 +122,13 @@ class PaperIndex:
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
     def resolve(self, citation: _Citation) -> str | None:
-        """The id of the cited paper, None where it is not here."""
+        """The id of the cited paper, None if it is not in the graph."""
         for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id
         paper = self._by_title(citation)
         if paper is None or (paper.arxiv_id and citation.ids and citation.ids[0].startswith("arxiv:")):
-            return None  # two arXiv ids are two papers, whatever their titles
+            return None  # different arXiv ids mean different papers, whatever their titles
         return paper.id
 
     def _by_title(self, citation: _Citation) -> Paper | None:
@@ -146,7 +145,7 @@ class PaperIndex:
 
 
 def _ids(reference: Reference) -> list[str]:
-    """Ids that a reference gives, the arXiv id first."""
+    """The ids in a reference, the arXiv id first."""
     if not (reference.doi or reference.arxiv_id):
         return []
     doi = _DOI.search(reference.doi or "")
@@ -156,24 +155,24 @@ def _ids(reference: Reference) -> list[str]:
 
 
 def _arxiv(text: str) -> str:
-    """The arXiv id in a text, without version; '' where there is none."""
+    """The arXiv id in a text, without version; '' if there is none."""
     match = _ARXIV.search(text.strip())
     return match[0] if match else ""
 
 
 def _title(title: str | None) -> str:
-    """What is left of a title when everything that bibliographies vary is gone."""
+    """A title without everything that varies between bibliographies."""
     plain = title or ""
     if "\\" in plain:
         plain = _FORMATTING.sub(" ", plain)
-    if plain.isascii():  # nearly all are, and there are tens of thousands
+    if plain.isascii():  # nearly all titles are ASCII, and there are tens of thousands
         return _NOT_ASCII_WORD.sub("", plain.lower())
     plain = unicodedata.normalize("NFKD", spelt(plain))
     return "".join(re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)).casefold()))
 
 
 def _parts(title: str) -> list[str]:
-    """A title without its subtitle, and the subtitle alone, where they are long enough to be a title."""
+    """A title without its subtitle, and the subtitle alone, if they are long enough to be titles."""
     pieces = _SUBTITLE.split(title, maxsplit=1)
     return [part for part in map(_title, pieces if len(pieces) > 1 else ()) if len(part) >= _SHORTEST_TITLE]
 

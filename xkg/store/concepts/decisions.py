@@ -1,8 +1,7 @@
-"""What was decided about pairs of techniques: files beside the bundles.
+"""Decisions about pairs of techniques: files next to the bundles.
 
-A decision holds for two techniques by id and by the text that was judged. A changed definition is a new question; the
-old answer is kept, for a text that comes back.
-"""
+A decision holds for two technique ids and the texts that were judged. A changed definition is a new question; the old
+decision is kept in case the text comes back."""
 
 import hashlib
 import json
@@ -17,12 +16,12 @@ write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 
 def text_hash(technique: Technique) -> str:
-    """The hash of what a decision about a technique is about: its names and its definition."""
+    """The hash of the text that a decision about a technique depends on: its names and definition."""
     return _hash(technique.name, *technique.aliases, "", technique.definition)
 
 
 def judged(first: str, second: str) -> str:
-    """The hash of two texts from their hashes, that of the lower technique id first."""
+    """The hash of two texts from their hashes; the lower technique id comes first."""
     return _hash(first, second)
 
 

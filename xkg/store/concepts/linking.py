@@ -1,13 +1,12 @@
 """`SAME_CONCEPT`: which techniques of two papers are one concept.
 
-What holds between two papers follows from these two alone, and from what was decided about them, so the order in which
-papers come changes nothing, and a paper that goes takes nothing else with it.
+The links between two papers depend only on these two papers and on the decisions about them. So the order in which
+papers are added does not matter, and removing a paper removes only its own links.
 
-Names decide where they can. Vectors cannot: with all-MiniLM-L6-v2, descriptions of one concept by two authors reach a
-cosine of 0.44 to 0.77, and a concept and its variant 0.48 to 0.89 (posterior and likelihood estimation differ in one
-word). They show whether a shared name is a coincidence, which texts are the same but for a few words, and which pairs
-are worth a question. The thresholds are that model's.
-"""
+Names decide if they can. Vectors cannot: with all-MiniLM-L6-v2, two authors' descriptions of one concept reach a cosine
+of 0.44 to 0.77, and a concept and its variant 0.48 to 0.89 (posterior and likelihood estimation differ in one word).
+Vectors show whether a shared name is a coincidence, which texts are nearly the same, and which pairs are worth a
+question. The thresholds are for that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,21 +23,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Two fields' "Training" and "Encoder" reach 0.2 to 0.5; names that say what they are collide in earnest below that.
+# "Training" and "Encoder" of two fields reach 0.2 to 0.5; below that, even specific names are coincidences.
 TELLING = 0.3
-# The same abbreviation for two things reached 0.53, one that is meant in both papers 0.44 to 0.77.
+# One abbreviation for two things reached 0.53, for one thing in both papers 0.44 to 0.77.
 TERSE = 0.55
 NEAR_DUPLICATE = 0.95
 OPEN = 0.6
 OPEN_PAIR = "open"
 MOST_NAMESAKES = 20
-"""Techniques of one paper that may share a name; a name that a paper gives to more of them says nothing."""
+"""The number of techniques of one paper that may share a name; a name shared by more is not distinctive."""
 
 
 @dataclass(frozen=True)
 class Concept:
-    """A technique as it is linked: `row` in the vectors, and the text that a decision is about. A hidden one is linked
-    with none."""
+    """A technique for linking: its `row` in the vectors, and the text that decisions are about. Hidden techniques are
+    never linked."""
 
     row: int
     paper: int
@@ -50,8 +49,8 @@ class Concept:
 
 @dataclass(frozen=True)
 class RowLink:
-    """Two rows, that of the lower id first, the cosine of their texts, and what links them: `name`, `vectors`, `model`,
-    or nothing yet (`open`)."""
+    """Two rows (the lower id first), the cosine of their texts, and the reason for the link: `name`, `vectors`,
+    `model`, or none yet (`open`)."""
 
     first: int
     second: int
@@ -60,7 +59,7 @@ class RowLink:
 
 
 def concept(row: int, paper: int, entry: Entry) -> Concept:
-    """A technique in `row` of the vectors, of the paper with this number."""
+    """A technique at `row` of the vectors, in the paper with this number."""
     technique = entry.technique
     hidden = technique.hidden is not None
     forms = NO_NAMES if hidden else names(technique.name, technique.aliases)
@@ -74,11 +73,11 @@ def link(
     decisions: Decisions,
     among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """All links, and the pairs that only a decision can settle, ordered by rows; where `among` is given, those of these
-    papers with each other and with the rest.
+    """All links, and the pairs that only a decision can settle, ordered by rows. With `among`, only the links of these
+    papers to each other and to the rest.
 
-    `concepts` are in row order, `vectors` hold their unit vectors, and `near` are pairs of rows of different papers,
-    each the other's nearest in its paper, with a cosine of `OPEN` or more."""
+    `concepts` are in row order, and `vectors` are their unit vectors. `near` are pairs of rows of different papers,
+    each the other's nearest in its paper, with a cosine of at least `OPEN`."""
     found: dict[tuple[int, int], str] = {}
     scores: dict[tuple[int, int], float] = {}
 
@@ -104,7 +103,7 @@ def link(
     return [
         RowLink(*pair, score(pair), how)
         for pair, how in sorted(found.items())
-        # A technique that has its counterpart in a paper is not asked about the rest of that paper.
+        # If a technique has a counterpart in a paper, no question compares it with the rest of that paper.
         if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
     ]
 
@@ -115,7 +114,7 @@ def _decide(
     decisions: Decisions,
     among: frozenset[int] | None,
 ) -> None:
-    """Sets every pair that was decided as it was decided, whatever else speaks for or against it."""
+    """Applies every decision to its pair, whatever the other evidence."""
     by_id = {c.id: c for c in concepts if not c.hidden}
     for decision in decisions.values():
         first, second = by_id.get(decision.first), by_id.get(decision.second)
@@ -132,7 +131,7 @@ def _decide(
 def _sharing(
     concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
 ) -> set[tuple[int, int]]:
-    """Pairs of rows of different papers, one of them in `among`, that have a form in common."""
+    """Pairs of rows of different papers that share a form, one of them in `among`."""
     by_form: dict[str, list[int]] = defaultdict(list)
     for c in concepts:
         for form in forms(c):
@@ -141,7 +140,7 @@ def _sharing(
 
 
 def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterator[tuple[int, int]]:
-    """Pairs of these rows of different papers, one of them in `among`, for which a pair may come twice."""
+    """Pairs of these rows of different papers, one of them in `among`; a pair may come twice."""
     papers: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         papers[concepts[row].paper].append(row)

@@ -1,9 +1,8 @@
-"""Names of techniques, reduced to what two papers that mean one concept have in common.
+"""Names of techniques, reduced so that two papers' names for one concept match.
 
-"Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" meet; "Training" and "Training" prove nothing. A short
-form is distinguished from other remarks in parentheses as in Schwartz and Hearst, "A simple algorithm for identifying
-abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003.
-"""
+"Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" match; a shared "Training" proves nothing. Short forms
+are distinguished from other remarks in parentheses as in Schwartz and Hearst, "A simple algorithm for identifying
+abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003."""
 
 import functools
 import re
@@ -11,12 +10,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# A sign at the end of a word marks a variant (k-means and k-means++); inside, or before, it joins (TD3+BC).
+# A sign at the end of a word marks a variant (k-means++); inside or before a word, it joins (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
-# Words that name a place in any method rather than a concept: alone, or only with each other, they identify nothing.
+# Words that name a part of any method instead of a concept. Names made of these words alone identify nothing.
 _GENERIC = frozenset(
     """
     a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
@@ -32,7 +31,7 @@ _GENERIC = frozenset(
     training transformation tuning two update validation variant with
     """.split()
 )
-# At the end of a name they add nothing: the Adam optimizer is Adam.
+# Words that add nothing at the end of a name: the Adam optimizer is Adam.
 _EMPTY = frozenset(
     "algorithm approach framework mechanism method methodology optimizer procedure scheme strategy".split()
 )
@@ -40,14 +39,14 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True)
 class Names:
-    """The forms that a technique goes by: `telling` ones say what it is by themselves, `terse` ones are single words
+    """The forms of a technique's name: `telling` forms are distinctive by themselves; `terse` forms are single words
     and abbreviations, which other fields use for other things. Names of generic words alone are in neither."""
 
     telling: frozenset[str]
     terse: frozenset[str]
 
     def conflict(self, other: "Names") -> bool:
-        """Whether both are spelt out, and differently: an abbreviation that they share is a coincidence then."""
+        """Whether both names are spelt out and differ: a shared abbreviation is then a coincidence."""
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
 
@@ -70,7 +69,7 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
 
 
 def is_short_form(short: str, long: str) -> bool:
-    """Whether the letters of `short` stand in `long` in this order, the first of them at the start of a word."""
+    """Whether the letters of `short` occur in `long` in this order, the first at the start of a word."""
     short = re.sub(r"s$", "", short.strip()) if re.search(r"[A-Z]s$", short.strip()) else short.strip()
     letters = [c for c in short.casefold() if c.isalnum()]
     if not (2 <= len(letters) <= _LONGEST_SHORT and any(c.isupper() for c in short) and len(short.split()) <= 2):
@@ -87,15 +86,15 @@ def is_short_form(short: str, long: str) -> bool:
 
 
 def spelt(text: str) -> str:
-    """`text` with Greek letters by their names, as papers write them in either way."""
+    """`text` with Greek letters spelt out, since papers write them both ways."""
     if text.isascii():
         return text
-    # one place in the range is no letter, and has no name
+    # one code point in the range is unassigned and has no name
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:
-    """The name as it stands, or its long and its short form."""
+    """The name unchanged, or its long and its short form."""
     match = _PARENTHESES.match(name)
     if match is None:
         return [name]
@@ -108,7 +107,7 @@ def _forms(name: str) -> list[str]:
 
 
 def _is_abbreviated(form: str) -> bool:
-    """Whether it is one unbroken piece, a part of which has two capitals, as TD3+BC or GPT-2."""
+    """Whether the name is one unbroken piece, part of which has two capitals, like TD3+BC or GPT-2."""
     capitals = (sum(c.isupper() for c in part) for part in re.split(r"[\W_]", form.strip()))
     return len(form.split()) == 1 and max(capitals) > 1
 
@@ -124,7 +123,7 @@ def _base(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """One spelling for singular and plural, and for British and American."""
+    """One spelling for singular and plural, and for British and American English."""
     if len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):

@@ -1,4 +1,3 @@
-"""Cypher that others write: the guard, named queries, the confined process that runs them.
+"""Untrusted Cypher: the guard, named queries, and the confined process that runs statements.
 
-May import: what lies below store.
-"""
+May import: the layers below store."""

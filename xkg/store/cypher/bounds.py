@@ -1,9 +1,8 @@
-"""How often a statement may repeat: steps of a path, and parts of a regular expression.
+"""Limits on repetition in a statement: steps of a path, and parts of a regular expression.
 
-A path without an upper bound walks everything that can be reached. A regular expression runs in Java's backtracking
-engine on Neo4j, which no transaction timeout interrupts: 40 letters against `(a+)+\\1b` keep a core of the server busy
-for years. So a path has a bound, and a pattern is a simple one: words with a few places that may be anything.
-"""
+A path without an upper bound walks everything that can be reached. On Neo4j, regular expressions run in Java's
+backtracking engine, which no transaction timeout interrupts: 40 letters against `(a+)+\\1b` keep a core of the server
+busy for years. So paths need a bound, and patterns must be simple: words with a few wildcards."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,16 +11,16 @@ from typing import Any
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 LONGEST_PATH = 30
-"""The most steps of a path; also where LadybugDB itself ends one."""
+"""The maximum number of steps of a path; LadybugDB itself has the same limit."""
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
-"""So often a statement may have these. Neo4j plans 25 XOR, or 60 labels such as (A|B)&(C|D), for hours."""
+"""The maximum number of these in a statement. Neo4j plans 25 XOR, or 60 labels like (A|B)&(C|D), for hours."""
 
 MOST_LABELS = 10
-"""So often OR may stand beside a label: (n:A OR n:B) AND (n:C OR n:D) AND … is planned for hours with 20 of them."""
+"""The maximum number of OR next to a label: Neo4j plans 20 of (n:A OR n:B) AND (n:C OR n:D) AND … for hours."""
 
 DEEPEST = 8
-"""Subqueries, and CASE, inside of one another."""
+"""The maximum nesting of subqueries and CASE."""
 
 LONGEST_PATTERN = 200
 MOST_UNBOUNDED = 2
@@ -34,8 +33,8 @@ _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 
 def check_paths(tokens: Sequence[Token]) -> None:
-    """Raises `QueryRefusedError` for a path of variable length (`[*]`, `[*2..]`, `->+`, `((a)-->(b))*`, `{2,}`) that
-    has no upper bound, or one above `LONGEST_PATH`. The brackets of the tokens are balanced."""
+    """Raises `QueryRefusedError` for a path of variable length (`[*]`, `[*2..]`, `->+`, `((a)-->(b))*`, `{2,}`) without
+    an upper bound, or with one above `LONGEST_PATH`. The brackets of the tokens must be balanced."""
     open_brackets: list[_Bracket] = []
     path_ends: set[int] = set()
     for i, token in enumerate(tokens):
@@ -80,7 +79,7 @@ def _ends_arrow(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _check_quantifier(tokens: Sequence[Token], brace: int) -> None:
-    """`{3}`, `{,5}`, `{1,5}`: what stands in braces and starts with a number or a comma is nothing else."""
+    """`{3}`, `{,5}`, `{1,5}`: braces that start with a number or a comma are always repetitions."""
     end = brace + 1
     while mark_at(tokens, end) != "}" and end < len(tokens):
         end += 1
@@ -89,7 +88,7 @@ def _check_quantifier(tokens: Sequence[Token], brace: int) -> None:
 
 
 def _check_length(tokens: Sequence[Token], star: int) -> None:
-    """`*`, then LadybugDB's way to walk (`SHORTEST`, `WSHORTEST(cost)`), then `3`, `..5` or `1..5`."""
+    """`*`, then LadybugDB's walk mode (`SHORTEST`, `WSHORTEST(cost)`), then `3`, `..5` or `1..5`."""
     i = star + 1
     while i < len(tokens) and tokens[i].word in _RECURSION:
         i += 1
@@ -113,13 +112,13 @@ def _check_bound(length: str, bound: str, quoted: str, example: str) -> None:
 
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
-    """Raises `QueryRefusedError` for more than Neo4j plans in a moment: what grows by powers there stands only so
-    often, and so deep. `words` has the keyword that each token is, or nothing. Brackets are balanced."""
+    """Raises `QueryRefusedError` if Neo4j could not plan the statement quickly: constructs with exponential planning
+    cost are limited in number and depth. `words` has each token's keyword, or ''. Brackets must be balanced."""
     for word, most in MOST_OF.items():
         if words.count(word) + sum(mark_at(tokens, i) == word for i in range(len(tokens))) > most:
             raise refused(word, f"stands more than {most} times in one statement; write it with WITH or UNWIND")
     if sum(_beside_label(tokens, i) for i, word in enumerate(words) if word == "OR") > MOST_LABELS:
-        raise refused("OR", f"stands more than {MOST_LABELS} times beside a label; write the labels as (n:A|B|C)")
+        raise refused("OR", f"stands more than {MOST_LABELS} times next to a label; write the labels as (n:A|B|C)")
     cases, subqueries = 0, [False]
     for i, word in enumerate(words):
         cases += (word == "CASE") - (word == "END")
@@ -133,7 +132,7 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
 
 
 def _beside_label(tokens: Sequence[Token], i: int) -> bool:
-    """Whether `n:Label` stands before or after the word OR."""
+    """Whether `n:Label` comes before or after the word OR."""
     after = i + 1
     while mark_at(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
         after += 1
@@ -144,7 +143,7 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` where `=~` is not followed by a string, or by a parameter, or where that is no simple
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if that is not a simple
     pattern."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
@@ -176,7 +175,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "
 
 
 def _decoded(literal: str) -> str:
-    """What a string of a statement says; an escape that Cypher does not know stays."""
+    """The value of a string literal. Escapes that Cypher does not know are kept."""
 
     def character(match: re.Match[str]) -> str:
         return chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[0])
@@ -199,9 +198,9 @@ _PIECE = re.compile(
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises `QueryRefusedError` unless the pattern is simple: characters and classes of them, repeated one by one and
-    seldom, and at most one group, which is not repeated. What such a pattern costs grows with the square of a text's
-    length, at most."""
+    """Raises `QueryRefusedError` unless the pattern is simple: characters and character classes, each repeated on its
+    own and rarely, and at most one group, which is not repeated. Such a pattern costs at most the square of a text's
+    length."""
     if len(pattern) > LONGEST_PATTERN:
         raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
     kinds: list[str] = []
@@ -212,7 +211,7 @@ def check_pattern(pattern: str) -> None:
             raise _refused(pattern, f"is not simple at {pattern[position:][:12]!r}")
         kind = "optional" if piece["optional"] else piece.lastgroup
         if kind in ("unbounded", "optional") and kinds[-1:] != ["atom"]:
-            raise _refused(pattern, f"repeats no single character at {piece[0]!r}")
+            raise _refused(pattern, f"does not repeat a single character at {piece[0]!r}")
         if kind == "flags" and position:
             raise _refused(pattern, f"has {piece[0]} where it does not begin")
         if int(piece["most"] or 0) > LARGEST_COUNT:

@@ -1,13 +1,12 @@
-"""An upper bound of what one evaluation of a statement's expressions costs, computed from its text before it runs.
+"""An upper bound of the cost of evaluating a statement's expressions once, computed from its text before it runs.
 
-Neo4j checks a transaction's time limit between rows only: `single(x IN range(1, 9000000000000000) WHERE x < 0)` keeps a
+Neo4j checks a transaction's time limit only between rows: `single(x IN range(1, 9000000000000000) WHERE x < 0)` keeps a
 core of the server busy for months, and doubling a string forty times exhausts its memory. So each value gets an upper
-bound: how many items it has, and how large it is. Rows are not counted, since the server stops between them; long lists
-belong into `UNWIND`.
+bound: its number of items and its size. Rows are not counted, since the server can stop between them; long lists belong
+in `UNWIND`.
 
-Values of the graph have no bound in the text. A property or the nodes of a path count as `STORED_ITEMS` items, and what
-`collect` returns as `COLLECTED_ITEMS`, or as the rows of `UNWIND range(…)`.
-"""
+The text has no bounds for values of the graph. A property or the nodes of a path count as `STORED_ITEMS` items, and the
+result of `collect` as `COLLECTED_ITEMS`, or as the rows of `UNWIND range(…)`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,13 +31,13 @@ from xkg.store.cypher.value_bounds import (
 )
 
 MOST_ITERATIONS = 10_000_000
-"""Iterations of nested loops over lists, in all."""
+"""The maximum number of iterations of nested loops over lists, in all."""
 
 LARGEST_VALUE = 10_000_000
-"""Characters and items that one value may have."""
+"""The maximum number of characters and items of one value."""
 
 MOST_WORK = 100_000_000
-"""Operands that one row may be evaluated for; 64 characters or items of a large one count as one more."""
+"""The maximum number of operands evaluated per row; 64 characters or items of a large one count as one more."""
 
 _UNCOUNTED = 10**18
 _DOUBLINGS = 64
@@ -53,9 +52,8 @@ Part = tuple[int, int]
 
 
 def check_evaluation(tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` for a statement that goes through too much within one expression, can make a value
-    too large, or matches a regular expression with what is no property. `words` has the keyword that each token is, or
-    nothing. The brackets of the tokens are balanced."""
+    """Raises `QueryRefusedError` if one expression loops too much, can make a value too large, or matches a regular
+    expression with anything but a property. `words` has each token's keyword, or ''. Brackets must be balanced."""
     _Estimate(tokens, words, parameters).query(0, len(tokens), {}, 1)
 
 
@@ -96,7 +94,7 @@ class _Estimate(TokenTree):
     # ---- clauses
 
     def query(self, start: int, end: int, outer: Names, times: int) -> tuple[int, ValueBounds]:
-        """The most rows that `UNWIND` makes of one, and a value that is returned."""
+        """The maximum number of rows that `UNWIND` makes of one row, and a returned value."""
         names, rows, last = dict(outer), 1, SCALAR
         within: Names = names
         cuts = self.clauses(start, end)
@@ -117,7 +115,7 @@ class _Estimate(TokenTree):
                     within = names
                 case "WITH" | "RETURN":
                     projected, last, grouped = self.projection(clause + 1, stop, names, rows, times)
-                    names, within = projected, {**names, **projected}  # ORDER BY may name what stood before
+                    names, within = projected, {**names, **projected}  # ORDER BY may use earlier names
                     rows = 1 if grouped else rows
                 case "LIMIT":
                     most = self.number(clause + 1, stop, names, times)
@@ -130,21 +128,21 @@ class _Estimate(TokenTree):
         return rows, last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """The names that a pattern, or YIELD, gives to what the graph holds."""
+        """The names that a pattern, or YIELD, binds to values of the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
                 names.setdefault(name, STORED)
 
     def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """A list that UNWIND takes. The server makes no list of `range(…)` there."""
+        """The list of an UNWIND. The server does not materialise `range(…)` there."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
             items = self.range(start + 2, end - 1, names, times)
             return ValueBounds(_UNCOUNTED if items is None else items, 1, 1, flat=True)
         return self.value(start, end, names, times)
 
     def projection(self, start: int, end: int, names: Names, rows: int, times: int) -> tuple[Names, ValueBounds, bool]:
-        """The names after WITH or RETURN, one of their values, and whether all rows become one."""
+        """The names after WITH or RETURN, one of their values, and whether all rows are aggregated into one."""
         where = self.find(start, end, "WHERE")
         projected: Names = {}
         value, grouped = SCALAR, True
@@ -165,10 +163,10 @@ class _Estimate(TokenTree):
     # ---- expressions
 
     def value(self, start: int, end: int, names: Names, times: int, rows: int = 1) -> ValueBounds:
-        """The bounds of an expression that is evaluated `times` times; of several parts, of all of them together."""
+        """The bounds of an expression that is evaluated `times` times. Bounds of several parts are combined."""
         operands: list[ValueBounds] = []
         operators: set[str] = set()
-        compared = 0  # the operands before this one stand in an earlier comparison
+        compared = 0  # the operands before this one belong to an earlier comparison
         computed = False
         i = start
         while i < end:
@@ -179,7 +177,7 @@ class _Estimate(TokenTree):
                 continue
             operator = self.words[i] or self.mark(i)
             if operator == "~" and (len(operands) != compared + 1 or computed or not operands[-1].stored):
-                raise refused("'=~'", "may look at a property alone, as in n.name =~ '(?i).*word.*'; or use CONTAINS")
+                raise refused("'=~'", "may only match a property, as in n.name =~ '(?i).*word.*'; or use CONTAINS")
             if operator in _SEPARATE:
                 compared, computed = len(operands), False
             elif operator in ARITHMETIC or operator == "+":
@@ -189,9 +187,9 @@ class _Estimate(TokenTree):
         return self.charge(of_operands(operands, operators), times)
 
     def operand(self, i: int, end: int, names: Names, times: int, rows: int) -> tuple[ValueBounds, int] | None:
-        """The bounds of the operand that starts at token i, and where it ends; None for an operator."""
+        """The bounds of the operand that starts at token i, and its end; None for an operator."""
         self.operands_read += 1
-        if self.operands_read > _MOST_OPERANDS:  # a reduce inside of another is read again for each step that is tried
+        if self.operands_read > _MOST_OPERANDS:  # a nested reduce is read again for each trial step
             raise refused("the statement", "nests too much to be judged; write it with UNWIND and WITH")
         token = self.tokens[i]
         if token.kind == "string":
@@ -334,7 +332,7 @@ class _Estimate(TokenTree):
         return ValueBounds(items, items, 1, flat=True)
 
     def range(self, start: int, end: int, names: Names, times: int) -> int | None:
-        """The most items of `range(…)`, None where they have no bound."""
+        """The maximum number of items of `range(…)`, None if it has no bound."""
         bounds = [self.number(*part, names, times) for part in self.parts(start, end)]
         if not 2 <= len(bounds) <= 3:
             return None
@@ -346,7 +344,8 @@ class _Estimate(TokenTree):
         return max(0, (high[0] - low[0]) // step[0] + 1) if step[0] else 0
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
-        """The most that a whole number, a parameter, or a `size(…)` less a number can be; and whether it is that."""
+        """The maximum of a whole number, a parameter, or a `size(…)` minus a number; and whether that value is
+        exact."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
         token = self.tokens[start] if start < end else None
@@ -365,7 +364,7 @@ class _Estimate(TokenTree):
         return None
 
     def reduced(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """`total = 0, x IN list | …`: how large the total becomes is tried for the first steps, then goes on so."""
+        """`total = 0, x IN list | …`: the total's growth is measured over the first steps and extrapolated."""
         equals, comma, bar = (self.find(start, end, mark) for mark in ("=", ",", "|"))
         if not equals < comma < bar < end:
             return of_operands([self.value(*part, names, times) for part in self.parts(start, end)], {"+"})
@@ -385,14 +384,14 @@ class _Estimate(TokenTree):
                 total = total._replace(items=max(total.items, size), size=size)
         self.work = spent
         total = self.charge(total, times)._replace(stored=False)
-        # to copy a text costs much less than to look at each of its characters, and it is half as long on average
+        # copying a text costs much less than reading each character, and it is half as long on average
         ease, self.ease = self.ease, _COPYING
         self.value(bar + 1, end, {**inside, self.name(start): total}, product)
         self.ease = ease
         return total
 
     def mapped(self, items: Part, start: int, body: int, end: int, names: Names, times: int) -> ValueBounds:
-        """`list_transform(list, x -> …)` and its like."""
+        """`list_transform(list, x -> …)` and similar functions."""
         listed = self.value(*items, names, times)
         inside = {**names, **{self.name(i): item_of(listed) for i in range(start, body - 2) if self.name(i)}}
         each = self.value(body, end, inside, self.loop(listed, times))

@@ -1,4 +1,4 @@
-"""Upper bounds of what a function of Cypher returns, from the bounds of its arguments."""
+"""Upper bounds of the results of Cypher functions, from the bounds of their arguments."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from xkg.store.cypher.value_bounds import SCALAR, STORED, ValueBounds, collected
 AGGREGATES = frozenset("count collect sum avg min max stdev stdevp percentilecont percentiledisc".split())
 
 REPEATING = frozenset(["repeat", "lpad", "rpad"])
-"""Functions whose second argument says how long the result is."""
+"""Functions whose second argument is the length of the result."""
 
 _SCALAR_FUNCTIONS = frozenset(
     "count exists id size length char_length character_length isempty sum avg stdev stdevp percentilecont "
@@ -22,8 +22,9 @@ _OF_ENTITY = frozenset(["labels", "keys", "nodes", "relationships", "rels", "pro
 
 
 def function_bounds(name: str, arguments: Sequence[ValueBounds], rows: int, length: int | None) -> ValueBounds:
-    """`rows` is how many `collect` brings together, `length` the most that a second argument of `REPEATING` can be,
-    None where it has no bound. Raises `QueryRefusedError` there."""
+    """The bounds of a function's result. `rows` is the number of rows that `collect` aggregates; `length` is the
+    maximum of the second argument of `REPEATING`. Raises `QueryRefusedError` if `length` is needed but None
+    (unbounded)."""
     first = arguments[0] if arguments else SCALAR
     alone = len(arguments) == 1
     if name in _SCALAR_FUNCTIONS:

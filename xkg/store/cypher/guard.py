@@ -1,15 +1,14 @@
-"""Which untrusted Cypher statements may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
+"""Decides which untrusted Cypher may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
 
-A read-only handle is no guard: on one, LadybugDB's `LOAD FROM` reads files of the system, `COPY … TO` and `EXPORT
-DATABASE` write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens
-as both engines' grammars do it, and passes only if every clause, procedure and function in it is on a list. Nothing new
-can open a clause: a word that is no listed keyword never follows a finished expression.
+A read-only handle is not enough: LadybugDB's `LOAD FROM` still reads system files, `COPY … TO` and `EXPORT DATABASE`
+write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens by the
+rules of both engines' grammars, and passes only if every clause, procedure and function is on a list. Nothing unlisted
+can open a clause: only a listed keyword may follow a finished expression.
 
-What runs is written anew from those tokens, without comments, so the engine reads what was checked.
-`xkg.store.cypher.tokens` refuses what the engines could split differently, `xkg.store.cypher.bounds` and
-`xkg.store.cypher.expression_cost` what no time limit of theirs may reach. One rule holds for both engines, though
-LadybugDB runs in a process that can be killed: a statement that passes on one store passes on the other.
-"""
+The engine receives a new text written from those tokens, without comments, so it reads exactly the checked statement.
+`xkg.store.cypher.tokens` refuses text that the engines could split differently; `xkg.store.cypher.bounds` and
+`xkg.store.cypher.expression_cost` refuse work that no time limit could interrupt. Both engines have the same rules,
+although LadybugDB runs in a process that can be killed, so that a statement passes on both stores or on neither."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 DEEPEST_NESTING = 20
-"""Brackets inside of one another. Neo4j plans `NOT (… OR NOT (… OR …))` 40 deep for hours, and no limit ends that."""
+"""The maximum nesting of brackets. Neo4j plans `NOT (… OR NOT (… OR …))` 40 deep for hours, and no limit stops it."""
 
 PROCEDURES = _words(
     "show_tables table_info show_connection show_functions show_indexes db_version "
@@ -36,7 +35,7 @@ PROCEDURES = _words(
 _PROCEDURES = frozenset(name.lower() for name in PROCEDURES)
 
 FUNCTIONS = _words(
-    # aggregates, predicates and what is common to both engines
+    # aggregates, predicates and functions common to both engines
     "count collect sum avg min max stdev stdevp percentilecont percentiledisc exists all any none single coalesce "
     "nullif id elementid label labels type keys properties nodes relationships rels length size head last tail reverse "
     "range reduce startnode start_node endnode end_node shortestpath allshortestpaths isempty valuetype typeof cast "
@@ -94,10 +93,9 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
-    """The statement as it may run: comments gone, each space one blank, no final semicolon.
+    """The statement in the form that may run: without comments, single spaces, no final semicolon.
 
-    Raises `QueryRefusedError` that names the token it stops at.
-    """
+    Raises `QueryRefusedError` with the offending token."""
     tokens = tokenize(statement)
     while tokens and tokens[-1].text == ";":
         tokens.pop()
@@ -126,7 +124,7 @@ def _check_folding(text: str) -> None:
 
 
 class _Reader:
-    """One pass over the tokens. `nesting` holds the open brackets, a subquery's brace as its keyword."""
+    """One pass over the tokens. `nesting` has the open brackets; a subquery's brace is recorded by its keyword."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -140,7 +138,7 @@ class _Reader:
         return mark_at(self.tokens, i)
 
     def keyword(self, i: int) -> str:
-        """The keyword that token i is, or nothing where it is a name."""
+        """The keyword at token i, or '' if it is a name."""
         token = self.at(i)
         return "" if token is None or self.names[i] else token.word
 
@@ -157,13 +155,13 @@ class _Reader:
             raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; close it")
 
     def _is_name(self, i: int) -> bool:
-        """Whether the place alone makes word i a name in every grammar, whatever it spells."""
+        """Whether the position alone makes word i a name in every grammar, whatever its spelling."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):
             return True
         if self.tokens[i].word == "ORDER" and (self.at(i + 1) or _NOTHING).word != "BY":
-            return True  # properties of xkg's own graph are called order and commit
+            return True  # xkg's own graph has properties named order and commit
         if self.tokens[i].word == "COMMIT" and i and not self._is_finished(i - 1):
             return True
         if i and after == "." and before not in (".", ".."):
@@ -175,7 +173,7 @@ class _Reader:
         return self.keyword(i - 1) == "AS" and self._is_finished(i - 2)
 
     def _is_lookup(self, dot: int) -> bool:
-        """Whether this is the dot of `n.name`, or of `n {.name}`."""
+        """Whether this is the dot of `n.name` or `n {.name}`."""
         before = self.at(dot - 1)
         if self.nesting and self.nesting[-1] == "{" and self.mark(dot - 1) in ("{", ","):
             return True
@@ -193,7 +191,7 @@ class _Reader:
         return False
 
     def _is_entry(self, colon: int) -> bool:
-        """Whether this is the colon of a map, so that an expression follows: `{id: …`."""
+        """Whether this is the colon of a map entry, so that an expression follows: `{id: …`."""
         inside = self.nesting[-1] if self.nesting else ""
         return inside == "{" and self.mark(colon - 2) in ("{", ",")
 
@@ -213,7 +211,7 @@ class _Reader:
         if token.text == ";":
             raise refused("a second statement after ';'", "is not run; send one statement at a time")
         if token.text == "~" and (self.mark(i - 1) != "=" or token.gap):
-            raise refused("'~'", "is no operator; use =~ for regular expressions")
+            raise refused("'~'", "is not an operator; use =~ for regular expressions")
         if token.text == "$" and ((after := self.at(i + 1)) is None or after.gap or after.kind in ("mark", "string")):
             raise refused("'$'", "must be followed by the name of a parameter")
         if token.text in "([{":
@@ -233,7 +231,7 @@ class _Reader:
         if word in CLAUSES:
             self._check_clause(i, word)
         elif word not in _KEYWORDS and self._is_finished(i - 1):
-            raise refused(repr(token.text), "is no clause of a reading query; put it in backticks if it is a name")
+            raise refused(repr(token.text), "is not a clause of a read-only query; put it in backticks if it is a name")
         if self.mark(i + 1) == "(" and not (word in _KEYWORDS and word not in ("ALL", "ANY")):
             self._check_call(i)
 
@@ -242,7 +240,7 @@ class _Reader:
             return
         if self.nesting and " " not in self.nesting[-1]:
             raise refused(
-                word, "cannot stand inside brackets; close them before it, or put it in backticks if it is a name"
+                word, "is not allowed inside brackets; close them before it, or put it in backticks if it is a name"
             )
         following = (self.at(i + 1) or _NOTHING).word
         if word == "OPTIONAL" and following != "MATCH":
@@ -280,7 +278,7 @@ class _Reader:
         name, _ = self._dotted(start)
         called = self.keyword(start - 1) == "CALL" and name in _PROCEDURES
         if not called and name not in FUNCTIONS:
-            raise refused(f"function {name}()", "is not one that a reading query may call")
+            raise refused(f"function {name}()", "may not be called by a read-only query")
 
 
 _NOTHING = Token("mark", "", "", False)

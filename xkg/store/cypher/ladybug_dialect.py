@@ -1,8 +1,7 @@
-"""Neo4j's Cypher in LadybugDB's words, as far as one means the same as the other.
+"""Translates Neo4j's Cypher to LadybugDB's, as far as both mean the same.
 
-Functions with another name, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that list the
-schema, `labels` as a list, and indexes of lists, which LadybugDB counts from 1 and openCypher from 0.
-"""
+Covers functions with another name, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that list
+the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 and openCypher from 0."""
 
 from collections.abc import Sequence
 
@@ -24,7 +23,7 @@ _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 
 
 def for_ladybug(statement: str) -> str:
-    """The statement as LadybugDB reads it. It has passed the guard, and what is added only reads."""
+    """The statement in LadybugDB's dialect. It has passed the guard, and the additions only read."""
     tokens = tokenize(statement)
     written: list[str] = []
     lists: set[int] = set()
@@ -53,7 +52,7 @@ def for_ladybug(statement: str) -> str:
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
-    """Where `CALL db.labels()` or its like ends, with its YIELD; 0 for another call."""
+    """The end of `CALL db.labels()` or a similar call, with its YIELD; 0 for any other call."""
     called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
     if called not in _LISTS or [mark_at(tokens, i + 4), mark_at(tokens, i + 5)] != ["(", ")"]:
         return 0
@@ -73,7 +72,8 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 
 def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
-    """Whether RETURN stands in `COUNT { … }` or `EXISTS { … }`, where it changes nothing unless it counts distinct."""
+    """Whether RETURN is inside `COUNT { … }` or `EXISTS { … }`, where it has no effect unless it counts distinct
+    values."""
     depth = 0
     for j in range(i - 1, -1, -1):
         mark = mark_at(tokens, j)
@@ -95,7 +95,7 @@ def _closing(tokens: Sequence[Token], i: int) -> int:
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the token is the number of `list[0]`, or the first of `list[0..2]`, whose end LadybugDB includes."""
+    """Whether the token is the number in `list[0]`, or the first in `list[0..2]`, whose end LadybugDB includes."""
     if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
         return False
     before = tokens[i - 2]

@@ -10,7 +10,7 @@ A file is one statement under a comment of a fixed form (`cypher/README.md` show
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j (`embedded` translates them for LadybugDB);
-where LadybugDB needs a statement of its own, the file has that, and `NAME.neo4j.cypher` beside it has Neo4j's.
+if LadybugDB needs a separate statement, that is in the file, and `NAME.neo4j.cypher` next to it has Neo4j's.
 """
 
 import difflib
@@ -27,11 +27,11 @@ from xkg.errors import InputError, StoreError
 
 Engine = Literal["embedded", "neo4j"]
 Type = Literal["string", "integer", "number", "boolean", "strings", "paper"]
-"""A `paper` is a string, the id of a paper, which callers may name as they do elsewhere."""
+"""A `paper` is a string: the id of a paper, which callers may give in any form that xkg accepts."""
 Value = str | int | float | bool | tuple[str, ...]
 
 GROUPS = ("papers", "citations", "techniques", "concepts", "code", "repositories", "findings")
-"""In the order of a list."""
+"""The groups in display order."""
 
 _FORM = re.compile(
     r"(?P<summary>(?:// .+\n)+)//\n"
@@ -52,7 +52,7 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True)
 class Parameter:
-    """`default` is None where the parameter is required."""
+    """A parameter of a query; `default` is None if it is required."""
 
     name: str
     type: Type
@@ -60,7 +60,7 @@ class Parameter:
     description: str
 
     def __str__(self) -> str:
-        """As in a signature: `papers: integer = 2`."""
+        """The parameter as in a signature: `papers: integer = 2`."""
         kind = "string" if self.type == "paper" else self.type
         return f"{self.name}: {kind}" + ("" if self.default is None else f" = {json.dumps(self.default)}")
 
@@ -75,13 +75,13 @@ class NamedQuery:
     statements: Mapping[Engine, str]
 
     def __str__(self) -> str:
-        """In one line: name, parameters, and what it answers."""
+        """One line: name, parameters and summary."""
         return f"{self.name}({', '.join(map(str, self.parameters))}): {self.summary}"
 
 
 @cache
 def queries() -> Sequence[NamedQuery]:
-    """All of them, by group and name. Raises `StoreError` for a file that is not written as it should be."""
+    """All named queries, by group and name. Raises `StoreError` for a malformed file."""
     paths = [path for path in (folder() / "explore").glob("*.cypher") if not path.name.endswith(".neo4j.cypher")]
     return tuple(sorted(map(read, paths), key=lambda query: (GROUPS.index(query.group), query.name)))
 
@@ -98,18 +98,18 @@ def find(name: str) -> NamedQuery:
 
 
 def engine(settings: StoreSettings) -> Engine:
-    """The engine of the graph that these settings name."""
+    """The engine of the configured graph."""
     return "embedded" if settings.url is None else "neo4j"
 
 
 def is_name(text: str) -> bool:
-    """Whether this is one word, which no statement is."""
+    """Whether the text is one word, which is never a statement."""
     return _NAME.fullmatch(text.strip()) is not None
 
 
 def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, Mapping[str, Any]]:
-    """Statement and parameters for a statement, without what models put around it (a code fence, quotes, its language),
-    or for the name of a query. Raises `InputError`."""
+    """The statement and parameters for a query's name, or for a statement without the wrapping that models add (a code
+    fence, quotes, the language). Raises `InputError`."""
     fenced = _FENCED.search(text)
     text = fenced[2] if fenced else text
     if around := _AROUND.fullmatch(text.strip()):
@@ -121,9 +121,9 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """A value for each of the query's parameters: given ones as their type, which text is turned into, and defaults.
+    """A value for each of the query's parameters: the given values, converted from text to their type, and defaults.
 
-    Raises `InputError` for a parameter that is unknown, is missing, or is not of its type."""
+    Raises `InputError` for a parameter that is unknown, missing, or not of its type."""
     known = {parameter.name: parameter for parameter in query.parameters}
     takes = f"{query.name} takes " + (", ".join(map(str, query.parameters)) or "no parameters")
     unknown = sorted(set(values) - set(known))
@@ -146,8 +146,8 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def plain(text: str) -> Any:
-    """A value for a statement of one's own: a number, `true`, `false`, `null`, a list or a quoted string as JSON has
-    them, and all else as the string that it is."""
+    """A value for a custom statement: a number, `true`, `false`, `null`, a list or a quoted string in JSON syntax; any
+    other text is a string."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -156,10 +156,10 @@ def plain(text: str) -> Any:
 
 
 def read(path: Path) -> NamedQuery:
-    """The query of a file, and of its sibling for Neo4j if there is one. Raises `StoreError`."""
+    """The query of a file, and of the sibling file for Neo4j if there is one. Raises `StoreError`."""
     form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
     if form is None:
-        raise _malformed(path, "it is no comment of the right form with a statement under it")
+        raise _malformed(path, "it is not a comment of the right form followed by a statement")
     summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
     parameters = tuple(_parameter(path, line) for line in (form["parameters"] or "").splitlines())
     statement = form["statement"].strip()
@@ -174,7 +174,7 @@ def read(path: Path) -> NamedQuery:
 def _parameter(path: Path, line: str) -> Parameter:
     match = _PARAMETER.fullmatch(line)
     if match is None:
-        raise _malformed(path, f"{line!r} is no parameter such as '//   papers: integer = 2 -- what it means'")
+        raise _malformed(path, f"{line!r} is not a parameter such as '//   papers: integer = 2 -- what it means'")
     name, kind, default, description = match.groups()
     value = None if default is None else _typed(plain(default), kind)
     if default is not None and value is None:
@@ -197,7 +197,7 @@ _WANTED = {
 
 
 def _typed(value: Any, kind: str) -> Value | None:
-    """The value as that type; None where it cannot be."""
+    """The value converted to that type; None if it cannot be."""
     if kind in ("string", "paper"):
         return value if isinstance(value, str) else None
     if kind == "strings":
@@ -207,14 +207,14 @@ def _typed(value: Any, kind: str) -> Value | None:
     if kind == "boolean":
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**63:
-        return None  # neither not a number nor infinite, nor beyond what the engines hold
+        return None  # neither NaN nor infinite, nor beyond the engines' range
     if kind == "number":
         return float(value)
     return int(value) if int(value) == value else None
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
-    """None for an empty list, whose type neither engine knows."""
+    """None for an empty list, whose type neither engine can infer."""
     if isinstance(value, str):
         value = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
@@ -223,7 +223,7 @@ def _strings(value: Any) -> tuple[str, ...] | None:
 
 
 def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
-    """Those that are written alike, then those that have a word in common."""
+    """Names that are spelled alike, then names with a word in common."""
     wanted = name.casefold()
     words = set(re.split(r"[\W_]+", wanted))
     alike = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
@@ -239,7 +239,7 @@ _FIRST_PART = re.compile(r"\bsplit\((\w+(?:\.\w+)?), ('[^']')\)\[0\]")
 
 
 def embedded(statement: str) -> str:
-    """The statement in LadybugDB's words: it has no `split`, and counts the items of a list from 1."""
+    """The statement for LadybugDB, which has no `split` and counts list items from 1."""
     return _FIRST_PART.sub(r"split_part(\1, \2, 1)", statement)
 
 

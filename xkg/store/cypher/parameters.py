@@ -1,4 +1,4 @@
-"""Common to untrusted queries on both engines: which parameters they take, and the errors of failed queries."""
+"""Shared by untrusted queries on both engines: allowed parameters, and the errors of failed queries."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters, if both engines take them alike: a name is a word, a value null, a boolean, a number of at most
-    64 bits, a string, or a non-empty list of one of these. Raises `QueryFailedError` that names one that is not."""
+    """The parameters, if both engines accept them: a name is a word; a value is null, a boolean, a number of at most 64
+    bits, a string, or a non-empty list of one of these. Raises `QueryFailedError` with the first invalid one."""
     checked = {}
     for name, value in parameters.items():
         if not _NAME.fullmatch(name):
@@ -36,16 +36,16 @@ def _can_pass(value: Any) -> bool:
 
 
 def one_line(message: str) -> str:
-    """An engine's words without line ends, at most 500 characters."""
+    """An engine's message without line ends, at most 500 characters."""
     return " ".join(message.split())[:500]
 
 
 def failure(message: str, advice: str = "") -> QueryFailedError:
-    """The error with an engine's words, and with what to do."""
+    """The error with the engine's message and a remedy."""
     words = one_line(message)
     return QueryFailedError(f"the query failed: {words.removesuffix('.') if advice else words}{advice}")
 
 
 def overran(seconds: float) -> QueryFailedError:
-    """The error of a query that was stopped because its time was over."""
+    """The error of a query that was stopped by its time limit."""
     return QueryFailedError(f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT")

@@ -1,4 +1,4 @@
-"""Untrusted queries, run in a process that has the graph open read-only and can reach neither files nor network."""
+"""Untrusted queries, run in a process that opens the graph read-only and can reach neither files nor network."""
 
 import contextlib
 import json
@@ -24,9 +24,9 @@ _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
-    """One warm worker for one graph, started at the first query and again after one that had to be killed.
+    """One warm worker for one graph, started at the first query and restarted after it had to be killed.
 
-    Safe to call from several threads: queries wait for each other."""
+    Thread-safe: queries wait for each other."""
 
     def __init__(self, graph: Path, *, confine: bool = True) -> None:
         self._graph = graph
@@ -51,12 +51,11 @@ class QueryProcess:
         seconds: float = 10,
         bytes: int = 1_000_000,
     ) -> Table:
-        """The rows of a statement that the guard has passed, at most `rows` of them and about `bytes` of JSON.
+        """The rows of a statement that passed the guard, at most `rows` rows and about `bytes` of JSON.
 
         Values are plain JSON; a node or relationship is its properties with `_label` and `_id`. `seconds` count from
-        the call: to wait for other queries takes of them, to start the worker does not. Raises `QueryFailedError` with
-        the engine's words, or when its time is over.
-        """
+        the call and include waiting for other queries, but not starting the worker. Raises `QueryFailedError` with the
+        engine's message, or if the time is over."""
         until = time.monotonic() + seconds
         request = {
             "statement": statement,
@@ -65,7 +64,7 @@ class QueryProcess:
             "bytes": bytes,
         }
         if not self._lock.acquire(timeout=seconds):
-            raise QueryFailedError(f"other queries were at work for {seconds:g} s; ask again when they have ended")
+            raise QueryFailedError(f"other queries were at work for {seconds:g} s; try again when they have ended")
         try:
             left = max(_LEAST_SECONDS, until - time.monotonic())
             self._start()
@@ -129,7 +128,7 @@ class QueryProcess:
             self._worker.stdin.flush()
         except BrokenPipeError:
             self._stop()
-            return {"error": "the engine ended; ask again"}
+            return {"error": "the query engine ended; try again"}
         answer = self._read(seconds)
         if answer is None:
             ended = self._worker.poll() is not None
@@ -138,7 +137,7 @@ class QueryProcess:
         return answer
 
     def _read(self, seconds: float) -> dict[str, Any] | None:
-        """The worker's next line, None when it ended or the time is over."""
+        """The worker's next line, None if it ended or the time is over."""
         assert self._worker is not None
         try:
             line = self._lines.get(timeout=seconds)
@@ -152,7 +151,7 @@ class QueryProcess:
 
 
 def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
-    """Each line of the worker, and None at its end, by a thread of its own: Windows cannot wait for a pipe."""
+    """Each line of the worker, then None. A thread reads them, since Windows cannot wait for a pipe."""
     assert worker.stdout is not None
     for line in worker.stdout:
         if line.endswith(b"\n"):

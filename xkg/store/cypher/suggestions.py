@@ -1,4 +1,4 @@
-"""What a failed statement probably meant: the names of the graph that are nearest to one that it does not have."""
+"""Suggestions for a failed statement: the names in the graph that are nearest to an unknown name."""
 
 import difflib
 import re
@@ -17,8 +17,8 @@ _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
 
 def suggestion(error: str, statement: str = "") -> str:
-    """The end of an engine's error that names what there is instead; empty where the error is about something else.
-    The labels that `statement` gives a variable say which properties it has."""
+    """A suffix for an engine's error that suggests existing names; empty if the error is about something else. The
+    labels that `statement` gives a variable determine its properties."""
     nodes, edges, columns = names()
     if found := _UNKNOWN_TABLE.search(error):
         is_edge = re.search(rf"\[\s*+\w*+\s*+:[^\]]*\b{found[1]}\b", statement) is not None
@@ -38,8 +38,8 @@ def suggestion(error: str, statement: str = "") -> str:
 
 
 def unknown_name(name: str) -> str:
-    """The whole error for a label or a type of edges that is all but one of the schema; empty for any other, which may
-    be meant."""
+    """The whole error for a label or edge type that is nearly one of the schema; empty for any other, which may be
+    intended."""
     nodes, edges, _ = names()
     near = _near(name, (*nodes, *edges))
     return f"no node or edge is called {name}; did you mean {near}?" if near not in ("", name) else ""
@@ -54,14 +54,14 @@ def _columns() -> dict[str, tuple[str, ...]]:
 
 @cache
 def names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The names of nodes, edges, and the columns of both."""
+    """The names of nodes and edges, and the columns of both."""
     tables = _TABLE.findall(embedded_schema())
     nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
     return tuple(nodes), tuple(edges), tuple(dict.fromkeys(chain.from_iterable(_columns().values())))
 
 
 def _near(word: str, names: tuple[str, ...]) -> str:
-    """The name that is most like a word, in any case; empty for none."""
+    """The name most similar to a word, ignoring case; empty for none."""
     by_key = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(word.casefold(), by_key, n=1, cutoff=0.6)
     return by_key[found[0]] if found else ""

@@ -1,4 +1,4 @@
-"""The tokens of a statement with their keywords and brackets: where a part starts, ends and is divided."""
+"""The tokens of a statement with their keywords and brackets, for finding and splitting its parts."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,8 +6,8 @@ from xkg.store.cypher.tokens import CLAUSES, Token, mark_at
 
 
 class TokenTree:
-    """`words` has the keyword that each token is, or nothing; `closing` the end of each bracket by its start. The
-    brackets are balanced."""
+    """`words` has each token's keyword, or ''; `closing` maps the start of each bracket to its end. Brackets must be
+    balanced."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str]) -> None:
         self.tokens = tokens
@@ -24,26 +24,26 @@ class TokenTree:
         return mark_at(self.tokens, i)
 
     def name(self, i: int) -> str:
-        """The name that token i is; else nothing."""
+        """The name at token i, or ''."""
         if not 0 <= i < len(self.tokens) or self.words[i] or self.tokens[i].kind not in ("word", "quoted"):
             return ""
         return self.tokens[i].text.strip("`")
 
     def tops(self, start: int, end: int) -> Iterator[int]:
-        """The tokens of a part that are in none of its brackets, and its opening brackets."""
+        """The tokens of a part outside its brackets, and its opening brackets."""
         i = start
         while i < end:
             yield i
             i = self.closing.get(i, i) + 1
 
     def parts(self, start: int, end: int, mark: str = ",") -> list[tuple[int, int]]:
-        """The part, split at a mark outside of its brackets."""
+        """The part, split at a mark outside its brackets."""
         cuts = [i for i in self.tops(start, end) if self.mark(i) == mark]
         starts, ends = [start, *(cut + 1 for cut in cuts)], [*cuts, end]
         return [(first, stop) for first, stop in zip(starts, ends, strict=True) if first < stop]
 
     def find(self, start: int, end: int, word: str) -> int:
-        """The first such keyword or mark outside of brackets, or `end`; `||` is no `|`."""
+        """The first of these keywords or marks outside brackets, or `end`; `||` does not count as `|`."""
         for i in self.tops(start, end):
             if word in (self.words[i], self.mark(i)) and not (
                 word == "|" and "|" in (self.mark(i - 1), self.mark(i + 1))
@@ -52,7 +52,7 @@ class TokenTree:
         return end
 
     def clauses(self, start: int, end: int) -> list[int]:
-        """The keywords that open a clause outside of brackets; WITH is none in `STARTS WITH`."""
+        """The keywords that open a clause outside brackets; WITH in `STARTS WITH` does not."""
         words = self.words
         return [
             i
@@ -61,6 +61,6 @@ class TokenTree:
         ]
 
     def lambda_body(self, start: int, end: int) -> int | None:
-        """Where the body of LadybugDB's `x -> …` or `(x, y) -> …` starts."""
+        """The start of the body of LadybugDB's `x -> …` or `(x, y) -> …`."""
         arrow = start + 1 if self.name(start) else self.closing.get(start, end) + 1
         return arrow + 2 if arrow + 2 < end and self.mark(arrow) == "-" and self.mark(arrow + 1) == ">" else None

@@ -1,6 +1,6 @@
-"""The tokens of a Cypher statement, as the grammars of LadybugDB and of Neo4j 5 both split it; what they could split
+"""The tokens of a Cypher statement, split as the grammars of both LadybugDB and Neo4j 5 do. Text that they could split
 differently is refused: escapes that Neo4j decodes before it looks for quotes, letters glued to numbers or to `$`,
-characters that neither grammar knows, comments ending in `**/` (LadybugDB reads on)."""
+characters unknown to both grammars, comments ending in `**/` (LadybugDB reads on)."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD".split())
-"""Keywords that may open a clause; WHERE also stands inside patterns and comprehensions."""
+"""Keywords that may open a clause; WHERE may also occur inside patterns and comprehensions."""
 
 SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 
@@ -33,7 +33,7 @@ _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 @dataclass(frozen=True)
 class Token:
-    """`text` as written; `word` in capitals for an unquoted word, else empty; `gap` says that space stood before it."""
+    """A token: `text` as written; `word` in capitals for an unquoted word, else empty; `gap` if a space precedes it."""
 
     kind: Literal["string", "quoted", "number", "word", "mark"]
     text: str
@@ -42,20 +42,20 @@ class Token:
 
 
 def mark_at(tokens: Sequence[Token], i: int) -> str:
-    """The mark that token i is; nothing where it is none, or where there is no token i."""
+    """The mark at token i, or '' if there is none."""
     return tokens[i].text if 0 <= i < len(tokens) and tokens[i].kind == "mark" else ""
 
 
 def tokenize(statement: str) -> list[Token]:
-    """The tokens of a statement without space and comments. Raises `QueryRefusedError` for text that cannot be split,
-    or that another lexer could split in another way."""
+    """The tokens of a statement without spaces and comments. Raises `QueryRefusedError` for text that cannot be split,
+    or that another lexer could split differently."""
     if len(statement) > LONGEST_STATEMENT:
         raise QueryRefusedError(
             f"the statement has over {LONGEST_STATEMENT:,} characters; pass long values as parameters"
         )
     for char in statement:
         if char == "\0" or "\ud800" <= char <= "\udfff":
-            raise refused(f"character U+{ord(char):04X}", "cannot stand in a statement")
+            raise refused(f"character U+{ord(char):04X}", "is not allowed in a statement")
     tokens: list[Token] = []
     position, gap = 0, False
     while position < len(statement):
@@ -85,7 +85,7 @@ def _unreadable(statement: str, position: int) -> QueryRefusedError:
     for opener, name in (("'", "string"), ('"', "string"), ("`", "backticked name"), ("/*", "comment")):
         if rest.startswith(opener):
             return refused(f"a {name} at character {position + 1}", "is never closed; close it")
-    return refused(f"{rest[0]!r} (U+{ord(rest[0]):04X})", "is no Cypher outside a string; remove it")
+    return refused(f"{rest[0]!r} (U+{ord(rest[0]):04X})", "is not valid Cypher outside a string; remove it")
 
 
 def _check_escapes(kind: str, text: str) -> None:
@@ -98,5 +98,5 @@ def _check_escapes(kind: str, text: str) -> None:
 
 
 def refused(what: str, why: str) -> QueryRefusedError:
-    """The error that says which token a statement is refused for, and what to do."""
+    """The error with the refused token and a remedy."""
     return QueryRefusedError(f"query refused: {what} {why}")

@@ -1,4 +1,4 @@
-"""Upper bounds of the values that an expression of a query can have: how many items, and how large."""
+"""Upper bounds of the values of a query's expressions: number of items, and size."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ ARITHMETIC = frozenset("-*/%^")
 
 
 class ValueBounds(NamedTuple):
-    """Upper bounds of a value: `items` as a list, `size` in characters and items, `each` the size of one item. `scalar`
-    says that it is no list and no text, `flat` that its items are such; `stored` that it stands so in the graph."""
+    """Upper bounds of a value: `items` as a list, `size` in characters and items, `each` the size of one item.
+    `scalar`: neither a list nor a text; `flat`: a list of scalars; `stored`: a stored property of the graph."""
 
     items: int
     size: int
@@ -28,7 +28,7 @@ UNKNOWN = ValueBounds(COLLECTED_ITEMS, STORED_SIZE, STORED_SIZE)
 
 
 def item_of(value: ValueBounds) -> ValueBounds:
-    """One of a list."""
+    """The bounds of one list item."""
     if value.stored:
         return STORED
     return SCALAR if value.flat else ValueBounds(value.each, value.each, value.each)
@@ -57,7 +57,7 @@ def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBoun
 
 
 def either_of(values: Sequence[ValueBounds]) -> ValueBounds:
-    """The bounds of one of these."""
+    """The bounds of a value that is one of these."""
     if not values:
         return SCALAR
     return ValueBounds(

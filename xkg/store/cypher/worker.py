@@ -1,9 +1,8 @@
-"""The process that runs untrusted Cypher: opens the graph read-only, gives up files and network, then answers.
+"""The process that runs untrusted Cypher: it opens the graph read-only, gives up files and network, then answers.
 
-Run by `xkg.store.cypher.process` as a script of its own, so it imports nothing of xkg. One JSON object a line: in
-`{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`; the first line out says what
-confines it. What it gives up cannot be taken back by anything that a statement makes the engine do.
-"""
+`xkg.store.cypher.process` runs it as a standalone script, so it imports nothing of xkg. It exchanges one JSON object
+per line: in `{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`. The first output
+line says how the process is confined. No statement can make the engine regain the rights that it gave up."""
 
 import ctypes
 import datetime
@@ -15,7 +14,7 @@ import sys
 import uuid
 from typing import Any
 
-if sys.platform != "win32":  # where the guard and the read-only handle are all there is
+if sys.platform != "win32":  # on Windows, only the guard and the read-only handle protect
     import resource
 
 BUFFER_POOL = 256 << 20
@@ -30,14 +29,14 @@ _SCOPES = 0b11
 
 
 def landlock_version() -> int:
-    """The kernel's Landlock ABI, 0 where there is none (<https://docs.kernel.org/userspace-api/landlock.html>)."""
+    """The kernel's Landlock ABI, 0 without Landlock (<https://docs.kernel.org/userspace-api/landlock.html>)."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def deny_files_and_network() -> int:
-    """Denies this process every path and, from ABI 4 on, TCP; gives the ABI in force, 0 if Landlock is not there."""
+    """Denies this process every path and, from ABI 4 on, TCP. Returns the active ABI, 0 without Landlock."""
     version = landlock_version()
     if version == 0:
         return 0
@@ -54,7 +53,7 @@ def deny_files_and_network() -> int:
 
 
 def limit_resources() -> None:
-    """No byte to any file, no core dump, and bounded memory."""
+    """Forbids writing to files and core dumps, and limits memory."""
     if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -66,15 +65,14 @@ def limit_resources() -> None:
 
 
 def open_nothing_more() -> None:
-    """No new file descriptor, so no file and no socket: what holds where Landlock is missing. An empty folder can still
-    be made there."""
+    """Forbids new file descriptors, so no file or socket can be opened, even without Landlock. Empty folders can still
+    be created."""
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 def plain(value: Any) -> Any:
-    """A value of the engine as JSON has it: nodes and relationships as the properties that they have, with `_label` and
-    `_id`."""
+    """The engine's value as JSON; nodes and relationships become their properties with `_label` and `_id`."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -82,7 +80,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"offset", "table"}:
             return f"{value['table']}:{value['offset']}"
-        if "_LABEL" in value:  # with what else its pattern could have met, which is null
+        if "_LABEL" in value:  # the engine adds null properties of other labels that its pattern could match
             value = {k: v for k, v in value.items() if v is not None}
         return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -102,11 +100,11 @@ _INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
 
 
 def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """The table for one request; rows end where the next would break a limit."""
+    """The table for one request; it ends before the row that would exceed a limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # prepared apart from its parameters: the engine then takes one statement only, and the client library does not
-    # write parameters into the text
+    # preparing the statement without its parameters makes the engine accept one statement only, and keeps the client
+    # library from inserting parameters into the text
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}
@@ -131,7 +129,7 @@ def main(graph: str, confine: bool) -> None:
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):  # what the engine prints must not stand among the answers
+    for descriptor in (0, 1, 2):  # the engine's own output must not mix with the answers
         os.dup2(nothing, descriptor)
 
     def send(message: dict[str, Any]) -> None:
@@ -162,7 +160,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # whatever the engine raises is the answer
+        except Exception as error:  # any error of the engine is the answer
             send({"error": str(error)})
 
 

@@ -1,4 +1,3 @@
-"""Side indexes: text, vectors, late interaction, the catalogue of what they hold.
+"""Side indexes: text, vectors, late interaction, and the catalogue of their contents.
 
-May import: what lies below store.
-"""
+May import: the layers below store."""

@@ -1,8 +1,7 @@
 """The catalogue of a generation: nodes by id, ready to serve, in one read-only SQLite file.
 
-LadybugDB answers Cypher; a look-up there costs a query, here a keyed read. Ids are bytes, bodies ASCII JSON, so every
-string comes back as it was. A technique's `row` numbers it in the vector and text index too.
-"""
+LadybugDB answers Cypher, but a look-up there costs a query; here it is a keyed read. Ids are bytes and bodies ASCII
+JSON, so every string survives. A technique's `row` is also its number in the vector and text index."""
 
 import functools
 import itertools
@@ -30,7 +29,7 @@ _SCANNED = 1000
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
 CACHED_CODES = 4096
-"""So much of what was read stays in memory: about 20 MB each."""
+"""Cache sizes, about 20 MB each."""
 _CACHED_YEARS = 16
 _LINKS = (
     "SELECT a.id, b.id, l.score, l.how FROM link l "
@@ -42,7 +41,7 @@ _CHILDREN = (
     "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
-"""Each component, and how much code there is in it and below it."""
+"""Each component, and how much code it and its components have."""
 _COUNTS = (
     "SELECT t.paper, json_extract(c.facts, '$[0]') AS level, count(*) FROM technique t "
     "LEFT JOIN code c ON c.technique = t.row WHERE json_extract(t.body, '$.hidden') IS NULL GROUP BY 1, 2"
@@ -55,18 +54,18 @@ _COUNTED = {
     "shown": "SELECT count(*) FROM technique t JOIN paper ON paper.number = t.paper "
     "WHERE json_extract(t.body, '$.hidden') IS NULL AND {}",
 }
-_LAST_YEAR = 1_000_000  # SQLite takes no number of any size
+_LAST_YEAR = 1_000_000  # SQLite's integers are bounded
 
 
 class Catalogue:
-    """Reads a finished catalogue; may be used from several threads. Unknown ids give None or are left out."""
+    """Reads a finished catalogue; thread-safe. Unknown ids give None or are omitted."""
 
     def __init__(self, path: Path) -> None:
-        # "immutable" reads without locks or journals, also from a folder that may not be written.
+        # "immutable" reads without locks or journals, even from a read-only folder.
         self._address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         self._db = sqlite3.connect(self._address, uri=True, check_same_thread=False)
         self._turn = threading.Lock()
-        # A finished catalogue never changes, so what was read of it is as good as what is in it.
+        # A finished catalogue never changes, so cached values stay valid.
         self._views = functools.lru_cache(CACHED_VIEWS)(self._view)
         self._ids_of_years = functools.lru_cache(_CACHED_YEARS)(self._read_years)
         self._ids: dict[int, str] = {}
@@ -85,11 +84,11 @@ class Catalogue:
         ]
 
     def paper_lines(self) -> list[PaperLine]:
-        # A connection of its own: look-ups do not wait while all papers are read.
+        # A separate connection, so that look-ups do not wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
             is_there = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'line'").fetchone()[0]
             lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")] if is_there else []
-            # A catalogue of before has none, or those of the papers that were written since.
+            # Older catalogues have no lines, or only those of papers written since.
             if len(lines) < db.execute("SELECT count(*) FROM paper").fetchone()[0]:
                 lines = _counted_lines(db)
         return sorted(lines, key=lambda line: line.id)
@@ -100,14 +99,14 @@ class Catalogue:
         return self._count
 
     def called(self, words: str, most: int) -> list[str]:
-        """Ids of the papers of this title, up to case, spaces and punctuation, in order; where there are none, of those
-        whose titles begin with these words; at most so many."""
+        """Ids of the papers with this title, ignoring case, spaces and punctuation, in order; if there are none, of
+        papers whose titles begin with these words. At most `most`."""
         key = name_key(words)
         if not key:
             return []
         if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY number LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        # In the order of the index: by number, all of a common beginning would be sorted for each look-up.
+        # In the order of the index: ordering by number would sort all titles with a common prefix for each look-up.
         statement = "SELECT number, id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         with self._turn:
             rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
@@ -116,7 +115,7 @@ class Catalogue:
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)
-        if len(wanted) > _SCANNED:  # one pass over the table is faster than so many look-ups
+        if len(wanted) > _SCANNED:  # one pass over the table is faster than that many look-ups
             rows = self._all("SELECT id, title, year FROM paper")
         else:
             rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
@@ -124,7 +123,7 @@ class Catalogue:
         return {paper: known[paper] for paper in wanted if paper in known}
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
-        """Ids of the papers that appeared from `first` to `last`, in order."""
+        """Ids of the papers published from year `first` to `last`, in order."""
         first, last = (year if year is None else max(-_LAST_YEAR, min(year, _LAST_YEAR)) for year in (first, last))
         return [*self._ids_of_years(first, last)]
 
@@ -134,7 +133,7 @@ class Catalogue:
         return tuple(id_of(key) for (key,) in rows)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Ids of the papers that one cites, and of those that cite it."""
+        """Ids of the papers that a paper cites, and of the papers that cite it."""
         cited, citing = (
             self._all(
                 f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "
@@ -146,7 +145,7 @@ class Catalogue:
         return {id_of(key) for (key,) in cited}, {id_of(key) for (key,) in citing}
 
     def cited_numbers(self, number: int) -> tuple[list[int], list[int]]:
-        """Numbers of the papers that one cites, and of those that cite it."""
+        """Numbers of the papers that a paper cites, and of the papers that cite it."""
         cited = self._all("SELECT cited FROM cites WHERE citing = ?", (number,))
         citing = self._all("SELECT citing FROM cites WHERE cited = ?", (number,))
         return [other for (other,) in cited], [other for (other,) in citing]
@@ -191,7 +190,7 @@ class Catalogue:
         return [id_of(key) for (key,) in found]
 
     def spellings(self, word: str) -> list[str]:
-        """Words of names and titles that begin as `word` does, and are about as long, in order."""
+        """Words of names and titles that begin like `word` and have about its length, in order."""
         return [
             other
             for (other,) in self._all(
@@ -209,17 +208,18 @@ class Catalogue:
             known[row] = id_of(key)
             places[known[row]] = row
         if len(known) > CACHED_IDS:
-            self._ids, self._rows = {}, {}  # whoever reads the old ones goes on doing so
+            self._ids, self._rows = {}, {}  # concurrent readers keep the old ones
         return {row: known[row] for row in wanted if row in known}
 
     @functools.cached_property
     def _select_ids(self) -> str:
-        """Catalogues of before have no index of ids; beside the bodies each id lies on another page of gigabytes."""
+        """The statement for ids by row. Older catalogues have no index of ids, so each id must be read from the
+        gigabytes of bodies."""
         is_there = self._all("SELECT 1 FROM sqlite_master WHERE name = 'technique_ids'")
         return f"SELECT row, id FROM technique {'INDEXED BY technique_ids' if is_there else ''} WHERE row IN ({{}})"
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
-        """Rows of those of these techniques that are here."""
+        """Rows of these techniques; unknown ids are omitted."""
         wanted, known = list(ids), self._rows
         cached = {technique: known[technique] for technique in wanted if technique in known}
         missing = [id_key(technique) for technique in wanted if technique not in cached]
@@ -242,7 +242,7 @@ class Catalogue:
         return result
 
     def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
-        """The codes of the words of those of these rows that have any."""
+        """The word codes of these rows; rows without any are omitted."""
         wanted, known = list(rows), self._codes
         missing = [row for row in wanted if row not in known]
         if missing:
@@ -253,7 +253,7 @@ class Catalogue:
         return {row: known[row] for row in wanted if known[row]}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
-        """Numbers of those of `papers` that are here."""
+        """Numbers of these papers; unknown ids are omitted."""
         rows = self._among("SELECT number, id FROM paper WHERE id IN ({})", map(id_key, papers))
         return {id_of(key): number for number, key in rows}
 
@@ -265,11 +265,11 @@ class Catalogue:
         return [row for (row,) in self._all("SELECT row FROM technique")]
 
     def row_papers(self, rows: Iterable[int]) -> list[tuple[int, int]]:
-        """Those of these rows that are here, each with the number of its paper."""
+        """The existing rows among these, each with the number of its paper."""
         return self._among("SELECT row, paper FROM technique WHERE row IN ({})", rows)
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
-        """Row, number of the paper, and technique with path and code (its `order` is not kept) of these rows."""
+        """Row, paper number, and technique with path and code (without its `order`) for each of these rows."""
         result = []
         for row, paper, technique, path, code in self._among(
             "SELECT t.row, t.paper, t.body, t.path, c.body FROM technique t "
@@ -281,7 +281,7 @@ class Catalogue:
         return result
 
     def sharing(self, forms: Iterable[str], *, terse: bool) -> list[tuple[int, int]]:
-        """Rows of techniques that go by one of these forms (`xkg.store.concepts.names`), with the numbers of their
+        """Rows of techniques whose name has one of these forms (`xkg.store.concepts.names`), with the numbers of their
         papers."""
         rows = self._among(
             "SELECT t.row, t.paper FROM form f JOIN technique t ON t.row = f.technique "
@@ -291,7 +291,7 @@ class Catalogue:
         return sorted(set(rows))
 
     def relinked(self) -> set[tuple[str, str]]:
-        """Papers, in the order of their ids, whose links with each other are not the base's."""
+        """Pairs of papers, in id order, for which the base's links no longer hold."""
         return {(id_of(first), id_of(second)) for first, second in self._all("SELECT first, second FROM relinked")}
 
     def paper_ids_of(self, numbers: Iterable[int]) -> list[str]:
@@ -305,7 +305,7 @@ class Catalogue:
         return [(bytes(sha256), row) for sha256, row in self._all("SELECT text_sha256, row FROM technique")]
 
     def texts_of(self, rows: Iterable[int]) -> dict[bytes, int]:
-        """The hashes of the vector texts of these rows, with the row of one that has it."""
+        """The hashes of the vector texts of these rows, each with one row that has it."""
         found = self._among("SELECT text_sha256, row FROM technique WHERE row IN ({})", rows)
         return {bytes(sha256): row for sha256, row in found}
 
@@ -330,11 +330,11 @@ class Catalogue:
         return _links(sorted({*ends[0], *ends[1]}))
 
     def counts(self) -> dict[str, int]:
-        """Rows of each table, and of the techniques those that are `shown`."""
+        """The number of rows of each table, and of visible techniques (`shown`)."""
         return {name: int(self._all(statement.format("1"))[0][0]) for name, statement in _COUNTED.items()}
 
     def counts_of(self, papers: Iterable[int]) -> dict[str, int]:
-        """As `counts`, of the papers of these numbers."""
+        """The same as `counts`, for the papers with these numbers."""
         wanted = list(papers)
         return {
             name: sum(count for (count,) in self._among(statement.format("paper.number IN ({})"), wanted))
@@ -355,19 +355,19 @@ class Catalogue:
 
 
 def begins_with(title: str, key: str) -> bool:
-    """Whether whole words at the start of a title have this `name_key`."""
+    """Whether the title starts with whole words that have this `name_key`."""
     words = itertools.accumulate(_WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
     return any(start == key for start in words)
 
 
 def name_key(name: str) -> str:
-    """What two names have in common that differ in case, spaces and punctuation only; may be empty."""
+    """A key that is equal for names that differ only in case, spaces and punctuation; may be empty."""
     return "".join(_WORD.findall(unicodedata.normalize("NFKC", name).casefold()))
 
 
 @functools.lru_cache(4096)
 def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...], tuple[tuple[str, Level], ...]]:
-    """Level, language and packages, in which most code is alike, and the vouchers of what was attested."""
+    """Level, language and packages (cached, since most code has the same), and the vouchers of attested code."""
     level, language, packages, *vouchers = json.loads(facts)
     return Level(level), language, tuple(packages), _vouchers(vouchers)
 
@@ -417,7 +417,7 @@ def _line(
 
 
 def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
-    """The lines of a catalogue without them: reads all bodies of papers."""
+    """The lines of a catalogue that has none stored; reads the bodies of all papers."""
     levels: dict[int, dict[str, int]] = {}
     techniques: Counter[int] = Counter()
     for number, level, count in db.execute(_COUNTS):

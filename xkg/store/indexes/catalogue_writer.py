@@ -1,4 +1,4 @@
-"""Writing the catalogue of a generation (`xkg.store.indexes.catalogue`)."""
+"""Writes the catalogue of a generation (`xkg.store.indexes.catalogue`)."""
 
 import json
 import sqlite3
@@ -40,7 +40,7 @@ CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY 
 CREATE INDEX link_second ON link (second);
 """
 _LINES = "CREATE TABLE IF NOT EXISTS line (paper INTEGER PRIMARY KEY, line TEXT);"
-"""What a list says of each paper, apart from bodies, which take gigabytes; catalogues of before have none."""
+"""The list line of each paper, stored apart from the bodies, which take gigabytes; older catalogues have none."""
 
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -51,8 +51,8 @@ def _attested(code: Code) -> tuple[tuple[str, Level], ...]:
 
 
 class CatalogueWriter:
-    """Fills a new catalogue, or one that nobody reads yet; `close` leaves a finished file. Rows and papers are numbered
-    from `rows` and `papers`, which say afterwards how far."""
+    """Fills a new catalogue, or one without readers yet; `close` leaves a finished file. Rows and papers are numbered
+    from `rows` and `papers`, which hold the next free numbers afterwards."""
 
     def __init__(self, path: Path, *, rows: int = 0, papers: int = 0) -> None:
         schema = "" if path.exists() else _SCHEMA
@@ -63,7 +63,7 @@ class CatalogueWriter:
         self.rows = rows
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
-        """Adds a paper with the techniques that are searched and the hashes of their vector texts; gives their rows."""
+        """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns their rows."""
         paper = self.papers
         self.papers += 1
         self._db.execute(
@@ -100,7 +100,7 @@ class CatalogueWriter:
             )
             if entry.code is not None:
                 code = entry.code
-                # Beside the body, which spans pages: filters ask for them of many.
+                # Stored apart from the body, which spans pages: filters read the facts of many techniques.
                 facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
@@ -112,7 +112,7 @@ class CatalogueWriter:
         return list(rows.values())
 
     def remove(self, papers: Iterable[int]) -> None:
-        """Takes papers out, with all but their links."""
+        """Removes papers and all their data except links."""
         for paper in papers:
             own = "(SELECT row FROM technique WHERE paper = ?)"
             for table in ("code", "words", "name", "form"):
@@ -122,7 +122,7 @@ class CatalogueWriter:
             self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
 
     def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
-        """Adds the codes of the words (`xkg.embeddings.base`) of techniques, by row."""
+        """Adds the word codes (`xkg.embeddings.base`) of techniques, by row."""
         self._db.executemany("INSERT INTO words VALUES (?, ?)", codes)
 
     def name(self, concepts: Iterable[Concept]) -> None:
@@ -140,14 +140,14 @@ class CatalogueWriter:
         self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", rows)
 
     def relink(self, links: Iterable[RowLink], papers: Iterable[tuple[str, str]]) -> None:
-        """Puts `links` in the place of all; what a base says of two of these `papers` counts no more."""
+        """Replaces all links by `links`; the base's links between these pairs of `papers` no longer count."""
         self._db.execute("DELETE FROM link")
         self.link(links)
         pairs = [(id_key(first), id_key(second)) for first, second in papers]
         self._db.executemany("INSERT OR IGNORE INTO relinked VALUES (?, ?)", pairs)
 
     def cite(self) -> None:
-        """Adds which of the papers cite which."""
+        """Adds the citations between the papers."""
         numbers = {id_of(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
         index = PaperIndex(self._papers("json_remove(body, '$.references', '$.abstract', '$.claims', '$.code_files')"))
         for paper in self._papers("body"):
@@ -155,7 +155,7 @@ class CatalogueWriter:
             self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
 
     def cite_pairs(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Puts these pairs of numbers, who cites and who is cited, in the place of all."""
+        """Replaces all citations by these pairs of numbers (citing, cited)."""
         self._db.execute("DELETE FROM cites")
         self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
 

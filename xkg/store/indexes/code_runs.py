@@ -1,9 +1,8 @@
-"""Code as runs of its tokens, so that it is found by code: in any language, whatever its variables are called.
+"""Code as runs of its tokens, so that code finds code in any language and with any variable names.
 
-A run is three or four tokens in a row. Names that are not called are left blank, attributes and modules before a called
-name are dropped, and numbers have one spelling: `torch.where(diff > 0, tau, 1 - tau)` has the runs `where ( _`, `_ > 0`
-and `1 - _`.
-"""
+A run is three or four consecutive tokens. Names that are not called become blanks, attributes and modules before a
+called name are dropped, and numbers have one spelling: `torch.where(diff > 0, tau, 1 - tau)` has the runs `where ( _`,
+`_ > 0` and `1 - _`."""
 
 import itertools
 import re
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 _CODE_CHARACTERS = 100_000
 _LENGTHS = (3, 4)
 _FEWEST = 5
-"""Fewer runs than this are in too much code to say anything."""
+"""Fewer runs than this occur in too much code to be distinctive."""
 
 _BLANK, _TEXT = "_", "''"
 _COMMON = frozenset("()[]{},:.;=") | {_BLANK, "\n"}
@@ -33,14 +32,14 @@ _TOKEN = re.compile(
 
 
 def code_runs(code: str) -> list[str]:
-    """The runs of code, each as one word, in order."""
+    """The runs of code, one word each, in order."""
     tokens = [token for token in _tokens(code[:_CODE_CHARACTERS]) if token != "\n"]
     runs = (tokens[start : start + n] for n in _LENGTHS for start in range(len(tokens) - n + 1))
     return ["".join(run) for run in runs if not _COMMON.issuperset(run)]
 
 
 def runs_of_query(query: str) -> list[str]:
-    """The different runs of a query that is code; none for prose, in which words follow words."""
+    """The different runs of a query that is code; empty for prose, in which words follow words."""
     if not _MARKS.search(query):
         return []
     words = [token.isidentifier() for token in _tokens(query)]

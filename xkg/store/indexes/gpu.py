@@ -1,8 +1,7 @@
-"""Building an index on a GPU, where the package, the driver and a device are there.
+"""Builds an index on a GPU if the package, the driver and a device are available.
 
-Johnson, Douze and Jégou, "Billion-scale similarity search with GPUs", IEEE Transactions on Big Data 7(3), 2021. What is
-built comes back as an index for CPU, the only kind that is stored and searched: one query at a time gains nothing.
-"""
+Johnson, Douze and Jégou, "Billion-scale similarity search with GPUs", IEEE Transactions on Big Data 7(3), 2021. The
+result is an index for CPU, the only kind that is stored and searched: a GPU does not speed up single queries."""
 
 import logging
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def missing_gpu() -> str | None:
-    """What keeps FAISS from using a GPU, or None where it can. Raises `ImportError` without FAISS."""
+    """The reason why FAISS cannot use a GPU, or None if it can. Raises `ImportError` without FAISS."""
     import faiss
 
     if not hasattr(faiss, "StandardGpuResources"):
@@ -26,8 +25,8 @@ def missing_gpu() -> str | None:
 
 
 def filled(index: Any, vectors: "NDArray[np.float32]") -> Any:
-    """An index for CPU with `vectors` in it: the empty `index` trained and filled on the first GPU, or here where there
-    is none. One line is logged where the GPU build of FAISS is installed and could not be used."""
+    """An index for CPU with `vectors` in it: the empty `index`, trained and filled on the first GPU, or on the CPU
+    without one. Logs one line if the GPU build of FAISS is installed but could not be used."""
     import faiss
 
     missing = missing_gpu()
@@ -37,7 +36,7 @@ def filled(index: Any, vectors: "NDArray[np.float32]") -> Any:
             on_device.train(vectors)
             on_device.add(vectors)
             return faiss.index_gpu_to_cpu(on_device)
-        except RuntimeError as error:  # for instance for want of memory
+        except RuntimeError as error:  # for example, out of memory
             missing = " ".join(str(error).split())[:200]
     if hasattr(faiss, "StandardGpuResources"):
         log.warning("the vector index is built on CPU, which takes longer: %s", missing)

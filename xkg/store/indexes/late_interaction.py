@@ -1,4 +1,4 @@
-"""Late interaction: how near the words of a query come to those of texts (`xkg.embeddings.base`)."""
+"""Late interaction: how near the words of a query are to the words of texts (`xkg.embeddings.base`)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W_]+")
-"""A word as embedding models split texts: a name of as many different ones is the first as many of its text's words."""
+"""A word as embedding models split texts. A name with n different words is the first n of its text's words."""
 
 
 def interaction(
     reading: EncodedText, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> dict[str, float]:
-    """For each text the mean, over the words of a query, of how near the nearest of its own words is, in -1..1: the
-    share of signs that are the same, less the share of those that differ. A word of the query counts by `rarity_of` its
-    rarest term; one that text search does not look for counts nothing. Empty where no word counts."""
+    """For each text, the mean similarity of the query's words to their nearest word in the text, in -1..1: the share of
+    equal signs minus the share of different signs. A query word is weighted by its rarest term (`rarity_of`); words
+    that text search ignores have no weight. Empty if no word has weight."""
     import numpy as np
 
     terms = [word_terms(word) for word in reading.words]
@@ -41,8 +41,8 @@ def interaction(
 
 
 def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mapping[str, str]) -> dict[str, Coverage]:
-    """For each text, which begins with its name: how near the words of the name come to words of a query. Without the
-    texts whose names have no words."""
+    """For each text, which begins with its name: how near the words of the name are to words of a query. Texts whose
+    names have no words are omitted."""
     import numpy as np
 
     width = reading.codes.shape[1]
@@ -64,12 +64,12 @@ def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mappi
 
 
 def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDArray[np.uint16]":
-    """How many bits of each of `words` differ from those of each of `others`: shape (words, others)."""
+    """The number of bits in which each of `words` differs from each of `others`: shape (words, others)."""
     import numpy as np
 
-    if len(words) > len(others):  # longer rows are quicker
+    if len(words) > len(others):  # longer rows are faster
         return np.ascontiguousarray(_differing(others, words).T)
-    # Eight bytes at a time where they divide evenly, as those of models with 384 dimensions do.
+    # Eight bytes at a time if they divide evenly, as for models with 384 dimensions.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8
     ours, theirs = (np.ascontiguousarray(codes).view(wide).T.copy() for codes in (words, others))
     found = np.zeros((len(words), len(others)), np.uint16)

@@ -1,14 +1,13 @@
 """The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
 
-Code has a field of its own, which holds its runs (`xkg.store.indexes.code_runs`).
+Code has a separate field with its runs (`xkg.store.indexes.code_runs`).
 
 All searchable text of a technique is one field, in which the more informative parts are repeated: Robertson, Zaragoza
-and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare
-among names and common among definitions, and a name would win by an uninformative word.
+and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random" would be rare
+among names but common among definitions, and a name would win by an uninformative word.
 
-Text is split as identifiers are (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" meet; a
-compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
-"""
+Text is split like identifiers (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" match;
+compounds are also indexed as one word, so "layernorm" finds the first two. Words are then stemmed as English."""
 
 import contextlib
 import errno
@@ -35,17 +34,17 @@ _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
 _UNION = 4096
-"""Tantivy works out what has any of several terms for so many techniques around each that it comes to; one term is
-looked up for this technique alone."""
+"""For a union of terms, Tantivy evaluates this many documents around each one that it visits; a single term is looked
+up for one document alone."""
 _NESTED = 32
-"""Queries inside of one another are copied at each level, and 128 levels overflow a small stack."""
+"""The maximum nesting of queries: they are copied at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
-"""A search looks at the terms of a query, and of each of its parts, several times."""
+"""A search looks up the terms of a query, and of each of its parts, several times."""
 
 
 def words(text: str) -> str:
-    """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
+    """The words that index and find `text`, separated by spaces, before stop words and stemming."""
     bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
     compounds = _COMPOUND.findall(bare)
     longest = max(map(len, compounds), default=0)
@@ -58,7 +57,7 @@ def _unmarked(beyond: re.Match[str]) -> str:
 
 @functools.lru_cache(1 << 16)
 def _split(compound: str) -> str:
-    """The words of a compound and the compound itself. The same few thousand make up most texts."""
+    """The words of a compound and the compound itself. Cached, since a few thousand compounds make up most texts."""
     pieces = split_identifier(compound)
     if len(pieces) > 1:
         pieces.append("".join(pieces))
@@ -66,8 +65,7 @@ def _split(compound: str) -> str:
 
 
 def query_terms(query: str) -> list[str]:
-    """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`: its words without stop
-    words, stemmed."""
+    """The different terms of a query, in order and at most `_MOST_TERMS`: its words without stop words, stemmed."""
     return [*_query_terms(query)]
 
 
@@ -78,12 +76,12 @@ def _query_terms(query: str) -> tuple[str, ...]:
 
 @functools.lru_cache(1 << 16)
 def word_terms(word: str) -> tuple[str, ...]:
-    """As `query_terms`, of one word. The same few thousand make up most queries."""
+    """The same as `query_terms`, for one word. Cached, since a few thousand words make up most queries."""
     return _query_terms.__wrapped__(word)
 
 
 def searched(entry: Entry) -> str:
-    """The words that a technique is found by, the more informative ones several times."""
+    """The words that find a technique; more informative ones are repeated."""
     technique, code = entry.technique, entry.code
     documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
@@ -99,7 +97,7 @@ def searched(entry: Entry) -> str:
 
 def rarity(number: int, count: int) -> float:
     """The weight of a term that `number` of `count` techniques have: the square root of its inverse document frequency,
-    relative to that of a term that none has, so that this weighs 1."""
+    scaled so that a term that occurs nowhere weighs 1."""
     rarest = math.log1p((count + 0.5) / 0.5)
     return math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
 
@@ -136,8 +134,8 @@ def _register(index: Any) -> None:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder, or goes on with one that nobody reads yet; `close` leaves finished
-    files. Files that are there are replaced or removed, never changed. Raises `OSError`."""
+    """Fills a new index in an existing empty folder, or continues one without readers yet; `close` leaves finished
+    files. Existing files are replaced or removed, never changed. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
@@ -162,7 +160,7 @@ class TextWriter:
             self._writer.add_document(document)
 
     def remove(self, papers: Sequence[int]) -> None:
-        """Takes out what was added of these papers before. Until segments are merged, their words count in BM25."""
+        """Removes the entries of these papers. Until segments are merged, their words still count in BM25."""
         with _input_output():
             self._writer.delete_documents_by_query(
                 self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))
@@ -176,7 +174,7 @@ class TextWriter:
 
 @contextlib.contextmanager
 def _input_output() -> Iterator[None]:
-    """Tantivy raises `ValueError` where a file could not be written."""
+    """Tantivy raises `ValueError` if a file could not be written."""
     try:
         yield
     except ValueError as error:
@@ -185,8 +183,8 @@ def _input_output() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """A temporary folder of links to the files of `folder`: Tantivy writes a lock file where it opens an index, and a
-    generation may be read-only. Open files survive its removal; Tantivy may still write there meanwhile."""
+    """A temporary folder of links to the files of `folder`: Tantivy writes a lock file into the folder of an index, and
+    a generation may be read-only. Open files survive its removal; Tantivy may still write there meanwhile."""
     with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
         for path in folder.iterdir():
             (Path(place) / path.name).symlink_to(path.absolute())
@@ -194,7 +192,7 @@ def _lockable(folder: Path) -> Iterator[Path]:
 
 
 class TextIndex:
-    """Searches a finished index; may be used from several threads."""
+    """Searches a finished index; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
@@ -214,13 +212,13 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Rows with BM25 scores, best first, at most `k`; of `papers` only where they are given. No query is an error:
+        """Rows with BM25 scores, best first, at most `k`, only of `papers` if given. No query raises an error, since
         there is no query syntax."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Rows whose code has runs of `query`, if that is code, with the share of their weight in 0..1, highest first;
-        of equal ones the higher BM25 first."""
+        """Rows whose code shares runs with `query`, if that is code, each with the share of the query's weight in 0..1,
+        highest first; ties are ordered by BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:
@@ -244,7 +242,7 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """The weight by `rarity` of the query's words that each of `rows` has, and the weight of all of them."""
+        """The weight (`rarity`) of the query's words that each of `rows` has, and the weight of all its words."""
         rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:
@@ -277,13 +275,13 @@ class TextIndex:
         build = self._tantivy.Query
         if len(numbers) > _FEW:
             return build.term_set_query(self._schema, field, list(numbers))
-        # A set looks through all terms of the field.
+        # A set would scan all terms of the field.
         should = self._tantivy.Occur.Should
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
     def _having(self, term: str, field: str = "text") -> int:
-        """The number of techniques that have a term. The index's own table also counts deleted ones, so where there are
-        such, the term is searched."""
+        """The number of techniques that have a term. The index's own table also counts deleted ones, so if there are
+        any, the term is searched."""
         if not self._deleted:
             return int(self._searcher.doc_freq(field, term))
         found: Any = self._searcher.search(self._term(term, field), limit=1, count=True)

@@ -1,12 +1,11 @@
-"""The vector index of a generation: exact where that is fast enough, inverted lists of 16-bit numbers above.
+"""The vector index of a generation: exact while that is fast enough, else inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. Johnson, Douze and Jégou, "Billion-scale similarity search with
-GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them; nothing is
+GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. Nothing is
 ever added to a mapped index, which would abort the process.
 
-An exact index is an array in NumPy's own format: a product with one matrix needs no library of 66 MB, so only graphs of
-more than `EXACT_UP_TO` techniques need FAISS. Exact indexes that FAISS has written are read too.
-"""
+An exact index is an array in NumPy's own format: a product with one matrix does not need a 66 MB library, so only
+graphs of more than `EXACT_UP_TO` techniques need FAISS. Exact indexes written by FAISS can be read too."""
 
 import struct
 import threading
@@ -24,17 +23,18 @@ if TYPE_CHECKING:
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
-"""0.99 is promised, and queries differ. Of 8-bit codes alone recall@10 was 0.987 in 200,000 vectors."""
+"""The documentation promises 0.99, and queries differ. With 8-bit codes alone, recall@10 was 0.987 in 200,000
+vectors."""
 _RECALL_QUERIES = 400
 _SUMMED = 4
 _TRUTH_BLOCK = 50_000
 _TRAINED_ON = 64
-"""Vectors a list that its place is learnt from: with four times as many, FAISS's default, a million took minutes."""
+"""Training vectors per list: with four times as many, FAISS's default, a million vectors took minutes."""
 _RECALL_AT = 10
 _FEW_ROWS = 2000
 _BLOCK = 1024
 _SAMPLE = 500
-# The order of additions, and short numbers, move a cosine.
+# The order of additions and short numbers change a cosine slightly.
 SLACK = 0.01
 
 
@@ -50,13 +50,12 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Writes an index over rows of unit length, row i under number i.
+    """Writes an index over rows of unit length; row i gets number i.
 
-    Above `exact_up_to` rows the number of lists to probe grows until recall@10 reaches `RECALL_GOAL` for sums of four
-    vectors, or the index stays exact where it cannot. Queries in other words lie between the vectors, far from each: in
-    a million, 27 lists gave the vectors themselves a recall of 1.00, sums of two 0.995, questions only 0.93, and
-    sums of four 0.95; with 80 lists the last two had 0.993 and 0.995.
-    """
+    Above `exact_up_to` rows, the number of probed lists grows until recall@10 reaches `RECALL_GOAL` for sums of four
+    vectors; if it cannot, the index stays exact. Sums stand for paraphrased queries, which lie between the vectors, far
+    from each: in a million, 27 lists had a recall of 1.00 for the vectors themselves, 0.995 for sums of two, but 0.93
+    for questions and 0.95 for sums of four; with 80 lists the last two reached 0.993 and 0.995."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -84,14 +83,15 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
             probes = min(probes + probes // 4, lists)
         info = VectorsInfo(kind="ivf-fp16", probes=probes, recall=round(recall, 4)) if recall >= RECALL_GOAL else EXACT
     if info.kind == "exact":
-        with path.open("wb") as file:  # a name without a suffix stays as it is
+        with path.open("wb") as file:  # a name without a suffix is not changed
             np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
     else:
         faiss.write_index(index, str(path))
     return info
 
 
-# `write_index` of FAISS for IndexFlatIP: name, dimension, count, two unused, trained, metric, count of numbers.
+# The header that FAISS's `write_index` writes for IndexFlatIP: name, dimension, count, two unused, trained, metric,
+# count of numbers.
 _FLAT_HEADER = struct.Struct("<4siq16x?iQ")
 
 
@@ -105,7 +105,7 @@ def _exact_rows(path: Path) -> "NDArray[np.float32]":
         mapped: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
         return mapped
     _, dimension, count, *_ = _FLAT_HEADER.unpack(start)
-    # Its numbers begin at an odd place, from where each product would copy them again.
+    # The numbers are not aligned, so each product on a mapped array would copy them again.
     return np.fromfile(path, np.float32, count * dimension, offset=_FLAT_HEADER.size).reshape(count, dimension)
 
 
@@ -119,7 +119,7 @@ def _faiss() -> Any:
 
 
 def nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
-    """The ten rows nearest to each query, by exact search: block by block, since there may be millions."""
+    """The ten rows nearest to each query, by exact search in blocks, since there may be millions of rows."""
     import numpy as np
 
     best = np.empty((len(queries), 0), np.float32)
@@ -141,8 +141,8 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
 def neighbours(
     path: Path, info: VectorsInfo, vectors: "NDArray[np.float32]", groups: "NDArray[np.int64]", at_least: float
 ) -> list[tuple[int, int]]:
-    """Pairs of rows i < j of different groups with a cosine of `at_least`, or a little less, of which each is the
-    nearest to the other in its group; the lower row where two are equally near. Compressed indexes miss a few."""
+    """Pairs of rows i < j of different groups with a cosine of about `at_least` or more, each the nearest to the other
+    in its group; of equally near rows, the lower one. Compressed indexes miss a few."""
     import numpy as np
 
     count = len(vectors)
@@ -157,8 +157,8 @@ def neighbours(
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """The `neighbours` that all rows of some groups have, from what is near them: `scores` of `rows` with `found`, the
-    second of any group. `groups` holds the group of every row."""
+    """The `neighbours` of all rows of some groups, from their near pairs: `scores` of `rows` with `found`, which may be
+    of any group. `groups` holds the group of every row."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -172,7 +172,7 @@ def neighbours_of(
 def _nearest(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> "NDArray[np.int64]":
-    """For each row and each group the nearest that was found, as one number for both."""
+    """For each row and each group the nearest row found. A pair of rows is encoded as one number."""
     import numpy as np
 
     order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
@@ -193,11 +193,11 @@ def _mutual(pairs: "NDArray[np.int64]", count: int) -> list[tuple[int, int]]:
 def _within(
     path: Path, info: VectorsInfo, vectors: "NDArray[np.float32]", at_least: float
 ) -> "Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]":
-    """Rows, the rows near them, and their cosines, for one block of rows after another."""
+    """Rows, the rows near them, and their cosines, block by block."""
     import numpy as np
 
     if info.kind == "exact":
-        # Not with FAISS, whose threads a forked child would wait for in vain.
+        # Not with FAISS: in a forked child it would wait forever for its threads.
         for start in range(0, len(vectors), _BLOCK):
             products = vectors[start : start + _BLOCK] @ vectors.T
             rows, found = _places(products >= at_least)
@@ -212,7 +212,7 @@ def _within(
 
 
 def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """As `np.nonzero`, which takes forty times as long where little is true."""
+    """Equals `np.nonzero`, which takes forty times as long for sparse masks."""
     import numpy as np
 
     rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
@@ -220,8 +220,8 @@ def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.i
 
 
 class VectorIndex:
-    """Searches a finished index; may be used from several threads. `hidden` rows are not found. Raises
-    `MissingExtraError` for a compressed index where FAISS is not installed."""
+    """Searches a finished index; thread-safe. `hidden` rows are not found. Raises `MissingExtraError` for a compressed
+    index if FAISS is not installed."""
 
     def __init__(self, path: Path, info: VectorsInfo, hidden: Sequence[int] = ()) -> None:
         import numpy as np
@@ -251,7 +251,7 @@ class VectorIndex:
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Rows with cosine similarity, best first, at most `k`; among `rows` only where they are given."""
+        """Rows with cosine similarity, best first, at most `k`, only among `rows` if given."""
         if rows is not None and not rows:
             return []
         if self._exact is not None:
@@ -262,7 +262,7 @@ class VectorIndex:
         selector = self._visible
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # Under a filter the nearest lists hold fewer of the wanted rows, or none.
+        # Under a filter, the nearest lists may hold few wanted rows or none.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
@@ -274,7 +274,7 @@ class VectorIndex:
         return [(row, -score) for score, row in ranked if row >= 0]
 
     def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
-        """As `search` of an exact index; of rows that are equally near the lower ones."""
+        """`search` for an exact index; of equally near rows the lower ones come first."""
         np = self._numpy
         assert self._exact is not None
         if rows is not None:
@@ -293,8 +293,8 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _cosines(self, vector: "NDArray[np.float32]") -> "NDArray[np.float32]":
-        """Of all rows of an exact index, for the same vector once: a search asks for its neighbours, then for its
-        background."""
+        """The cosines of all rows of an exact index. The last vector is cached: a search asks for its neighbours, then
+        for its background."""
         assert self._exact is not None
         last = self._last
         if last is None or last[0] is not vector:
@@ -302,19 +302,19 @@ class VectorIndex:
         return last[1]
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """As `search` of a few rows of many, which is quicker than to look for them in every list."""
+        """`search` among a few rows, which is faster than looking for them in every list."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
-        """The vectors of `rows` as they were given to `build`, or None where only 16-bit numbers are kept."""
+        """The vectors of `rows` as given to `build`, or None if only 16-bit numbers are stored."""
         return None if self._exact is None else self._exact[self._numpy.asarray(rows, dtype=self._numpy.int64)]
 
     def within(
         self, vectors: "NDArray[np.float32]", at_least: float
     ) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]":
-        """Numbers of `vectors`, rows within a cosine of `at_least` of them, and the cosines; hidden rows too.
+        """Index pairs of `vectors` and rows with a cosine of `at_least` or more, and the cosines; includes hidden rows.
         Compressed indexes miss a few."""
         np = self._numpy
         if self._exact is None:
@@ -330,7 +330,7 @@ class VectorIndex:
         return numbers, found, scores
 
     def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
-        """The vectors of `rows`, near to those given to `build` where only 16-bit numbers are kept."""
+        """The vectors of `rows`, rounded if only 16-bit numbers are stored."""
         exact = self.exact_rows(rows)
         if exact is not None:
             return exact
@@ -340,8 +340,8 @@ class VectorIndex:
         return result
 
     def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
-        """Mean and standard deviation of the cosines between a unit vector and the index's own, over a sample of them
-        that is the same each time."""
+        """Mean and standard deviation of the cosines between a unit vector and a fixed sample of the index's
+        vectors."""
         if not len(self):
             return 0.0, 0.0
         if self._exact is not None and len(self) <= _SAMPLE:
@@ -358,7 +358,7 @@ class VectorIndex:
         exact = self.exact_rows(chosen.tolist())
         if exact is not None:
             return exact
-        # A mapped index knows no places of rows, so the numbers count over its lists.
+        # A mapped index cannot look up rows, so this maps them to positions in its lists.
         lists = self._index.invlists
         ends = self._numpy.cumsum([lists.list_size(number) for number in range(self._index.nlist)])
         found = self._numpy.empty((len(chosen), self._index.d), dtype=self._numpy.float32)

@@ -1,4 +1,3 @@
-"""The embedded store: bundles as truth, immutable generations, layers for copies.
+"""The embedded store: bundles as the source of truth, immutable generations, layers for copies.
 
-May import: indexes, concepts, cypher, and what lies below store.
-"""
+May import: indexes, concepts, cypher, and the layers below store."""

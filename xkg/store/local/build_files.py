@@ -1,4 +1,4 @@
-"""Building the derived files of a generation from bundles, in one pass over them."""
+"""Builds the derived files of a generation from bundles, in one pass over them."""
 
 import hashlib
 import shutil
@@ -45,13 +45,13 @@ def build_files(
     *,
     rows: Path | None,
 ) -> Built:
-    """Fills the empty `folder` with catalogue, text index and vectors, and, where there is a folder of `rows`, with the
-    graph too; `rows` gets those of every paper (`xkg.store.local.graph_rows`).
+    """Fills the empty `folder` with catalogue, text index and vectors, and also with the graph if there is a folder of
+    `rows`. `rows` then gets the rows of every paper (`xkg.store.local.graph_rows`).
 
-    Vectors of texts that `previous` has are reused; `embedder` is called, with the model that they must share, only if
-    others are missing. Techniques of different papers are linked by names, vectors and `decisions`; the graph
-    has those of `ablations` whose techniques are shown. Raises `OSError`,
-    `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
+    Vectors of texts in `previous` are reused; `embedder` is called, with the model that they must share, only if others
+    are missing. Techniques of different papers are linked by names, vectors and `decisions`; the graph gets the
+    `ablations` of visible techniques. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files cannot be
+    written."""
     (folder / TEXT).mkdir()
     texts: list[str] = []
     hashes: list[bytes] = []
@@ -101,7 +101,7 @@ def build_files(
 
 
 class IndexedPaper(NamedTuple):
-    """The visible techniques of a paper, and of each that is searched the text of its vector with the hash."""
+    """A paper's visible techniques, and the vector text with its hash for each searchable technique."""
 
     visible: list[Entry]
     texts: list[str]
@@ -125,7 +125,7 @@ def index_paper(catalogue: CatalogueWriter, text: TextWriter, bundle: PaperBundl
 
 @contextmanager
 def graph_writer(folder: Path) -> "Iterator[GraphWriter]":
-    """A writer whose files lie in `folder` until the context ends."""
+    """A writer whose files stay in `folder` until the context ends."""
     from xkg.store.local.ladybug import GraphWriter
 
     scratch = folder / "scratch"
@@ -136,11 +136,11 @@ def graph_writer(folder: Path) -> "Iterator[GraphWriter]":
 
 
 def finish_text(folder: Path) -> None:
-    """Removes Tantivy's lock files from the text index, and gives it the permissions of the catalogue."""
+    """Removes Tantivy's lock files from the text index, and gives its files the permissions of the catalogue."""
     for lock in (folder / TEXT).glob(".tantivy-*.lock"):
         lock.unlink()
     for path in (folder / TEXT).iterdir():
-        shutil.copymode(folder / CATALOGUE, path)  # Tantivy makes them 0600
+        shutil.copymode(folder / CATALOGUE, path)  # Tantivy creates files with mode 0600
 
 
 def _links(
@@ -159,7 +159,7 @@ def _vectors(
     previous: Generation | None,
     catalogue: CatalogueWriter,
 ) -> "tuple[str, NDArray[np.float32]]":
-    """The model, and the vector of each text in order; the codes of their words go into the catalogue."""
+    """The model, and each text's vector in order; the codes of their words go into the catalogue."""
     import numpy as np
 
     rows: dict[bytes, list[int]] = {}
@@ -178,7 +178,7 @@ def _vectors(
     if missing:
         source = embedder(model)
         model = source.model
-        # Codes take more room than vectors: those of a million techniques would not fit into memory.
+        # Codes are larger than vectors: those of a million techniques would not fit into memory.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
             encoded = encode_documents(source, [missing[sha256] for sha256 in keys])
@@ -188,7 +188,7 @@ def _vectors(
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes by the hash of their text, from a generation with exact vectors that is not damaged."""
+    """Vectors and codes by the hash of their text, from an undamaged generation with exact vectors."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
         return {}, {}
@@ -207,7 +207,7 @@ def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDAr
 def stored_vectors(
     previous: Generation, info: VectorsInfo, catalogue: "Catalogue | LayeredCatalogue", rows: Mapping[bytes, int]
 ) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes by the hash of their text, of which `rows` has the row; none where vectors are not exact."""
+    """Vectors and codes by the hash of their text; `rows` maps hashes to rows. Empty if vectors are not exact."""
     vectors = open_vectors(previous, info, catalogue).exact_rows(list(rows.values())) if rows else None
     if vectors is None:
         return {}, {}

@@ -1,7 +1,7 @@
-"""Generations: immutable folders of derived files, and `CURRENT`, the only thing that a commit changes.
+"""Generations: immutable folders of derived files, and `CURRENT`, the only file that a commit changes.
 
     CURRENT                       the current generation, and the hash of its manifest
-    bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
+    bundles/<paper>-<hash>.json   immutable; a manifest lists its bundles
     links/<hash>.json             immutable; all decisions about pairs of techniques
     ablations/<hash>.json         immutable; all measurements of techniques
     rows/<paper>-<hash>.csv       derived from one bundle: its rows in the graph
@@ -39,15 +39,15 @@ FORMAT = 9
 READABLE = (5, 6, 7, 8, FORMAT)
 """Formats whose manifests name bundles and decisions as this one does, so that a rebuild keeps exactly those."""
 RETAINED = 2
-"""How many generations before the current one are kept for `rollback`."""
+"""The number of earlier generations that are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
 BASE = "base/"
 REBUILD = "run `xkg index rebuild`"
 
 
 _sound: set[tuple[int, int, int, int, str]] = set()
-"""Files whose hash this process has checked: device, inode, time of change, size, hash. A file that many generations
-share is not read again for each."""
+"""Files whose hash this process has checked: device, inode, time of change, size, hash. Files that generations share
+are read only once."""
 
 
 class FileStamp(Value):
@@ -56,11 +56,11 @@ class FileStamp(Value):
 
 
 class Layers(Value):
-    """A generation of two layers: `base/`, which it shares with an earlier one, and what changed since.
+    """A generation of two layers: `base/`, which it shares with an earlier one, and the changes since.
 
-    Rows below `base_rows` and papers below `base_papers` are the base's; `rows` and `papers` are the next free numbers.
-    `dead` are the base's papers that are gone or replaced in the upper layer, with `dead_rows` techniques. Where the
-    layer is `cited`, its catalogue has the citations among all papers."""
+    Rows below `base_rows` and papers below `base_papers` belong to the base; `rows` and `papers` are the next free
+    numbers. `dead` are the base's papers that are removed or replaced in the upper layer, with `dead_rows` techniques.
+    If the layer is `cited`, its catalogue has the citations among all papers."""
 
     base_rows: int
     base_papers: int
@@ -72,11 +72,11 @@ class Layers(Value):
 
 
 class Manifest(Value):
-    """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
-    `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
-    `decisions` is the name of a file in `links/` and `ablations` of one in `ablations/`, empty for none. `position` is
-    the state of the graph that this generation copies; None where the bundles are the graph. `layers` is None where
-    there is one layer."""
+    """The manifest of a generation. `previous` is the generation that it replaced (0 for none), with its manifest's
+    hash. Without vectors, `model` is empty and `dimension` is 0. `files` are relative to the generation's folder,
+    `bundles` are by paper id; `decisions` names a file in `links/` and `ablations` one in `ablations/`, empty for none.
+    `position` is the state of the graph that this generation copies, None if the bundles are the graph. `layers` is
+    None for a single layer."""
 
     format: int = FORMAT
     number: int
@@ -95,7 +95,7 @@ class Manifest(Value):
 
 
 class Current(Value):
-    """`highest` is the largest number ever used: none is used twice."""
+    """The content of `CURRENT`. `highest` is the highest number ever used, so that no number is reused."""
 
     generation: int = 0
     highest: int = 0
@@ -103,7 +103,7 @@ class Current(Value):
 
 
 class Generation:
-    """An open generation, held against clean-up until `close`. `folder` lies in `generations/`."""
+    """An open generation, protected from clean-up until `close`. `folder` is inside `generations/`."""
 
     def __init__(self, folder: Path, manifest: Manifest, descriptor: int) -> None:
         self.folder = folder
@@ -112,15 +112,15 @@ class Generation:
         self._verified: dict[Path, FileStamp] = {}
 
     def verify(self, *names: str) -> None:
-        """Compares files with their hashes in the manifest. A name that ends in `/` stands for all files under it.
-        Raises `CorruptStoreError` naming the first that differs, `StoreError` where one may not be read."""
+        """Compares files with their hashes in the manifest. A name that ends in `/` means all files under it. Raises
+        `CorruptStoreError` with the first file that differs, `StoreError` if one may not be read."""
         for name, stamp in self.manifest.files.items():
             if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
                 _verify(self.folder / name, stamp)
                 self._verified[self.folder / name] = stamp
 
     def verify_again(self) -> None:
-        """Hashes those files anew that `verify` has passed and that were written to since. Raises as `verify`."""
+        """Hashes verified files again if they were written to since. Raises the same errors as `verify`."""
         for path, stamp in tuple(self._verified.items()):
             _verify(path, stamp)
 
@@ -154,8 +154,8 @@ def read_current(root: Path) -> Current:
 
 
 def open_current(root: Path) -> Generation | None:
-    """The current generation, locked; None where nothing was published yet. Checks the manifest against its hash in
-    `CURRENT` and the size of every file. Raises `StoreError`."""
+    """The current generation, locked; None if nothing was published yet. Checks the manifest against its hash in
+    `CURRENT`, and the size of every file. Raises `StoreError`."""
     for _ in range(100):
         current = read_current(root)
         if current.generation == 0:
@@ -197,7 +197,7 @@ def _open(root: Path, current: Current) -> Generation:
 
 
 def verify_all(root: Path, manifest: Manifest) -> None:
-    """Compares every file of a generation with its hash; raises `StoreError` naming the first that differs or that may
+    """Compares every file of a generation with its hash. Raises `StoreError` with the first file that differs or may
     not be read."""
     for name, stamp in manifest.files.items():
         _verify(generation_folder(root, manifest.number) / name, stamp)
@@ -250,7 +250,7 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None, formats: Sequen
 
 @functools.lru_cache(2)
 def _manifest(data: bytes) -> Manifest:
-    """Parsing thousands of papers takes tens of milliseconds, and every step reads a manifest several times."""
+    """Cached: parsing thousands of papers takes tens of milliseconds, and every step reads a manifest several times."""
     return Manifest.model_validate(json.loads(data))
 
 
@@ -267,8 +267,8 @@ def building_folder(root: Path, number: int) -> Path:
 
 
 def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStamp]:
-    """Size and hash of every file under `folder`, all of them synced to disk; for a file shared with `earlier`, those
-    in its manifest."""
+    """Size and hash of every file under `folder`, after syncing all of them to disk. Files shared with `earlier` keep
+    the values in its manifest."""
     known: dict[tuple[int, int], FileStamp] = {}
     if earlier is not None:
         for name, of in earlier.manifest.files.items():
@@ -289,7 +289,8 @@ def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStam
 
 
 def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
-    """Publishes a built generation: its manifest, its place, then the switch of `CURRENT`. Hold the write lock."""
+    """Publishes a built generation: writes its manifest, moves it into place, then switches `CURRENT`. Hold the write
+    lock."""
     data = json.dumps(manifest.model_dump()).encode("ascii")
     write_whole(building / "manifest.json", data)
     building.rename(generation_folder(root, manifest.number))
@@ -305,13 +306,13 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """The commit point: readers that come after see what `current` names."""
+    """The commit point: later readers see the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 
 def read_manifest(root: Path, number: int, sha256: str | None = None, formats: Sequence[int] = READABLE) -> Manifest:
-    """The manifest of a generation, held against its hash where that is given. Raises `CorruptStoreError`, also for
-    another format than these."""
+    """The manifest of a generation, checked against its hash if given. Raises `CorruptStoreError`, also for an unknown
+    format."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
@@ -342,8 +343,8 @@ def _doom(folder: Path, number: int) -> None:
 
 
 def clean_up(root: Path, retained: int = RETAINED) -> None:
-    """Removes what neither the current generation, nor the `retained` ones before it, nor a reader needs. Hold the
-    write lock. Does nothing where a manifest cannot be read."""
+    """Removes everything that is not needed by the current generation, the `retained` ones before it, or a reader. Hold
+    the write lock. Does nothing if a manifest cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
     number = current.generation
@@ -358,7 +359,7 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
                     if free and OPEN_FILES_MOVE:
                         _doom(folder, other)
                 if free and not OPEN_FILES_MOVE:
-                    with contextlib.suppress(PermissionError):  # it is read: then the next publish removes it
+                    with contextlib.suppress(PermissionError):  # a reader holds it; the next publish removes it
                         _doom(folder, other)
         manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:

@@ -1,4 +1,4 @@
-"""The generations of one folder: the current one, opened once for all readers, and the step to the next."""
+"""The generations of one folder: opens the current one once for all readers, and publishes the next."""
 
 import contextlib
 import errno
@@ -22,7 +22,7 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """The description of built files for a manifest; no model where nothing was embedded."""
+    """The description of built files for a manifest; `model` is empty if nothing was embedded."""
 
     model: str
     dimension: int
@@ -32,11 +32,11 @@ class Built:
 
 
 class Generations:
-    """Reads and publishes the generations in `folder`, which the first write makes.
+    """Reads and publishes the generations in `folder`, which the first write creates.
 
     `check` is called with a generation before anything is read from it, and raises if it may not be used. A writer
-    waits `wait` seconds for another, and `retained` generations before the current one stay. Safe to use from several
-    threads, and in a forked child. Needs a file system with `flock`."""
+    waits up to `wait` seconds for another, and `retained` earlier generations are kept. Thread-safe, and safe in a
+    forked child. Needs a file system with `flock`."""
 
     def __init__(
         self, folder: Path, *, wait: float, check: Callable[[Generation], None], retained: int = RETAINED
@@ -53,8 +53,8 @@ class Generations:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
-        """The generation that is current now; an empty one (number 0) where nothing was published yet. Snapshots of one
-        generation share what they have open. Raises `CorruptStoreError`, and what `check` raises."""
+        """The current generation; an empty one (number 0) if nothing was published yet. Snapshots of one generation
+        share their open files. Raises `CorruptStoreError` and the errors of `check`."""
         shared = self._acquire()
         try:
             yield shared.snapshot
@@ -63,7 +63,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """The current generation, locked for the time of the context and not read."""
+        """The current generation, locked during the context and not read."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -73,8 +73,8 @@ class Generations:
 
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
-        """Holds the write lock over one change; errors of the system become a `StoreError` of one line. With `repair`,
-        a `CURRENT` that cannot be read is noted there and treated as empty. Raises `StoreBusyError`."""
+        """Holds the write lock for one change; system errors become a one-line `StoreError`. With `repair`, an
+        unreadable `CURRENT` is noted there and treated as empty. Raises `StoreBusyError`."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
@@ -89,7 +89,7 @@ class Generations:
                     current = Current(highest=max(generation.numbers(self.folder), default=0))
                 else:
                     if not (self.folder / "CURRENT").exists():
-                        # From here on a missing CURRENT means that it was lost.
+                        # From here on, a missing CURRENT means that it was lost.
                         generation.switch(self.folder, current)
                 self.bundles.mkdir(exist_ok=True)
                 (self.folder / "generations").mkdir(exist_ok=True)
@@ -98,7 +98,7 @@ class Generations:
                 finally:
                     # The generation that this process has open is no longer current.
                     self.close()
-                    # After a failure too: on a full disk every byte counts.
+                    # Also after a failure: on a full disk every byte counts.
                     with contextlib.suppress(OSError, StoreError):
                         generation.clean_up(self.folder, self._retained)
 
@@ -112,8 +112,8 @@ class Generations:
         earlier: Generation | None = None,
         measured: str = "",
     ) -> int:
-        """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and gives its
-        number. The files may be links to those of `earlier`. Call it while writing."""
+        """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and returns its
+        number. The files may be links to those of `earlier`. Call it inside `writing`."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -140,7 +140,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Closes the open generation; it can be read again."""
+        """Closes the open generation, which can be opened again."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:
@@ -151,7 +151,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # What a parent opened belongs to the parent.
+                # Objects that a parent process opened belong to the parent.
                 self._process, self._shared = os.getpid(), None
             current = self._current()
             if self._shared is None or self._shared.current != current:
@@ -172,7 +172,7 @@ class Generations:
             return self._shared
 
     def _current(self) -> Current:
-        """The content of `CURRENT`, read only if it is another file than the last time: every write replaces it."""
+        """The content of `CURRENT`, cached while the file stays the same: every write replaces it."""
         try:
             found = (self.folder / "CURRENT").stat()
         except OSError:
@@ -190,7 +190,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot with the number of its users; the last one closes it once it is stale."""
+    """An open snapshot with its number of users; the last one closes it once it is stale."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current
@@ -201,7 +201,7 @@ class _Shared:
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """Turns errors of the system into a `StoreError` of one line."""
+    """Turns system errors into a one-line `StoreError`."""
     try:
         yield
     except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
@@ -212,12 +212,13 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Why a write failed, in a few words: the engine's own line speaks of descriptors and offsets."""
+    """The reason why a write failed, in a few words, since the engine's own message speaks of descriptors and
+    offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]
     full = os.strerror(errno.ENOSPC)
     if full in text:
         return full
-    # A write that a full disk cut short shows when the engine reads it back.
+    # The engine notices a write that a full disk cut short when it reads it back.
     return "input or output error, the disk may be full" if "IO exception" in text else text or type(error).__name__

@@ -1,7 +1,6 @@
-"""The rows of one paper in the graph, as CSV: made once for each state of a paper, for every generation that has it.
+"""The rows of one paper in the graph, as CSV, built once for each state of a paper and reused by every generation.
 
-A file in `rows/` is derived from one in `bundles/`: one that is lost, damaged or of another version is made anew.
-"""
+A file in `rows/` is derived from one in `bundles/`. If it is lost, damaged or of another version, it is rebuilt."""
 
 import contextlib
 import functools
@@ -30,8 +29,9 @@ _DECIDING = (
 
 @dataclass(frozen=True)
 class PaperRows:
-    """`tables` has by label or type the number of rows and the rows themselves. What other papers may have too is
-    apart: the values of repositories, and `shared`, by label or type each row with the id of its symbol."""
+    """The rows of one paper. `tables` has, by label or type, the number of rows and the rows as CSV. Values that other
+    papers may share are separate: `repositories`, and `shared`, which has by label or type each row with its symbol's
+    id."""
 
     tables: dict[str, tuple[int, bytes]]
     repositories: tuple[tuple[Value, ...], ...]
@@ -56,18 +56,18 @@ def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
 
 
 def csv_row(values: Iterable[Value]) -> bytes:
-    """One row of CSV, with its end of line."""
+    """One CSV row with its line end."""
     return (",".join(map(_cell, values)) + "\n").encode("utf-8")
 
 
 def file_name(file: BundleFile) -> str:
-    """The name in `rows/` of what belongs to a bundle file."""
+    """The file name in `rows/` for a bundle file."""
     return f"{Path(file.name).stem}.csv"
 
 
 def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
-    """Stores rows beside others in `folder`, which must exist. A power cut may damage them, which their hash shows.
-    Raises `OSError`."""
+    """Stores rows in `folder`, which must exist. A power cut may damage them, which their hash reveals. Raises
+    `OSError`."""
     head = {
         "made_by": _made_by(),
         "tables": [(table, count, len(data)) for table, (count, data) in rows.tables.items()],
@@ -89,7 +89,7 @@ def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
 
 
 def read(folder: Path, file: BundleFile) -> PaperRows | None:
-    """The stored rows of a bundle; None where there are none that can be used."""
+    """The stored rows of a bundle; None if there are no usable ones."""
     try:
         data = (folder / file_name(file)).read_bytes()
     except OSError:
@@ -114,7 +114,7 @@ def read(folder: Path, file: BundleFile) -> PaperRows | None:
 
 @functools.cache
 def _made_by() -> str:
-    """A hash of the source that decides what rows hold."""
+    """A hash of the source code that determines the content of rows."""
     root = Path(__file__).parents[2]
     return hashlib.sha256(b"\0".join((root / place).read_bytes() for place in _DECIDING)).hexdigest()
 

@@ -1,10 +1,9 @@
 """The graph of a generation: a new LadybugDB, filled once from the rows of all papers, then only read.
 
-Rows go through CSV files: the engine's bulk load takes 12 µs a row that way, against 35 µs and 10 KB of memory for
-query parameters. `COPY` is only safe into an empty table, so each table is loaded at once. A database is never changed:
-one paper of 20 techniques added to a copy of 80 MB made it 42 MB larger each time, which the engine does not use again,
-took a second, and is known to damage files or end the process (LadybugDB issues 843, 924, 948).
-"""
+Rows go through CSV files: the engine's bulk load then takes 12 µs per row, against 35 µs and 10 KB of memory with query
+parameters. `COPY` is only safe into an empty table, so each table is loaded at once. A database is never changed:
+adding a paper of 20 techniques to a copy of 80 MB took a second and made it 42 MB larger each time, which the engine
+does not reuse. Changes are also known to damage files or end the process (LadybugDB issues 843, 924, 948)."""
 
 import errno
 import glob
@@ -23,10 +22,10 @@ from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_row
 
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
-# Loading 300 MB took 1.4 GB, and failed where it could not have them; a pool takes what is used of it.
+# Loading 300 MB took 1.4 GB, and failed with less; a pool only allocates what it uses.
 _MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
-# While it loads, database and log took 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
+# While loading, database and log took 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
 _DISK_AT_LEAST, _DISK_FOR_A_BYTE = 2_000_000, 4
 _NUMBERS = {
     "year": "INT64",
@@ -70,12 +69,12 @@ class GraphWriter:
             known.update(symbol for symbol, _ in own)
             self._write(table, "", len(new), b"".join(new))
         for values in rows.repositories:
-            # Of papers with one repository, the one whose official it is says so.
+            # If papers share a repository, the paper whose official repository it is determines that flag.
             if values[0] not in self._repositories or values[-1]:
                 self._repositories[values[0]] = Row("Repository", values)
 
     def cite(self, citations: Citations) -> None:
-        """Adds who cites whom, and the works that are cited and are not here."""
+        """Adds the citations, and the cited works outside the graph."""
         self._add(citation_rows(*citations))
 
     def same_concept(self, first: str, second: str, score: float, how: str) -> None:
@@ -83,22 +82,22 @@ class GraphWriter:
         self._add([same_concept_row(first, second, score, how)])
 
     def ablation(self, ablation: Ablation) -> None:
-        """Adds a measurement of a technique that was added."""
+        """Adds a measurement of an added technique."""
         self._add(ablation_rows(ablation))
 
     def load(self, path: Path) -> dict[str, int]:
-        """Makes the database at `path` and gives the rows in each table. Raises the engine's `RuntimeError`, and
-        `OSError` where the disk has no room for it."""
+        """Builds the database at `path` and returns the number of rows in each table. Raises the engine's
+        `RuntimeError`, and `OSError` if the disk is too full."""
         import ladybug
 
         self._add(self._repositories.values())
         for file in self._files.values():
             file.close()
         size = sum(self._path(table, to).stat().st_size for table, to in self._files)
-        # The engine ends the whole process where its log cannot be written.
+        # The engine ends the whole process if it cannot write its log.
         if shutil.disk_usage(path.parent).free < _DISK_AT_LEAST + _DISK_FOR_A_BYTE * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        # One transaction and one checkpoint: each costs a few writes to disk, whatever it holds.
+        # One transaction and one checkpoint, since each costs a few disk writes whatever its size.
         database = ladybug.Database(
             path,
             auto_checkpoint=False,
@@ -137,7 +136,7 @@ class GraphWriter:
         return self._scratch / (f"{table}-{to}.csv" if to else f"{table}.csv")
 
     def _copy(self, table: str, to: str) -> str:
-        # The engine takes the name as a pattern.
+        # The engine treats the name as a pattern.
         name = glob.escape(str(self._path(table, to).absolute())).replace("\\", "\\\\").replace("'", "\\'")
         ends = f", from='{EDGES[table][0]}', to='{to}'" if to else ""
         options = f"(HEADER=false, PARALLEL=false, AUTO_DETECT=false, DELIM=',', QUOTE='\"', ESCAPE='\"'{ends})"

@@ -1,5 +1,5 @@
-"""The files of the next generation of a graph that is its folder: a layer above the base of the current one where
-little changed, else all of them anew. The graph is loaded from the rows of all papers either way."""
+"""The files of a store's next generation: a layer above the current base if little changed, otherwise a full rebuild.
+The graph is loaded from the rows of all papers either way."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
 
 SMALL = 2000
-"""Techniques that are indexed as a whole in about a second."""
+"""The number of techniques that a full rebuild indexes in about a second."""
 SHARE = 0.25
 MOST = 20_000
-"""A layer, with the dead rows of its base, may reach this share of the base and this size; then all is built anew, at
-about five times what the papers of the layer alone would take."""
+"""The maximum size of a layer, including the dead rows of its base: this share of the base, and this number of rows.
+Beyond it, everything is rebuilt, at about five times the cost of the layer's papers."""
 MOST_DECIDED = 1000
-"""Changed decisions, each of which links two papers anew."""
+"""The maximum number of changed decisions, each of which links two papers again."""
 
 
 def next_files(
@@ -39,9 +39,9 @@ def next_files(
     ablations: Iterable[Ablation],
     embedder: "Callable[[str], Embedder]",
 ) -> Built:
-    """Fills the empty `folder` with what is derived from the bundles `known` and the file of decisions `decided` of the
-    graph in `root`, where `start` is current; None builds everything anew. Raises as `build_files` does, and
-    `CorruptStoreError`."""
+    """Fills the empty `folder` with the files derived from the bundles `known` and the decisions file `decided` of the
+    graph in `root`. `start` is the current generation; None rebuilds everything. Raises `CorruptStoreError` and the
+    errors of `build_files`."""
     settled = decisions.read(root, decided)
     rows = root / graph_rows.FOLDER
     rows.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ def _base_rows(start: Generation) -> int:
 def _changed(
     root: Path, start: Generation, known: Mapping[str, BundleFile], removed: Iterable[str]
 ) -> list[tuple[PaperBundle, BundleFile]] | None:
-    """The papers that are not in `start` as they are; None where a layer cannot hold what changed."""
+    """The papers that changed since `start`; None if a layer cannot hold the changes."""
     room = min(SHARE * _base_rows(start), MOST) - size(start)
     before = start.manifest.bundles
     changed = []
@@ -96,7 +96,7 @@ def _changed(
 
 
 def _sound(start: Generation) -> bool:
-    """Whether what a layer shares is as it was written."""
+    """Whether the files that a layer shares are unchanged."""
     try:
         start.verify(CATALOGUE, VECTORS, TEXT, BASE)
     except CorruptStoreError:

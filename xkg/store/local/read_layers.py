@@ -1,8 +1,7 @@
-"""Reading a generation of two layers: a base shared with earlier generations, and what changed since.
+"""Reads a generation of two layers: a base shared with earlier generations, and the changes since.
 
-A paper is in one of them: the base's papers in `Layers.dead` are gone, or are in the layer above. The text index is a
-whole: Tantivy has layers of its own (segments, and deletions of each), with common statistics.
-"""
+A paper is in one of them: the base's papers in `Layers.dead` are removed, or are in the layer above. The text index is
+one whole, since Tantivy has its own layers (segments with deletions) with common statistics."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def open_catalogue(opened: Generation) -> "Catalogue | LayeredCatalogue":
-    """The catalogue of a generation, of one layer or of two."""
+    """The catalogue of a generation of one or two layers."""
     if opened.manifest.layers is None:
         return Catalogue(opened.folder / CATALOGUE)
     return LayeredCatalogue(opened.folder, opened.manifest.layers)
@@ -31,14 +30,14 @@ def open_catalogue(opened: Generation) -> "Catalogue | LayeredCatalogue":
 def open_vectors(
     opened: Generation, info: VectorsInfo, catalogue: "Catalogue | LayeredCatalogue"
 ) -> "VectorIndex | LayeredVectors":
-    """The vectors of a generation, whose base or only layer is as `info` says."""
+    """The vectors of a generation; `info` describes its base or only layer."""
     if opened.manifest.layers is None or isinstance(catalogue, Catalogue):
         return VectorIndex(opened.folder / VECTORS, info)
     return LayeredVectors(opened.folder, info, opened.manifest.layers, catalogue)
 
 
 class LayeredCatalogue:
-    """`Catalogue` over two layers: the same methods answer as one layer with the content of both would."""
+    """`Catalogue` over two layers: each method answers like one layer with the content of both."""
 
     def __init__(self, folder: Path, layers: Layers) -> None:
         self._layers = layers
@@ -81,7 +80,8 @@ class LayeredCatalogue:
         return sorted(base + self._above.of_years(first, last))
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]] | None:
-        """As `Catalogue.citations_of`; None where the upper layer has no citations, of which it would have all."""
+        """`Catalogue.citations_of` over both layers; None if the upper layer has no citations (it has either all or
+        none)."""
         if not self._layers.cited:
             return None
         numbers = self.paper_numbers([paper])
@@ -168,7 +168,7 @@ class LayeredCatalogue:
     # --- for the next layer -------------------------------------------------------------------------------------------
 
     def dead_rows(self) -> list[int]:
-        """Rows of the base that are gone or replaced."""
+        """Rows of the base that are removed or replaced."""
         return self._base.rows_of(self._layers.dead)
 
     def rows_above(self) -> list[int]:
@@ -208,7 +208,7 @@ class LayeredCatalogue:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _layer(self, paper: str) -> Catalogue:
-        """The only layer that can have a paper."""
+        """The only layer that can contain the paper."""
         return self._above if paper in self._dead or paper in self._papers_above else self._base
 
     @staticmethod
@@ -221,7 +221,7 @@ class LayeredCatalogue:
 
 
 class LayeredVectors:
-    """`VectorIndex` over two layers, the upper one exact."""
+    """`VectorIndex` over two layers, of which the upper one is exact."""
 
     def __init__(self, folder: Path, info: VectorsInfo, layers: Layers, catalogue: LayeredCatalogue) -> None:
         import numpy as np
@@ -244,7 +244,7 @@ class LayeredVectors:
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """As `VectorIndex.search`."""
+        """See `VectorIndex.search`."""
         below = None if rows is None else [row for row in rows if row < self._start]
         hits = self._base.search(vector, k, below)
         if self._above is not None:
@@ -255,7 +255,7 @@ class LayeredVectors:
     def within(
         self, vectors: "NDArray[np.float32]", at_least: float
     ) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]":
-        """As `VectorIndex.within`, without what is hidden."""
+        """`VectorIndex.within` without hidden rows."""
         np = self._numpy
         numbers, found, scores = self._base.within(vectors, at_least)
         if self._above is not None:
@@ -266,20 +266,20 @@ class LayeredVectors:
         return numbers[visible], found[visible], scores[visible]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
-        """As `VectorIndex.exact_rows`."""
+        """See `VectorIndex.exact_rows`."""
         base = self._base.exact_rows([row for row in rows if row < self._start])
         return None if base is None else self._with_above(rows, base)
 
     def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
-        """As `VectorIndex.vectors`."""
+        """See `VectorIndex.vectors`."""
         return self._with_above(rows, self._base.vectors([row for row in rows if row < self._start]))
 
     def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
-        """As `VectorIndex.background`, of the base alone: what is above it is a small part."""
+        """`VectorIndex.background` of the base alone, since the upper layer is small."""
         return self._base.background(vector)
 
     def _with_above(self, rows: Sequence[int], base: "NDArray[np.float32]") -> "NDArray[np.float32]":
-        """The vectors of `rows`, of which those of the lower layer are `base`."""
+        """The vectors of `rows`; `base` are the vectors of the rows in the lower layer."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)

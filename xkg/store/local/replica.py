@@ -1,10 +1,10 @@
 """`Replica`: the side indexes of one machine, which follow a graph that is stored elsewhere.
 
-    <folder>/replica.lock         held while a whole index is built; readers and small steps go on meanwhile
-             making/              its unfinished files; the next one begins again
+    <folder>/replica.lock         held during a full rebuild; readers and small steps continue
+             making/              its unfinished files; the next rebuild starts over
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
-All of it is derived: whatever is lost, damaged, of another graph or of another embedding model is built anew.
+Everything here is derived: data that is lost, damaged, or of another graph or embedding model is rebuilt.
 """
 
 import contextlib
@@ -37,24 +37,24 @@ _T = TypeVar("_T")
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 60.0
-"""How long a step waits for the write lock."""
+"""Maximum wait for the write lock."""
 SMALL = 2000
-"""Techniques that are indexed as a whole within a second or two; with more, changes go into a layer."""
+"""The number of techniques that a full rebuild indexes within a second or two; with more, changes go into a layer."""
 SHARE = 1.0
 MOST = 20_000
-"""A layer, with the dead rows of its base, may reach this share of the base and this size, up to which a query is
-compared with all vectors anyway; then the whole index is built anew. In the background that begins at half of it, so
-that answers never wait."""
+"""The maximum size of a layer, including the dead rows of its base: this share of the base, and this number of rows, up
+to which a query is compared with all vectors anyway. Beyond it, the whole index is rebuilt; in the background, from
+half of it on, so that answers never wait."""
 MOST_DECIDED = 1000
-"""Changed decisions, each of which links two papers anew."""
+"""The maximum number of changed decisions, each of which links two papers again."""
 
 
 class Replica:
-    """A copy of the graph behind `feed`, in a `folder` of its own, which processes share.
+    """A copy of the graph behind `feed`, in a separate `folder` that processes share.
 
-    `embedder` is called when something must be embedded. `model` is the name of the embedding model in force: an index
-    of another is built anew. With `background`, whatever takes long is a background task. Safe to use from several
-    threads. Needs a file system with `flock`."""
+    `embedder` is called when something must be embedded. `model` is the configured embedding model's name: an index of
+    another model is rebuilt. With `background`, slow work runs as a background task. Thread-safe. Needs a file system
+    with `flock`."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class Replica:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot | None]:
-        """The graph as it is now, or None while its index is being built in the background.
+        """The current graph, or None while its index is being built in the background.
 
-        Raises `StoreError` where the graph cannot be reached or the folder cannot be written, and the error of a
+        Raises `StoreError` if the graph cannot be reached or the folder cannot be written, and any error of a
         background task since the last call."""
         position = self._feed.position()
         if not self._reached(position) and not self._follow():
@@ -91,17 +91,17 @@ class Replica:
             snapshot: EmbeddedSnapshot | None = stack.enter_context(self._generations.snapshot())
             at = snapshot.position if snapshot else None
             if at is None or at.graph != position.graph or at.counter < position.counter:
-                # An index that was built in the background is of the graph at the time when that began.
+                # An index built in the background shows the graph at the time when the build began.
                 snapshot = stack.enter_context(self.snapshot())
             try:
                 yield snapshot
             except CorruptStoreError:
-                # In a file that is read on demand: the next call builds the whole index anew.
+                # The damaged file is read on demand, so the next call rebuilds the whole index.
                 self._damaged = True
                 raise
 
     def rebuild(self) -> None:
-        """Builds the whole index anew from the graph, while the caller waits. Raises as `snapshot` does."""
+        """Rebuilds the whole index from the graph while the caller waits. Raises the same errors as `snapshot`."""
         with self._turn:
             self._damaged = True
             self._make(False, wait=True)
@@ -114,25 +114,25 @@ class Replica:
         self._raise_failure()
 
     def close(self) -> None:
-        """Ends the background task, and closes what is open."""
+        """Ends the background task and closes all files."""
         self._closing.set()
         if self._maker is not None:
             self._maker.join()
         self._generations.close()
 
-    # --- where the copy stands ----------------------------------------------------------------------------------------
+    # --- the copy's position ----------------------------------------------------------------------------------------
 
     def _reached(self, position: Position) -> bool:
         standing = self._standing()
         if standing is None or standing.graph != position.graph:
             return False
         if standing.counter > position.counter:
-            # Another process was quicker, or the graph was put back to an earlier state.
+            # Another process was faster, or the graph was reset to an earlier state.
             return standing.counter <= self._feed.position().counter
         return standing.counter == position.counter
 
     def _standing(self) -> Position | None:
-        """Where the copy stands; None where there is none that can be used."""
+        """The copy's position; None without a usable copy."""
         if self._damaged:
             return None
         try:
@@ -152,7 +152,7 @@ class Replica:
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Brings the copy to the graph's position; False where that continues in the background."""
+        """Brings the copy to the graph's position; False if that continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -175,8 +175,8 @@ class Replica:
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Publishes what changed as a layer above the base. False, and nothing done, where the base is too small to be
-        worth one, or more changed than a layer may hold."""
+        """Publishes the changes as a layer above the base. Returns False, without doing anything, if the base is too
+        small to be worth a layer, or the changes are too large for one."""
         from xkg.store.local.write_layers import add_layer, rows_of, size, unchanged
 
         with self._generations.opened() as start:
@@ -239,7 +239,7 @@ class Replica:
             except XkgError as error:
                 self._failure = error
             except Exception as error:  # raised at the next call: a thread has no caller
-                log.exception("the index of %s cannot be made", self.folder)
+                log.exception("the index of %s cannot be built", self.folder)
                 self._failure = StoreError(f"the index in {self.folder} cannot be made ({error}): remove that folder")
                 self._failure.__cause__ = error
 
@@ -251,12 +251,12 @@ class Replica:
         if failure is not None:
             raise failure
 
-    # --- making all of it ---------------------------------------------------------------------------------------------
+    # --- full rebuild -------------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, limit: int | None = None, compact: bool = False) -> bool:
-        """Builds a whole index and publishes it, from the copy and its changes (`behind`) or from the whole graph,
-        with `compact` even if nothing changed. False, and nothing done, where another process does this, unless `wait`,
-        and where there are more techniques than `limit`."""
+        """Builds a whole index and publishes it, from the copy and its changes (`behind`) or from the whole graph; with
+        `compact` even if nothing changed. Returns False, without doing anything, if another process is building (unless
+        `wait`), or if there are more techniques than `limit`."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
             if not mine:
@@ -275,7 +275,7 @@ class Replica:
                 shutil.rmtree(making, ignore_errors=True)
 
     def _claim(self) -> None:
-        """Makes the folder this replica's. Raises `StoreError` where it holds something else."""
+        """Claims the folder for this replica. Raises `StoreError` if it holds something else."""
         with one_line(self.folder):
             own = self.folder / "replica.lock"
             if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):
@@ -323,7 +323,7 @@ class Replica:
         building.mkdir()
         built = build_files(building, stored(), lambda _: self._stoppable(), None, settled, rows=None)
         if start is not None:
-            start.close()  # so that its files can be removed with the step to this one
+            start.close()  # so that the switch to this generation can remove its files
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)
@@ -351,7 +351,7 @@ def _base_rows(generation: Generation) -> int:
 
 
 class _Closing(Exception):
-    """The replica is being closed: the background task ends."""
+    """The replica is being closed: ends the background task."""
 
 
 class _Stoppable:

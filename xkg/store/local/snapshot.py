@@ -1,4 +1,4 @@
-"""EncodedText one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
+"""Reads one generation: `EmbeddedSnapshot` checks each file's hash before it answers from it."""
 
 import difflib
 import functools
@@ -31,19 +31,17 @@ if TYPE_CHECKING:
     from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # what `Hit` does, without a call in Python for each of hundreds
+_hit = functools.partial(tuple.__new__, Hit)  # equals `Hit`, without a Python call for each of hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
-"""Selections of papers whose techniques are remembered: those of some years are a third of all."""
+"""The number of paper selections whose techniques are cached: the papers of some years are a third of all."""
 
 
 class EmbeddedSnapshot:
     """`xkg.store.graph_store.Snapshot` over a locked generation, or over an empty graph (generation 0).
 
-    Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
-    it.
-    """
+    Opening takes a few milliseconds. The first search that needs an index reads it and imports FAISS or Tantivy."""
 
     searchable = True
 
@@ -77,13 +75,13 @@ class EmbeddedSnapshot:
             self._vectors = self._text = None
 
     def verify_again(self) -> None:
-        """Raises `CorruptStoreError` for an open file that was damaged since it was checked."""
+        """Raises `CorruptStoreError` if an open file was damaged since it was checked."""
         if self._opened is not None:
             self._opened.verify_again()
 
     @property
     def position(self) -> "Position | None":
-        """The state of the graph that this copies; None for a graph of its own, and for an empty one."""
+        """The state of the graph that this generation copies; None for an original or empty graph."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> Sequence[Paper]:
@@ -113,7 +111,7 @@ class EmbeddedSnapshot:
         return self._catalogue.of_years(first, last) if self._catalogue else []
 
     def require_paper(self, paper: str) -> None:
-        """Raises `UnknownIdError` where there is no such paper."""
+        """Raises `UnknownIdError` if there is no such paper."""
         if self._catalogue is None or self._catalogue.paper_file(paper) is None:
             raise unknown_id("paper", paper, self)
 
@@ -145,7 +143,7 @@ class EmbeddedSnapshot:
         found = self._catalogue.named(name)
         for terse, own in enumerate((forms.telling, forms.terse)):
             others = self._catalogue.ids(row for row, _ in self._catalogue.sharing(own, terse=bool(terse)))
-            # Rows of an upper layer come after those of its base, whatever their papers.
+            # Rows of an upper layer follow those of its base, whatever their papers.
             found += [other for _, other in sorted(others.items(), key=lambda item: (paper_of(item[1]), item[0]))]
         return list(dict.fromkeys(found))
 
@@ -157,14 +155,15 @@ class EmbeddedSnapshot:
         return self._catalogue.links_of(ids) if self._catalogue else []
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
+        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not in the graph."""
         if self._catalogue is None or self._opened is None or k < 1:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
         return self._hits(self.text_index().search(query, k, numbers))
 
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques whose code is like a query that is code. Raises `UnknownIdError` for a paper that is not here."""
+        """Techniques whose code resembles a query that is code. Raises `UnknownIdError` for a paper that is not in the
+        graph."""
         if self._catalogue is None or self._opened is None or k < 1:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
@@ -176,8 +175,8 @@ class EmbeddedSnapshot:
         return next(iter(difflib.get_close_matches(word, self._catalogue.spellings(word), 1, _ALIKE)), None)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
-        `UnknownIdError` for a paper that is not here."""
+        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for a vector of another length,
+        and `UnknownIdError` for a paper that is not in the graph."""
         if self._catalogue is None or self._opened is None or k < 1:
             return []
         rows = self._rows(tuple(papers)) if papers else None
@@ -252,14 +251,14 @@ class EmbeddedSnapshot:
             return self._vectors
 
     def graph_file(self) -> Path | None:
-        """The verified LadybugDB file of this generation, to be opened read-only while the snapshot is open."""
+        """The verified LadybugDB file of this generation. Open it read-only, and only while the snapshot is open."""
         if self._opened is None or GRAPH not in self._opened.manifest.files:
             return None
         self._opened.verify(GRAPH)
         return self._opened.folder / GRAPH
 
     def queries(self) -> "QueryProcess":
-        """The process that runs Cypher over this generation, started by its first query. Raises `QueryFailedError`."""
+        """The process that runs Cypher over this generation, started by the first query. Raises `QueryFailedError`."""
         from xkg.store.cypher.process import QueryProcess
 
         with self._turn:

@@ -1,8 +1,7 @@
 """`EmbeddedStore`: one graph in one folder, without a server.
 
-Writers take one lock, build the next generation from its bundles beside the current one, and switch. A writer that
-dies, or fills the disk, changes nothing: the next one removes what it left.
-"""
+Writers take one lock, build the next generation from its bundles next to the current one, and switch. If a writer dies
+or fills the disk, nothing changes: the next writer removes its leftovers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -25,16 +24,15 @@ if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
 
 WAIT_SECONDS = 60.0
-"""A writer waits this long for another: publishing one paper takes seconds."""
+"""The time that a writer waits for another: publishing one paper takes seconds."""
 
 
 class EmbeddedStore:
-    """`xkg.store.graph_store.GraphStore` in `folder`, which is made by the first write.
+    """`xkg.store.graph_store.GraphStore` in `folder`, which the first write creates.
 
-    `embedder` is called when something must be embedded, never to open or read. `model` is the name of the embedding
-    model in force: where it is given, indexes of another are refused at once. Safe to use from several threads, and in
-    a forked child. Needs a file system with `flock`.
-    """
+    `embedder` is called when something must be embedded, never to open or read. `model` is the configured embedding
+    model's name: if it is given, indexes of another model are refused at once. Thread-safe, and safe in a forked child.
+    Needs a file system with `flock`."""
 
     def __init__(
         self,
@@ -51,14 +49,14 @@ class EmbeddedStore:
         self._generations = Generations(folder, wait=wait, check=self._check_model)
 
     def snapshot(self) -> AbstractContextManager[EmbeddedSnapshot]:
-        """The generation that is current now; an empty one (number 0) where nothing was published yet.
+        """The current generation; an empty one (number 0) if nothing was published yet.
 
-        Snapshots of one generation share what they have open. Raises `CorruptStoreError` or `ModelMismatchError`, whose
+        Snapshots of one generation share their open files. Raises `CorruptStoreError` or `ModelMismatchError`, whose
         message names the command that repairs it."""
         return self._generations.snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
-        """Holds nothing: a folder is one machine's, whose batches divide their papers among themselves."""
+        """Takes no lease: only one machine uses a folder, and its batches divide their papers themselves."""
         return nullcontext(0)
 
     def counter(self) -> int:
@@ -71,12 +69,12 @@ class EmbeddedStore:
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
-        """Adds or replaces papers in one step, and gives the number of the generation that has them: a new one, if they
-        are not all stored as they are. There are no leases, so `fences` are not compared.
+        """Adds or replaces papers in one step, and returns the number of the generation that has them: a new one,
+        unless nothing changed. There are no leases, so `fences` are ignored.
 
-        Raises `InputError` for a bundle that contradicts itself, `StoreBusyError` when another writer does not finish,
-        `ModelMismatchError` when the indexes are of another model, `CorruptStoreError` when another paper's bundle is
-        damaged, and `StoreError` when the folder cannot be written. Nothing is changed then."""
+        If it raises, nothing is changed: `InputError` for an inconsistent bundle, `StoreBusyError` if another writer
+        does not finish, `ModelMismatchError` if the indexes are of another model, `CorruptStoreError` if another
+        paper's bundle is damaged, and `StoreError` if the folder cannot be written."""
         by_paper = {bundle.paper.id: bundle for bundle in new}
         if len(by_paper) != len(new):
             raise StoreError("one paper was given twice: give each once")
@@ -98,7 +96,7 @@ class EmbeddedStore:
                     check(bundle, [paper for paper in same if paper.id != bundle.paper.id])
 
     def require_writable(self) -> None:
-        """Raises `StoreError` where the folder cannot be made."""
+        """Raises `StoreError` if the folder cannot be created."""
         with one_line(self.folder):
             private_folder(self.folder)
 
@@ -106,8 +104,8 @@ class EmbeddedStore:
         """Does nothing: each publish connects all papers."""
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques, which replace older ones, links all papers anew, and gives the new
-        generation's number. Raises as `publish` does."""
+        """Adds decisions about pairs of techniques, which replace older ones, links all papers again, and returns the
+        new generation's number. Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
                 return current.generation
@@ -116,8 +114,8 @@ class EmbeddedStore:
             return self._build(current, opened, opened.manifest.bundles, name)
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
-        """Adds measurements, which replace those of the same id, and gives the number of the generation that has them.
-        Raises as `publish` does."""
+        """Adds measurements, which replace those of the same id, and returns the number of the generation that has
+        them. Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
                 return current.generation
@@ -135,8 +133,9 @@ class EmbeddedStore:
         return tuple(a for a in found if techniques is None or a.technique in techniques)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Replaces each of these papers by `change(bundle)` under the write lock; papers that are gone are left out.
-        Gives the number of the generation that has it, a new one if anything changed. Raises as `publish` does."""
+        """Replaces each of these papers by `change(bundle)` under the write lock; deleted papers are skipped. Returns
+        the number of the generation that has the result, a new one if anything changed. Raises the same errors as
+        `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in known.keys() & set(papers):
@@ -146,8 +145,8 @@ class EmbeddedStore:
             return current.generation if opened is None else self._build_changed(current, opened, known)
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Takes papers out in one step, and gives the new generation's number. Raises as `publish` does, and
-        `UnknownIdError`."""
+        """Removes papers in one step, and returns the new generation's number. Raises `UnknownIdError` and the errors
+        of `publish`."""
         with self.snapshot() as snapshot:
             for paper in papers:
                 snapshot.require_paper(paper)
@@ -159,8 +158,8 @@ class EmbeddedStore:
             return self._build(current, opened, known)
 
     def rollback(self) -> int:
-        """Makes the generation before the current one current again, with its bundles, and gives its number; two are
-        retained. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
+        """Makes the previous generation current again, with its bundles, and returns its number; two are kept. Raises
+        `CorruptStoreError`, or `StoreError` if there is none; then nothing is changed."""
         self._require_content("go back to")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -183,8 +182,8 @@ class EmbeddedStore:
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """The papers that differ between two generations that are kept (`GraphStore.differences`). Their bundles are
-        read from disk as they are asked for; a writer may clean them up meanwhile."""
+        """The papers that differ between two kept generations (`GraphStore.differences`). Their bundles are read from
+        disk on demand; a writer may remove them meanwhile."""
         self._require_content("compare")
         if second is None:
             second = generation.read_current(self.folder).generation
@@ -197,7 +196,7 @@ class EmbeddedStore:
                 yield self._bundle(paper, old), self._bundle(paper, new)
 
     def _manifest(self, number: int) -> Manifest | None:
-        """The manifest of a generation that is kept; None for 0, the empty graph that each begins as."""
+        """The manifest of a kept generation; None for 0, the empty graph at the beginning."""
         known = generation.numbers(self.folder)
         if number == 0:
             return None
@@ -210,10 +209,10 @@ class EmbeddedStore:
         return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Builds all derived files anew with the embedding model in force, and gives the new generation's number.
+        """Rebuilds all derived files with the configured embedding model, and returns the new generation's number.
 
         If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; notes, one line each, say
-        so and name every unusable file. Raises as `publish` does, and `StoreError` where there is no graph."""
+        so and name every unusable file. Raises `StoreError` if there is no graph, and the errors of `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -228,7 +227,7 @@ class EmbeddedStore:
                     notes.append(str(error).partition(": ")[0])
                     current = Current(highest=current.highest)
             if notes:
-                notes.append("the newest bundle of each paper was taken; what was removed lately may be back")
+                notes.append("the newest bundle of each paper was taken; recently removed papers may be back")
                 newest, problems = bundles.newest(self._generations.bundles)
                 notes += problems
                 known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in newest}
@@ -296,7 +295,7 @@ class EmbeddedStore:
         decided: str | None = None,
         measured: str | None = None,
     ) -> int:
-        """`decided` is the file of decisions that hold, `measured` that of ablations, None for those of `opened`."""
+        """`decided` is the file of valid decisions, `measured` the file of ablations; None keeps those of `opened`."""
         from xkg.store.local.next_files import next_files
 
         if decided is None:
@@ -323,5 +322,5 @@ class EmbeddedStore:
 def _mismatch(stored: str, in_force: str) -> str:
     return (
         f"the indexes were made with embedding model {stored!r}, and {in_force!r} is set: set {stored!r} again, or "
-        f"{REBUILD} to embed everything anew"
+        f"{REBUILD} to embed everything again"
     )

@@ -1,9 +1,8 @@
-"""The next generation as a layer above the base of the previous one, at the cost of what changed.
+"""Writes the next generation as a layer above the previous base, at a cost proportional to the changes.
 
-The base is shared by hard links, where the file system has them. Rows of changed papers are dead in the base and new in
-the layer. The links of two papers follow from these two alone (`xkg.store.concepts.linking`), so only pairs with a
-changed paper are linked anew, and pairs about which decisions changed.
-"""
+The base is shared by hard links if the file system has them. Rows of changed papers are dead in the base and new in the
+layer. The links of two papers depend only on these two (`xkg.store.concepts.linking`), so only pairs with a changed
+paper, and pairs with changed decisions, are linked again."""
 
 import os
 import shutil
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def size(generation: Generation) -> int:
-    """Rows above the base, dead ones too, and dead rows of the base."""
+    """The number of rows above the base, dead ones included, plus the dead rows of the base."""
     layers = generation.manifest.layers
     return 0 if layers is None else layers.rows - layers.base_rows + layers.dead_rows
 
@@ -54,7 +53,7 @@ def rows_of(generation: Generation, papers: Iterable[str]) -> int:
 
 
 def unchanged(folder: Path, start: Generation) -> Built:
-    """Fills the empty `folder` with what `start` holds, but for the graph."""
+    """Fills the empty `folder` with the content of `start`, except the graph."""
     manifest = start.manifest
     for name in manifest.files:
         if name == GRAPH:
@@ -73,12 +72,12 @@ def add_layer(
     decisions: Decisions,
     decided: Iterable[Decision],
 ) -> Built:
-    """Fills the empty `folder` with the content of `start`, with papers `changed` (added or replaced) and `removed`,
-    but for the graph.
+    """Fills the empty `folder` with the content of `start`, except the graph, with papers `changed` (added or replaced)
+    and `removed`.
 
-    `decisions` are all that hold, `decided` those that are new or hold no longer. `embedder` is called where papers
-    have texts that those they replace had not. Raises `ModelMismatchError` where `start` has vectors of another model,
-    and what `build_files` raises. `start` must have vectors."""
+    `decisions` are all valid decisions, `decided` the new and the no longer valid ones. `embedder` is called if changed
+    papers have new texts. `start` must have vectors. Raises `ModelMismatchError` if they are of another model, and the
+    errors of `build_files`."""
     import numpy as np
 
     manifest = start.manifest
@@ -162,7 +161,7 @@ def _share(start: Generation, folder: Path) -> None:
         _link(start.folder / (BASE + name if layered else name), folder / BASE / name)
     (folder / TEXT).mkdir()
     for path in (start.folder / TEXT).iterdir():
-        # Tantivy replaces its lists of files, and never changes another one.
+        # Tantivy replaces its lists of files, and never changes other files.
         (shutil.copy if path.suffix == ".json" else _link)(path, folder / TEXT / path.name)
     if layered:
         shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
@@ -197,9 +196,8 @@ def add_graph(
     known: Mapping[str, BundleFile],
     ablations: Iterable[Ablation],
 ) -> Built:
-    """Adds the graph to a `folder` that is otherwise as `built` says, from the `rows` of the papers that it has, made
-    from their bundles where they are not stored. Raises `CorruptStoreError` for a bundle that is damaged, and what
-    `build_files` raises."""
+    """Adds the graph to a `folder` whose other files are `built`, from the stored `rows` of its papers; missing rows
+    are built from bundles. Raises `CorruptStoreError` for a damaged bundle, and the errors of `build_files`."""
     catalogue = Catalogue(folder / CATALOGUE) if built.layers is None else LayeredCatalogue(folder, built.layers)
     try:
         citations = works_and_citations(catalogue.papers())
@@ -237,7 +235,7 @@ def _rows_of(rows: Path, bundle_folder: Path, paper: str, file: BundleFile) -> P
 
 
 class _Source:
-    """Calls for the embedder once, when it is needed."""
+    """Creates the embedder once, when it is first needed."""
 
     def __init__(self, embedder: Callable[[], Embedder], model: str) -> None:
         self._make = embedder
@@ -255,7 +253,7 @@ class _Source:
 
 
 class _LayerLinks:
-    """Links the papers of the upper layer, in a `folder` where all but its links are written."""
+    """Links the papers of the upper layer, in a `folder` that is complete except for its links."""
 
     def __init__(
         self, folder: Path, info: VectorsInfo, layers: Layers, embedder: Callable[[], Embedder], decisions: Decisions
@@ -293,13 +291,13 @@ class _LayerLinks:
         return self._link(known, vectors, near, frozenset(c.paper for c in concepts))
 
     def decided_anew(self, decided: Iterable[Decision], but: set[str]) -> list[tuple[str, str]]:
-        """Two papers each, in the order of their ids, about which something was decided and that are not in `but`."""
+        """Pairs of papers, in id order, with a decision about them; pairs in `but` are omitted."""
         wanted = {(paper_of(decision.first), paper_of(decision.second)) for decision in decided}
         here = self._catalogue.paper_numbers({paper for pair in wanted for paper in pair}).keys() - but
         return sorted(pair for pair in wanted if here >= set(pair))
 
     def links_between(self, papers: tuple[str, str]) -> tuple[set[int], list[RowLink]]:
-        """All rows of two papers, and their links with each other."""
+        """All rows of two papers, and the links between them."""
         import numpy as np
 
         both = self._concepts(self._catalogue.rows_of(self._catalogue.paper_numbers(papers).values()))
@@ -325,7 +323,7 @@ class _LayerLinks:
         near: Iterable[tuple[int, int]],
         among: frozenset[int] | None,
     ) -> list[RowLink]:
-        """As `link`, of concepts in any rows and order."""
+        """`link` for concepts in any rows and order."""
         order = sorted(range(len(concepts)), key=lambda n: concepts[n].row)
         rows = [concepts[n].row for n in order]
         place = {row: n for n, row in enumerate(rows)}

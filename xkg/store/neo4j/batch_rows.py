@@ -1,8 +1,7 @@
-"""What batches built into a graph that several machines share, so that they divide a list: `(:XkgLease {id, row,
-paper})`, where `id` is a digest of all that decides the paper's build and `row` what the batch says of it.
+"""The results of batches that build into a graph that several machines share, so that they divide a list: `(:XkgLease
+{id, row, paper})`, where `id` is a digest of all inputs of the paper's build and `row` is the batch's result row.
 
-Who builds it holds that lease until the row is written: who gets the lease next finds the row.
-"""
+The builder holds that lease until the row is written, so the next holder of the lease finds the row."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,8 @@ _ENTER = f"{seek('l', 'XkgLease', '$id')} SET l.row = $row, l.paper = $paper"
 
 @contextmanager
 def turn(connection: Connection, inputs: str, holder: str) -> Iterator[str | None]:
-    """Holds the lease on a paper of these inputs while the context lasts; gives its row, where it was built of them
-    and the graph still has it. Raises as `leases.held`."""
+    """Holds the lease on a paper with these inputs during the context. Yields its row if it was built from them and is
+    still in the graph. Raises the errors of `leases.held`."""
     with leases.held(connection, _PREFIX + inputs, holder):
         yield _row_of(connection, inputs)
 
@@ -33,6 +32,6 @@ def _row_of(connection: Connection, inputs: str) -> str | None:
 
 
 def enter(connection: Connection, inputs: str, paper: str, row: str) -> None:
-    """Stores the row of a paper, under its lease. Raises what the connection raises."""
+    """Stores the row of a paper, under its lease. Raises the errors of the connection."""
     values = {"id": _PREFIX + inputs, "paper": key(paper), "row": row}
     connection.write(lambda transaction: transaction.run(_ENTER, values).consume())

@@ -1,9 +1,8 @@
-"""`CITES` and `SAME_CONCEPT`, which follow from all papers together: updated after papers were written.
+"""`CITES` and `SAME_CONCEPT`, which depend on all papers together: updated after papers were written.
 
-The edges are computed from a snapshot beside the graph, as in the embedded store, and the difference is written only
-if the graph has not changed meanwhile. `(:XkgMeta).connected` is the commit up to which the edges are drawn, so the
-next writer completes what one that died left undone.
-"""
+The edges are computed from a snapshot outside the graph, as in the embedded store, and the difference is written only
+if the graph has not changed meanwhile. `(:XkgMeta).connected` is the last commit whose edges are drawn, so if a writer
+dies, the next one completes its work."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -34,8 +33,7 @@ Edge = tuple[str, str]
 
 
 class Drawing(NamedTuple):
-    """Cited works by key, citations by the label of what is cited, and `SAME_CONCEPT` with the score and origin of each
-    edge."""
+    """Cited works by key, citations by the label of the cited node, and `SAME_CONCEPT` edges with score and origin."""
 
     works: dict[str, dict[str, Any]]
     cites: dict[str, frozenset[Edge]]
@@ -47,13 +45,13 @@ class _Moved(Exception):
 
 
 class _Drawn(Exception):
-    """All edges are up to date: nothing is to be committed."""
+    """All edges are up to date, so nothing is committed."""
 
 
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot | None]]) -> int:
-    """Draws what follows from all papers, and gives the number of the commit that shows it.
+    """Draws the edges between all papers, and returns the number of the commit that shows them.
 
-    Raises `StoreBusyError` where others go on writing; the last of them draws what is missing then."""
+    Raises `StoreBusyError` if others keep writing; the last of them then draws the missing edges."""
     for _ in range(_ATTEMPTS):
         state = connection.read(read_state)
         if state.connected >= state.generation:

@@ -1,7 +1,7 @@
-"""Papers as they were before a commit replaced or removed them, so that two commits can be compared:
-`(:XkgEarlier {id, paper, from, until, bundle})` holds a paper's state from the commit `from` to the one before `until`.
+"""Papers before a commit replaced or removed them, so that two commits can be compared: `(:XkgEarlier {id, paper, from,
+until, bundle})` holds a paper's state from the commit `from` to the one before `until`.
 
-The last states are kept, and `(:XkgMeta).earliest` is the first commit whose papers all are."""
+The last states are kept, and `(:XkgMeta).earliest` is the first commit for which all states are available."""
 
 import json
 import zlib
@@ -20,7 +20,7 @@ from xkg.store.neo4j.db.migrations import State
 from xkg.store.rows import key
 
 MOST = 200
-"""So many states are kept, of 10 to 100 KB each."""
+"""The maximum number of kept states, of 10 to 100 KB each."""
 _LARGEST = 1 << 30
 
 _KEEP = (
@@ -45,8 +45,8 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 
 class _Held(NamedTuple):
-    """A state of a paper: from the commit `began` to the one before `until`, None for the present one; `id` is that of
-    the node of an earlier one."""
+    """A state of a paper, from the commit `began` to the one before `until` (None for the present state); `id` is the
+    node of an earlier state."""
 
     began: int
     until: int | None
@@ -55,8 +55,8 @@ class _Held(NamedTuple):
 
 
 def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Keeps the papers with these keys as they are, before the commit `state` changes them. One that is damaged cannot
-    be kept: commits before this one cannot be compared then."""
+    """Keeps the papers with these keys as they are before the commit `state` changes them. A damaged paper cannot be
+    kept, so earlier commits can no longer be compared."""
     if not keys:
         return
     rows, damaged = [], False
@@ -83,8 +83,8 @@ def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[s
 def differences(
     connection: Connection, first: int | None, second: int | None
 ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-    """As `GraphStore.differences`, of commits; `first` None is the one before the last that changed a paper, up to
-    `second`. Raises `StoreError`."""
+    """`GraphStore.differences` for commits, up to `second`; if `first` is None, it is the commit before the last change
+    of a paper. Raises `StoreError`."""
     first, second = connection.read(lambda transaction: _ends(transaction, connection.address, first, second))
     since = min(first, second)
     held: dict[str, list[_Held]] = {}
@@ -117,7 +117,7 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
 
 
 def _at(states: Sequence[_Held], generation: int) -> _Held | None:
-    """The state of a paper at a commit; None where the graph had it not."""
+    """The state of a paper at a commit; None if the graph did not have it."""
     for one in states:
         if one.began <= generation and (one.until is None or generation < one.until):
             return None if one.removed else one

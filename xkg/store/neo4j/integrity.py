@@ -19,7 +19,7 @@ _EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """One line for each problem: papers changed by hand, nodes without a paper, counts of nodes that differ from the
+    """One line for each problem: papers changed by hand, nodes without a paper, node counts that differ from the
     bundles, edges that are not drawn yet, and the embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
@@ -81,7 +81,7 @@ def _orphans(connection: Connection) -> list[str]:
         number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
         if number:
             found.append(
-                f"nodes {label} that hang on nothing: {number} ({', '.join(map(ascii, ids))}): publish their papers "
+                f"nodes {label} without a paper: {number} ({', '.join(map(ascii, ids))}): publish their papers "
                 "again, or delete them"
             )
     return found

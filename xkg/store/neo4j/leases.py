@@ -1,9 +1,9 @@
 """Leases on papers, so that no two machines build one at the same time: `(:XkgLease {id, holder, fence, expires})`.
 
-A lease that is not renewed expires by the server's clock, and another may take it, with a higher fence. Publishing
-compares the fence in its own transaction, so a machine that slept through its lease changes nothing (the sequencers of
-Burrows, The Chubby lock service, OSDI 2006). A node stays when its lease is over: its fence must go on counting.
-"""
+A lease that is not renewed expires by the server's clock; another machine may then take it, with a higher fence.
+Publishing compares the fence in its own transaction, so a machine that slept through its lease changes nothing (the
+sequencers of Burrows, The Chubby lock service, OSDI 2006). The node outlives its lease, so that its fence keeps
+counting."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
 
 SECONDS = 120.0
-"""A lease without renewal holds so long; it is renewed three times in that time."""
+"""The duration of a lease, which is renewed three times in that time."""
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
-    "SET l.lock = $holder "  # takes the node's lock before it is read
+    "SET l.lock = $holder "  # locks the node before reading it
     "WITH l, l.expires <= timestamp() AS free "
     "SET l.fence = CASE WHEN free THEN l.fence + 1 ELSE l.fence END, "
     "l.holder = CASE WHEN free THEN $holder ELSE l.holder END, "
@@ -39,8 +39,8 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Holds the lease on a paper while the context lasts, and for `pause` seconds longer, and gives its fence. Raises
-    `LeaseHeldError` where another holds it, and what the connection raises."""
+    """Holds the lease on a paper during the context and for `pause` seconds longer, and yields its fence. Raises
+    `LeaseHeldError` if another machine holds it, and the errors of the connection."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))
@@ -54,7 +54,7 @@ def held(
 
     def renew() -> None:
         while not ended.wait(milliseconds / 3000):
-            # A server that is away may be back in time; a lease that is lost shows when the paper is published.
+            # An unreachable server may come back in time; publishing the paper notices a lost lease.
             with suppress(StoreError):
                 connection.write(lambda transaction: transaction.run(_RENEW, {**values, "fence": fence}).consume())
 
@@ -65,18 +65,19 @@ def held(
     finally:
         ended.set()
         renewing.join()
-        with suppress(StoreError):  # it expires
+        with suppress(StoreError):  # the lease expires anyway
             connection.write(lambda transaction: transaction.run(_RELEASE, {**values, "fence": fence}).consume())
 
 
 def require(transaction: neo4j.ManagedTransaction, fences: Mapping[str, int]) -> None:
-    """Raises `LeaseLostError` where another has taken the lease on one of these papers since its fence was given."""
+    """Raises `LeaseLostError` if another machine has taken the lease on one of these papers since its fence was
+    issued."""
     rows = [{"id": key(paper)} for paper in fences]
     by_key = {key(paper): paper for paper in fences}
     for record in transaction.run(_HOLDERS, rows=rows):
         paper = by_key[record["id"]]
         if record["fence"] != fences[paper]:
             raise LeaseLostError(
-                f"the lease on {paper} ran out, and {record['holder'] or 'another machine'} builds it now: nothing was "
-                "published; run again, and what is there by then is used"
+                f"the lease on {paper} ran out, and {record['holder'] or 'another machine'} is building it now: "
+                "nothing was published; run again to reuse the finished stages"
             )

@@ -1,9 +1,8 @@
-"""What the nodes of a paper do not hold, stored beside them, so that bundle → Neo4j → bundle is equal.
+"""Data that a paper's nodes cannot hold, stored next to them, so that bundle → Neo4j → bundle is lossless.
 
-A value that a node holds exactly is read back from the node. One that no engine can hold (half a surrogate pair, NUL)
-is stored here, and counts as long as the node still has what was put in its place. Hidden techniques, orders of lists,
-and symbols and repositories, which papers share, are stored whole.
-"""
+A value that a node holds exactly is read back from the node. A value that no engine can hold (half a surrogate pair,
+NUL) is stored here, and counts as long as the node still has its substitute. Hidden techniques, orders of lists, and
+symbols and repositories, which papers share, are stored whole."""
 
 import json
 import zlib
@@ -20,7 +19,7 @@ from xkg.store.rows import NODES, key, nested, texts
 _JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
 _LISTS = {"Technique": "techniques", "Code": "code", "Finding": "findings", "Resource": "resources"}
 _DERIVED = {("Code", "name"), ("Code", "claimed"), ("Code", "attested_by[]")}
-"""Columns that follow from others: no fields of their own."""
+"""Columns that are computed from other fields."""
 _COLUMNS = {
     label: [
         (column.removesuffix("[]"), column.endswith("[]"))
@@ -34,14 +33,14 @@ Properties = Mapping[str, Any]
 
 
 class Parts(NamedTuple):
-    """What a graph holds of papers: properties of nodes by label and key; of edges by type and both keys."""
+    """The graph's data about papers: properties of nodes by label and key; of edges by type and both keys."""
 
     nodes: dict[str, dict[str, dict[str, Any]]]
     edges: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
 
 
 class Rest:
-    """What is stored beside the nodes of one paper, at the commit `generation`; `keys` are those of its own nodes."""
+    """The extra data of one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields
@@ -55,8 +54,8 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """The bundle as the graph has it now: what was deleted there is gone, with what hangs on it. Raises
-        `CorruptStoreError` for values that no bundle can hold."""
+        """The bundle according to the current graph: nodes that were deleted there are omitted, with everything that
+        depends on them. Raises `CorruptStoreError` for values that a bundle cannot hold."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
             fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
@@ -82,7 +81,7 @@ class Rest:
 
 
 def _leave_out(fields: dict[str, Any], found: Parts) -> None:
-    """Takes out what hangs on a node that is gone, and sets places as the graph has them."""
+    """Removes everything that depends on a deleted node, and takes places from the graph."""
     known: set[str | None] = {None}
     techniques = []
     for technique in fields["techniques"]:
@@ -114,7 +113,7 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
 
 
 def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
-    """What is stored beside the graph of a bundle, whose techniques with ids in `visible` are nodes."""
+    """The extra data of a bundle, whose techniques with ids in `visible` are nodes."""
     fields = bundle.model_dump()
     fields["paper"] = _remaining("Paper", fields["paper"])
     technique_field = {"Technique": "id", "Code": "technique"}
@@ -129,7 +128,7 @@ def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes
 
 
 def unpack(data: bytes) -> Rest:
-    """Raises `ValueError` for bytes that are not what was packed."""
+    """The extra data from `pack`ed bytes. Raises `ValueError` for damaged ones."""
     try:
         return Rest(json.loads(zlib.decompress(data)))
     except (zlib.error, KeyError, TypeError) as error:
@@ -137,13 +136,13 @@ def unpack(data: bytes) -> Rest:
 
 
 def _remaining(label: str, node: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a node that the graph does not have, or not exactly."""
+    """The fields of a node that are missing from the graph, or inexact there."""
     exact = {name for name, _ in _COLUMNS[label] if _is_exact(label, name, node[name])}
     return {name: value for name, value in node.items() if name not in exact}
 
 
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """The fields of a node: from the graph, or from `extras` where the graph still has what was put in their place."""
+    """The fields of a node: from the graph, or from `extras` if the graph still has the substitute."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)
@@ -168,7 +167,7 @@ def _is_exact(label: str, name: str, value: Any) -> bool:
 
 
 def _projected(label: str, name: str, value: Any) -> Any:
-    """`value` as `xkg.store.rows` puts it into a node."""
+    """`value` in the form that `xkg.store.rows` stores in a node."""
     if (label, name) in _JSON and value is not None:
         return nested(value)
     if isinstance(value, str):

@@ -1,9 +1,9 @@
 """Techniques by their names, without a scan: bookkeeping nodes `(:XkgName {key, technique, paper, order})`, one for
 each different name of a technique.
 
-Neo4j indexes no lists and no string above 8 KB, which a name may exceed: `key` is the hash of the name without case,
-spaces and punctuation. `technique` is the id as an ASCII JSON string, since an id may hold what no engine stores.
-"""
+Neo4j cannot index lists, nor strings above 8 KB, which a name may exceed. So `key` is the hash of the name without
+case, spaces and punctuation. `technique` is the id as an ASCII JSON string, since an id may have characters that no
+engine stores."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ _NAMED: LiteralString = "MATCH (n:XkgName {key: $key}) RETURN n.technique ORDER 
 
 
 def name_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> list[NameRow]:
-    """The names and aliases that the techniques of a paper are looked up by."""
+    """The names and aliases that find a paper's techniques."""
     paper = rows.key(bundle.paper.id)
     found: list[NameRow] = []
     for order, entry in enumerate(entries):
@@ -42,8 +42,8 @@ def name_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> list[NameRow]:
 
 
 def named(transaction: ManagedTransaction, name: str) -> list[str]:
-    """Ids of techniques with a name or alias that equals `name` up to case, spaces and punctuation; papers in id order,
-    the techniques of one in theirs."""
+    """Ids of techniques with a name or alias that equals `name`, ignoring case, spaces and punctuation; ordered by
+    paper id, then by the order within the paper."""
     wanted = name_key(name)
     if not wanted:
         return []

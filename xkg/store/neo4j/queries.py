@@ -1,9 +1,8 @@
-"""Untrusted queries on a Neo4j server: statements that the guard passes, in a read transaction with a time limit.
+"""Untrusted queries on a Neo4j server: statements that pass the guard, in a read transaction with a time limit.
 
-The Community edition has no roles, so the guard alone denies files, network and procedures; a READ session and the
-planner's classification of the statement prevent writes. A transaction's memory is bounded by the server
-(`db.memory.transaction.max`); no client can ask for less.
-"""
+The Community edition has no roles, so only the guard denies files, network and procedures; a READ session and the
+planner's classification of the statement prevent writes. The server bounds a transaction's memory
+(`db.memory.transaction.max`); clients cannot set a lower bound."""
 
 import json
 import logging
@@ -30,7 +29,7 @@ from xkg.store.rows import EDGES, NODES
 log = logging.getLogger(__name__)
 
 _FETCHED = 200
-_GRACE_SECONDS = 5.0  # the server looks every two seconds for transactions whose time is over
+_GRACE_SECONDS = 5.0  # the server looks for timed-out transactions every two seconds
 _AT_ONCE = 8
 _turns = threading.BoundedSemaphore(_AT_ONCE)
 
@@ -40,9 +39,9 @@ _NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
 _LONGEST_MESSAGE = 240
 _OTHER_NOTIFICATIONS = [kind for kind in neo4j.NotificationDisabledClassification if kind.value != "UNRECOGNIZED"]
 _UNKNOWN_NAME = ("01N50", "01N51")
-"""The states of GQL that a database has no such label, or type of relationships."""
+"""GQL status codes for a label or relationship type that the database does not have."""
 _NAME = re.compile(r"`([^`]{1,200})`")
-_BEYOND_DATES = "the query gives a date or time outside of the years 1 to 9999; take toString(…) of it"
+_BEYOND_DATES = "the query gives a date or time outside the years 1 to 9999; apply toString(…) to it"
 _MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
 
 _ORDER = {
@@ -61,29 +60,28 @@ def read(
     seconds: float = 10,
     bytes: int = 1_000_000,
 ) -> Table:
-    """The rows of a read-only statement, at most `rows` of them and about `bytes` of JSON; values are plain JSON as
-    from the embedded engine. After `seconds` the server ends the transaction.
+    """The rows of a read-only statement, at most `rows` rows and about `bytes` of JSON; values are plain JSON as from
+    the embedded engine. After `seconds`, the server ends the transaction.
 
-    Raises `QueryRefusedError`, `QueryFailedError` with the engine's words or when its time is over, and the
-    driver's own errors where the server cannot be reached or does not let us in.
-    """
+    Raises `QueryRefusedError`, `QueryFailedError` with the engine's message or if the time is over, and the driver's
+    errors if the server is unreachable or refuses the login."""
     passed = guard(statement, parameters)
     values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
-        raise QueryFailedError(f"{_AT_ONCE} queries are at work already; try again when one has ended")
+        raise QueryFailedError(f"{_AT_ONCE} queries are already running; try again when one has ended")
     answer: Future[Table] = Future()
     turn = _Turn()
 
     def ask() -> None:
         try:
             answer.set_result(_table(driver, database, passed, values, rows, seconds, bytes, turn))
-        except BaseException as error:  # raised where the caller waits
+        except BaseException as error:  # raised in the caller's thread
             answer.set_exception(error)
         finally:
             turn.end()
 
-    # The server stops a query between two rows. One that never reaches its next row must block neither its caller nor
-    # later queries.
+    # The server can stop a query only between two rows. A query that never reaches its next row must not block its
+    # caller or later queries.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
     if not answer.done():
@@ -96,11 +94,11 @@ def read(
 
 
 class _Turn:
-    """One of the slots for concurrent queries, and the session of its query. It ends once: with the query, or when the
-    waiting caller cuts it off."""
+    """A slot for one of the concurrent queries, and the query's session. The slot is freed once: when the query ends,
+    or when the waiting caller cuts it off."""
 
     cut_off = 0
-    """How many queries of this process were cut off."""
+    """The number of queries that this process cut off."""
 
     def __init__(self) -> None:
         self._turns = _turns
@@ -108,7 +106,7 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """`session`, which `cut` ends from now on."""
+        """Registers and returns `session`, which `cut` ends from now on."""
         self.session = session
         return session
 
@@ -120,10 +118,10 @@ class _Turn:
         return True
 
     def cut(self) -> None:
-        """Closes the connection, so that the thread that reads from it ends, and frees the slot, whatever the server
+        """Closes the connection, which ends the thread that reads from it, and frees the slot, whatever the server
         still does."""
-        # A session may be closed by its own thread alone; only the asynchronous driver has a public way to end it from
-        # another (`AsyncSession.cancel`), which does just this.
+        # Only its own thread may close a session. The asynchronous driver has a public method to end it from another
+        # thread (`AsyncSession.cancel`), which does just this.
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
@@ -146,10 +144,10 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            # names that the database does not have, and nothing else
+            # only names that the database does not have
             notifications_min_severity="WARNING",
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
-            # in a cluster, what this process has written is also seen by what it asks
+            # in a cluster, the query then also sees this process's writes
             bookmark_manager=driver.execute_query_bookmark_manager,
         ) as session,
         turn.of(session).begin_transaction(timeout=seconds) as transaction,
@@ -167,7 +165,7 @@ def _table(
         for record in result:
             try:
                 row = tuple(plain(_value(value)) for value in record.values())
-            except (BrokenRecordError, ValueError, OverflowError):  # the driver and Python end at the year 9999
+            except (BrokenRecordError, ValueError, OverflowError):  # dates of the driver and Python end in 9999
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
             if len(fetched) >= rows or size > bytes:
@@ -177,7 +175,7 @@ def _table(
 
 
 def _value(value: Any) -> Any:
-    """A value of the driver in the form of the embedded engine. Raises `ValueError` for one that Python cannot hold."""
+    """A driver's value in the form of the embedded engine. Raises `ValueError` if Python cannot hold it."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -201,7 +199,7 @@ def _value(value: Any) -> Any:
             return {key: _value(item) for key, item in value.items()}
         case None | int() | float() | str() | bytes() | bytearray():
             return value
-    raise ValueError(value)  # the driver's placeholder for a value in a list or a map that it cannot read
+    raise ValueError(value)  # the driver's placeholder for an unreadable value in a list or a map
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
@@ -216,11 +214,12 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
     if parts[-1] in _OVERRAN:
         return overran(seconds)
     if parts[-1] in _TOO_MUCH:
-        return QueryFailedError("the query needs more memory than the server gives one; make it narrower")
+        return QueryFailedError("the query needs more memory than the server allows; make it narrower")
     if parts[-1] == "AccessMode":
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):
         return error
-    # without the position, which is that in the statement as sent, and without the list of all clauses of the grammar
+    # without the position, which refers to the rewritten statement, and without the list of all clauses of the
+    # grammar
     message = (error.message or "").split(" (line ")[0]
     return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

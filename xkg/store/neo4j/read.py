@@ -1,8 +1,7 @@
-"""Reading papers and changes from the graph.
+"""Reads papers and changes from the graph.
 
 Neo4j shows a commit to readers piece by piece (read committed), so a paper is compared with the commit number and hash
-of its bundle, and read again until it is whole. A difference that stays was made by hand.
-"""
+of its bundle, and read again until it is consistent. A difference that persists is a change by hand."""
 
 import json
 import time
@@ -23,8 +22,8 @@ from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""Papers that are read together in two round trips: some megabytes."""
-# A commit is shown within milliseconds, on a busy server within some tenths of a second.
+"""Papers read together in two round trips: some megabytes."""
+# A commit becomes visible within milliseconds, on a busy server within some tenths of a second.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
 
@@ -35,8 +34,8 @@ _BUNDLES = (
 _WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# As in `write`: one plan, whatever the sizes. One record a kind: the driver takes longer for thousands of small records
-# than for their content.
+# One plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of small
+# records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
@@ -67,7 +66,7 @@ _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
-    """A paper as it was read. `sha256` is the hash of the bundle that was written; that of `bundle` differs where the
+    """A paper read from the graph. `sha256` is the hash of the written bundle; the hash of `bundle` differs if the
     graph was changed by hand since."""
 
     bundle: PaperBundle
@@ -81,11 +80,11 @@ class Stored(NamedTuple):
 
 Seen = Stored | CorruptStoreError | None
 Look = Callable[[Sequence[str]], dict[str, Seen]]
-"""Reads papers by key as they are visible at the moment."""
+"""Reads papers by key in their currently visible state."""
 
 
 def position(connection: Connection) -> Position:
-    """The graph's position, empty where the database holds no graph. One round trip."""
+    """The graph's position, empty if the database holds no graph. One round trip."""
     state = require_schema(connection.read(read_state), connection)
     return Position(state.graph, state.generation)
 
@@ -98,13 +97,13 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
 
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
-    """The papers with these keys, in order, without missing ones, which are waited for a moment if they are `known` to
-    exist. Raises `CorruptStoreError` for what cannot be a bundle."""
+    """The papers with these keys, in order; missing ones are omitted, after a short wait if they are `known` to exist.
+    Raises `CorruptStoreError` for data that is not a valid bundle."""
     return _in_batches(lambda part: connection.read(lambda transaction: _look(transaction, part)), keys, known=known)
 
 
 def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
-    """Papers by their own ids, without missing ones. Raises as `read` does."""
+    """Papers by their own ids; missing ones are omitted. Raises the same errors as `read`."""
     keys = [key(paper) for paper in papers]
     return (stored.bundle for stored in _in_batches(lambda part: _look(transaction, part), keys))
 
@@ -117,7 +116,8 @@ def _in_batches(look: Look, keys: Sequence[str], *, known: bool = False) -> Iter
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
-    """The papers with these keys, by key, in a transaction that holds the write lock. Raises as `read` does."""
+    """The papers with these keys, by key, in a transaction that holds the write lock. Raises the same errors as
+    `read`."""
     result = {}
     for paper_key, stored in seen_locked(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
@@ -128,13 +128,13 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """As `read_locked`, with the error of each that cannot be a bundle."""
+    """`read_locked`, plus the error for each paper that is not a valid bundle."""
     return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """For each of these ids the papers of the graph, without their texts, that were written after the commit `since`;
-    none for an id that the graph has."""
+    """For each of these ids, the graph's papers written after the commit `since`, without their texts; empty for an id
+    that the graph has."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -144,18 +144,18 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 
 def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:
-    """Those of these papers that the graph does not hold as they are, in a transaction that holds the write lock."""
+    """The given papers that differ from the graph's, in a transaction that holds the write lock."""
     keys = {key(bundle.paper.id): bundle for bundle in new}
     written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
     alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
-    # What was written may have been changed by hand since.
+    # The graph may have been changed by hand since.
     found = _look(transaction, alike) if alike else {}
     same = {at for at, stored in found.items() if isinstance(stored, Stored) and stored.bundle == keys[at]}
     return [bundle for paper_key, bundle in keys.items() if paper_key not in same]
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """These papers as they are visible now, by key. What cannot be a bundle may be half of a commit."""
+    """The visible state of these papers, by key. An invalid bundle may be half of a commit."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
@@ -184,7 +184,7 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
                     parts.edges[kind].setdefault((node, to), []).append(properties)
     for paper_key, (rest, sha256, generation) in rests.items():
         try:
-            # Commit numbers that differ: half of a commit is visible.
+            # If commit numbers differ, half of a commit is visible.
             found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
             found[paper_key] = error
@@ -227,7 +227,7 @@ def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple
 
 
 def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:
-    """The state, the changed papers and the commits of changed decisions, with all of the newest commit."""
+    """The state, the changed papers, the commits of changed decisions, and everything of the newest commit."""
 
     def look(transaction: neo4j.ManagedTransaction) -> tuple[State, list[dict[str, Any]], list[int], str]:
         state = require_schema(read_state(transaction), connection)
@@ -260,7 +260,7 @@ def _is_whole(state: State, since: Position | None) -> bool:
 
 
 def _settled(look: Look, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
-    """Papers once they are as they were written, or the same in two reads with a pause between."""
+    """Papers once they match their hash, or are equal in two reads with a pause between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)

@@ -1,4 +1,4 @@
-"""`RemoteSnapshot`: one graph read straight from Neo4j, until its next commit."""
+"""`RemoteSnapshot`: one graph read directly from Neo4j, until its next commit."""
 
 import json
 import re
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from xkg.store.neo4j.db.connection import Connection
 
 ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle]]
-"""Papers by their own ids, without missing ones."""
+"""Papers by their own ids; missing ones are omitted."""
 
 _MOST_BUNDLES = 256
-"""Cached papers: more than one answer needs."""
+"""The number of cached papers: more than one answer needs."""
 _MOST_NAMES = 10_000
-"""Cached look-ups of names: every query is one."""
+"""The number of cached name look-ups; every query is one."""
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
-"""The end of a key that `rows.key` makes for an id that no engine holds."""
+"""The end of a key that `rows.key` makes for an id that no engine can hold."""
 
 _IDS: LiteralString = "MATCH (b:XkgBundle) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
@@ -56,9 +56,9 @@ _LINKS: LiteralString = (
 class RemoteSnapshot:
     """`xkg.store.graph_store.Snapshot` over a Neo4j at or after `generation`.
 
-    Papers are cached by id, so that an answer sees one state; `techniques` leaves out what vanished since a search.
-    Names and ids are looked up; methods that need the indexes of a copy find nothing. Safe to use from several threads.
-    Raises what the connection raises."""
+    Papers are cached by id, so that an answer sees one state; `techniques` omits techniques that vanished since a
+    search. Names and ids can be looked up; methods that need a copy's indexes return nothing. Thread-safe. Raises the
+    errors of the connection."""
 
     searchable = False
 
@@ -120,7 +120,7 @@ class RemoteSnapshot:
         return [id for id, year in years if (first is None or year >= first) and (last is None or year <= last)]
 
     def require_paper(self, paper: str) -> None:
-        """Raises `UnknownIdError` where there is no such paper."""
+        """Raises `UnknownIdError` if there is no such paper."""
         self.bundle(paper)
 
     def bundle(self, paper: str) -> PaperBundle:
@@ -136,7 +136,7 @@ class RemoteSnapshot:
         return found[0]
 
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
-        """Views of these techniques in order, without missing ones; their papers are read at once."""
+        """Views of these techniques in order, without missing ones; their papers are read together."""
         known = self._views([paper_of(technique) for technique in ids])
         found = ((known[paper_of(technique)], technique) for technique in ids)
         return [views.of[technique] for views, technique in found if views is not None and technique in views.of]
@@ -156,7 +156,7 @@ class RemoteSnapshot:
             return self._names[name]
 
     def links(self) -> Sequence[Link]:
-        """`SAME_CONCEPT` between techniques, ordered by ids; what waits for a decision is not in the graph."""
+        """`SAME_CONCEPT` between techniques, ordered by ids; pairs that wait for a decision are not in the graph."""
         drawn = self._read(_LINKS)
         own = self._own_ids({key for first, second, *_ in drawn for key in (first, second)})
         return [
@@ -222,7 +222,7 @@ class RemoteSnapshot:
         return None if views is None else views.bundle
 
     def _own_ids(self, keys: Collection[str]) -> dict[str, str]:
-        """Techniques' own ids by those that the graph has; another one where an id has what no engine holds."""
+        """Techniques' own ids by their ids in the graph, which differ if the engine cannot hold an id."""
         own = {key: key for key in keys if not _SUBSTITUTE.search(key)}
         strange = [key for key in keys if key not in own]
         if strange:
@@ -233,7 +233,7 @@ class RemoteSnapshot:
         return own
 
     def _views(self, papers: Sequence[str]) -> "dict[str, _PaperViews | None]":
-        """These papers, each read once while it is in the cache; None for a missing one."""
+        """These papers, each read once while it is cached; None for a missing one."""
         wanted = dict.fromkeys(papers)
         with self._turn:
             found = {paper: self._cached[paper] for paper in wanted if paper in self._cached}
@@ -259,13 +259,13 @@ def _facts(view: TechniqueView) -> Facts:
 
 
 class _PaperViews:
-    """A paper's bundle with the views of the techniques that are searched, by id and in order."""
+    """A paper's bundle and the views of its searchable techniques, by id and in order."""
 
     def __init__(self, bundle: PaperBundle) -> None:
         self.bundle = bundle
         searched = searched_entries(bundle)
         with_code: set[str | None] = set()
-        for entry in sorted(searched, key=lambda e: -len(e.path)):  # components before what they are part of
+        for entry in sorted(searched, key=lambda e: -len(e.path)):  # components before their parents
             if entry.code is not None or entry.technique.id in with_code:
                 with_code |= {entry.technique.id, entry.technique.parent}
         self.of = {

@@ -1,4 +1,4 @@
-"""The line of `xkg doctor` about a Neo4j: version, edition, rights, latency, and the position of the graph."""
+"""The line of `xkg doctor` about a Neo4j: version, edition, rights, latency, and the graph's position."""
 
 import statistics
 import time
@@ -16,7 +16,7 @@ _PROBE = "xkg_doctor_probe"
 
 
 def examine(settings: StoreSettings) -> str:
-    """One line. Raises what `Connection` raises."""
+    """The line. Raises the errors of `Connection`."""
     with closing(Connection(settings)) as connection:
         edition = connection.read(
             lambda transaction: transaction.run("CALL dbms.components() YIELD edition RETURN edition LIMIT 1").value()
@@ -32,7 +32,7 @@ def examine(settings: StoreSettings) -> str:
 
 
 def _latency(connection: Connection) -> float:
-    """The median time of a query that does nothing, in milliseconds."""
+    """The median time of an empty query, in milliseconds."""
     times = []
     with connection.explaining(), connection.driver.session(database=connection.database) as session:
         for _ in range(_PINGS):
@@ -43,12 +43,12 @@ def _latency(connection: Connection) -> float:
 
 
 def _rights(connection: Connection) -> str:
-    """What the user may do, by trying it in transactions that are rolled back."""
+    """The user's rights, tested in transactions that are rolled back."""
     if not _may(connection, f"CREATE (n:{_PROBE}) SET n.id = 'probe'"):
         return "reads only: enough to serve, builds need a writer"
     if not _may(connection, f"CREATE CONSTRAINT {_PROBE} IF NOT EXISTS FOR (n:{_PROBE}) REQUIRE n.id IS UNIQUE"):
         return "reads and writes, and may not make constraints: `xkg store migrate` needs a user who may"
-    return "reads, writes and makes constraints"
+    return "reads, writes and creates constraints"
 
 
 def _may(connection: Connection, statement: str) -> bool:
@@ -69,6 +69,6 @@ def _graph(connection: Connection) -> str:
     state = connection.read(read_state)
     newest = migrations()[-1].number
     if not state.graph:
-        return "no graph yet: the first build or import makes it"
+        return "no graph yet: the first build or import creates it"
     remedy = "" if state.schema == newest else f" ({MIGRATE})" if state.schema < newest else " (upgrade xkg)"
     return f"schema {state.schema} of {newest}{remedy}, counter {state.generation}"

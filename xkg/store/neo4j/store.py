@@ -1,8 +1,7 @@
 """`Neo4jStore`: one graph on a Neo4j that a team shares.
 
-Writers commit a paper in one transaction, one after another by the counter of the graph. Readers of this machine keep a
-copy with its indexes beside the graph, which follows it.
-"""
+Writers commit one paper per transaction, serialised by the graph's counter. Readers of this machine use a local copy
+with its indexes, which follows the graph."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LARGEST_COMMIT = 16 << 20
-"""Bytes of bundles in one transaction, which a server holds in memory until it commits."""
+"""The maximum bytes of bundles in one transaction, which a server holds in memory until it commits."""
 
 
 class Neo4jStore:
-    """`xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the Neo4j that the settings name.
+    """`xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the configured Neo4j.
 
-    Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
-    work, unless without `connect`. Safe to use from several threads, and in a forked child."""
+    Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for the written papers, so that a batch does it
+    once; not without `connect`. Thread-safe, and safe in a forked child."""
 
     def __init__(
         self,
@@ -63,13 +62,13 @@ class Neo4jStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The graph as it is now: from its copy on this machine, or from the server while the copy is being built in
-        the background. Raises `StoreError` where it cannot be reached, and what the copy raises."""
+        """The current graph: from its copy on this machine, or from the server while the copy is being built in the
+        background. Raises the errors of the copy, and `StoreError` if the server cannot be reached."""
         with self._replica().snapshot() as snapshot:
             yield self._direct(self.position()) if snapshot is None else snapshot
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """`leases.held`, in a graph that is made where there is none."""
+        """`leases.held`; creates the graph if there is none."""
         self._prepare()
         return leases.held(self.connection, paper, holder)
 
@@ -79,13 +78,12 @@ class Neo4jStore:
     def publish(
         self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: Recognise | None = None
     ) -> int:
-        """Adds or replaces papers, and gives the number of the commit, that of the last one where all are stored as
-        they are. A batch that is too large for one transaction is written in several, each of whole papers.
+        """Adds or replaces papers, and returns the number of the commit; if nothing changed, the last commit's number.
+        A batch that is too large for one transaction is split between papers.
 
-        Raises `InputError` for a bundle that contradicts itself, `LeaseLostError` where another has taken the lease on
-        one of them since its fence in `fences`, `StoreUnreachableError`, `SchemaVersionError`,
-        `ModelMismatchError` where the graph is linked with another model, `StoreError`, and what `recognise.check`
-        raises."""
+        Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another machine has taken the lease on one
+        of them since its fence in `fences`, `ModelMismatchError` if the graph is linked with another model,
+        `StoreUnreachableError`, `SchemaVersionError`, `StoreError`, and the errors of `recognise.check`."""
         if len({bundle.paper.id for bundle in new}) != len(new):
             raise StoreError("one paper was given twice: give each once")
         for bundle in new:
@@ -95,8 +93,8 @@ class Neo4jStore:
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Replaces each of these papers by `change(bundle)` under the write lock; papers that are gone are left out.
-        Raises as `publish` does."""
+        """Replaces each of these papers by `change(bundle)` under the write lock; deleted papers are skipped. Raises
+        the same errors as `publish`."""
         keys = [key(paper) for paper in dict.fromkeys(papers)]
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
         self._prepare()
@@ -105,7 +103,7 @@ class Neo4jStore:
             state = self._begin(transaction)
             revised = []
             for paper_key, stored in read.read_locked(transaction, keys).items():
-                # A transaction may be repeated; `change` is called once for a bundle, since it may count.
+                # A transaction may be retried; `change` is called once per bundle, since it may have side effects.
                 if paper_key not in changed or changed[paper_key][0] != stored.bundle:
                     changed[paper_key] = (stored.bundle, change(stored.bundle))
                 bundles.validate(changed[paper_key][1])
@@ -122,8 +120,8 @@ class Neo4jStore:
             return unchanged.generation
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques, which replace older ones, and draws the edges that follow. Raises
-        as `publish` does."""
+        """Adds decisions about pairs of techniques, which replace older ones, and draws the resulting edges. Raises the
+        same errors as `publish`."""
         decisions = list({decision.key: decision for decision in new}.values())
         self._prepare()
         if self.position().counter == 0:
@@ -138,7 +136,7 @@ class Neo4jStore:
         return self._connect()
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
-        """Adds measurements, which replace those of the same id. Raises as `publish` does."""
+        """Adds measurements, which replace those of the same id. Raises the same errors as `publish`."""
         ablations = list({ablation.id: ablation for ablation in new}.values())
         self._prepare()
         if not ablations or self.position().counter == 0:
@@ -155,11 +153,11 @@ class Neo4jStore:
         return read.ablations(self.connection, techniques)
 
     def require_writable(self) -> None:
-        """Raises what `publish` would, for any paper; an empty database gets its schema."""
+        """Raises the errors that `publish` would raise for any paper; an empty database gets its schema."""
         self._prepare()
 
     def connect(self) -> None:
-        """Draws `CITES` and `SAME_CONCEPT` for all commits. Raises as `publish` does."""
+        """Draws `CITES` and `SAME_CONCEPT` for all commits. Raises the same errors as `publish`."""
         self._connect()
 
     def _connect(self) -> int:
@@ -169,8 +167,8 @@ class Neo4jStore:
         return generation
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Takes papers out in one step, and gives the number of the commit. Raises as `publish` does, and
-        `UnknownIdError`."""
+        """Removes papers in one step, and returns the number of the commit. Raises `UnknownIdError` and the errors of
+        `publish`."""
         self._prepare()
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
@@ -179,7 +177,7 @@ class Neo4jStore:
         return self._replace((), papers)
 
     def rollback(self) -> int:
-        """Raises `StoreError`: papers are replaced one by one here, often by several machines."""
+        """Raises `StoreError`, since papers are replaced one by one here, often by several machines."""
         raise StoreError(
             f"the Neo4j at {self.place} has no generation to go back to: restore a backup of the database, or build or "
             "import the paper again"
@@ -188,13 +186,13 @@ class Neo4jStore:
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """Between two commits, as far back as replaced papers are kept (`earlier_states`)."""
+        """Differences between two commits, as far back as replaced papers are kept (`earlier_states`)."""
         self.position()
         return earlier_states.differences(self.connection, first, second)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Links all papers anew with the embedding model in force, and makes every copy of the graph rebuild itself;
-        gives the number of the commit, and notes."""
+        """Links all papers again with the configured embedding model, and makes every copy of the graph rebuild itself.
+        Returns the number of the commit, and notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         return self._connect(), []
@@ -240,8 +238,8 @@ class Neo4jStore:
         return read.changes(self.connection, since)
 
     def close(self) -> None:
-        """Draws the edges for what was written, and disconnects; the store can be used again. Raises as `connect` does:
-        what was written is stored all the same."""
+        """Draws the edges for the written papers, and disconnects; the store can be used again. Raises the errors of
+        `connect`; the written papers are stored even then."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -272,7 +270,7 @@ class Neo4jStore:
         return Replica(folder, self, self._embedder, model=self._model, background=background)
 
     def _prepare(self) -> migrations.State:
-        """The graph's state before the first write, which makes the graph where there is none."""
+        """The graph's state before the first write; creates the graph if there is none."""
         if self._prepared is None:
             self._prepared = migrations.prepare(self.connection)
         return self._prepared
@@ -304,7 +302,7 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged as unchanged:
-            self._written = True  # whoever wrote them may have died before their edges were drawn
+            self._written = True  # their writer may have died before drawing their edges
             return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
@@ -314,7 +312,7 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """A write changes nothing after the commit `generation`: nothing is to be committed."""
+    """A write changes nothing after the commit `generation`, so nothing is committed."""
 
     def __init__(self, generation: int) -> None:
         super().__init__(generation)
@@ -323,7 +321,7 @@ class _Unchanged(Exception):
 
 def _parts(new: Sequence[PaperBundle]) -> Iterator[list[PaperBundle]]:
     if len(new) == 1:
-        yield [*new]  # whatever its size: a paper is never divided
+        yield [*new]  # a paper is never split, whatever its size
         return
     part: list[PaperBundle] = []
     size = 0

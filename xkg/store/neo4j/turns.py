@@ -1,6 +1,5 @@
-"""Turns at a server of the web for machines that share nothing but a Neo4j: a lease by the server's name, which stays
-taken for the pause after a request (`xkg.store.neo4j.leases`). A machine that dies with its turn is waited for until
-the lease expires."""
+"""Turns at a web server for machines that share only a Neo4j: a lease by the server's name, held for the pause after a
+request (`xkg.store.neo4j.leases`). If a machine dies during its turn, the others wait until the lease expires."""
 
 import os
 import random
@@ -15,14 +14,14 @@ from xkg.store.neo4j.store import Neo4jStore
 
 LEASE_SECONDS = 30.0
 MOST_SECONDS = 600.0
-"""So long a turn is waited for: that of 150 requests of others."""
+"""The maximum wait for a turn: that of 150 requests by others."""
 _ASK_SECONDS = 0.5
 _AWAY_SECONDS = 60.0
 
 
 class SharedTurns:
-    """Turns that all machines at one Neo4j share. Where it cannot be reached or written, there are none for a minute,
-    and the pause of this machine holds alone. A turn has a connection of its own, so that nothing is left open."""
+    """Turns that all machines at one Neo4j share. If it cannot be reached or written, there are no turns for a minute,
+    and only this machine's pause applies. A turn has a separate connection, so that nothing stays open."""
 
     def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:
         self._open = open_store
@@ -32,8 +31,8 @@ class SharedTurns:
 
     @contextmanager
     def __call__(self, host: str, seconds: float) -> Iterator[None]:
-        """One request to `host`, `seconds` after the last one ended. Raises `UnreachableError` where others have all
-        turns for `most_seconds`."""
+        """One request to `host`, `seconds` after the last one ended. Raises `UnreachableError` if others have all turns
+        for `most_seconds`."""
         with ExitStack() as turn:
             if time.monotonic() >= self._away_until:
                 try:
@@ -48,7 +47,7 @@ class SharedTurns:
             yield
 
     def _take(self, turn: ExitStack, host: str, seconds: float) -> None:
-        """Raises `LeaseHeldError` where there is no turn in time."""
+        """Raises `LeaseHeldError` if no turn becomes free in time."""
         store, until = turn.enter_context(closing(self._open())), time.monotonic() + self._most
         if not self._prepared:
             store.require_writable()

@@ -1,9 +1,8 @@
-"""Writing papers to the graph, in one transaction that may be repeated.
+"""Writes papers to the graph, in one transaction that may be retried.
 
-It begins with the counter on `(:XkgMeta)`, whose lock serialises all writers, so what it reads then holds until it
-commits. A paper's nodes are merged, so edges from other papers to them stay; its own edges are drawn anew; nodes that
-it no longer has are removed, unless another paper has them too.
-"""
+The transaction begins with the counter on `(:XkgMeta)`, whose lock serialises all writers, so everything it then reads
+is valid until it commits. A paper's nodes are merged, so edges from other papers to them remain; its own edges are
+redrawn; nodes that it no longer has are removed, unless another paper has them too."""
 
 import hashlib
 import json
@@ -31,7 +30,7 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# One property, so it is never half visible: a reader counts whether it sees all of the newest commit.
+# One property, so it is never half visible: a reader counts whether it sees everything of the newest commit.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -58,13 +57,12 @@ def replace(
     removed: Sequence[str],
     model: str,
 ) -> bool:
-    """Adds or replaces papers, where they are not stored as they are, and takes others out, at the commit `state`.
-    False where that changes nothing. Raises `ModelMismatchError` where the graph is linked with another embedding
-    model."""
+    """Adds or replaces papers that are not stored unchanged, and removes others, at the commit `state`. Returns False
+    if that changes nothing. Raises `ModelMismatchError` if the graph is linked with another embedding model."""
     if new and state.model not in ("", model):
         raise ModelMismatchError(
             f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set the "
-            "first again, or run `xkg index rebuild` to link it anew"
+            "first again, or run `xkg index rebuild` to link it again"
         )
     new = read.changed(transaction, new) if new else new
     if not new and not removed:
@@ -97,7 +95,7 @@ def replace(
 
 
 def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:
-    """Stores decisions at the commit `state`, newer ones in place of older."""
+    """Stores decisions at the commit `state`; newer ones replace older ones."""
     rows = [
         {
             "id": hashlib.sha256(json.dumps(decision.key).encode("ascii")).hexdigest(),
@@ -111,7 +109,7 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
 
 
 def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations: Sequence[Ablation]) -> None:
-    """Stores measurements at the commit `state`, in place of those of the same id, and draws their edges."""
+    """Stores measurements at the commit `state`, which replace those of the same id, and draws their edges."""
     rows = _Rows()
     for ablation in ablations:
         for row in ablation_rows(ablation):
@@ -125,8 +123,8 @@ def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
-    """Marks all papers as not linked yet, with an embedding model, and gives the graph another name, so that every copy
-    is rebuilt; tombstones, which no copy needs then, are deleted."""
+    """Marks all papers as not linked yet, with an embedding model, and renames the graph, so that every copy is
+    rebuilt. Deletes tombstones, which no copy then needs."""
     transaction.run("MATCH (b:XkgBundle) WHERE b.removed DELETE b")
     transaction.run(
         "MATCH (m:XkgMeta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
@@ -142,7 +140,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Ends a transaction that has written the number of this commit to `changed` nodes."""
+    """Ends a transaction that has written this commit's number to `changed` nodes."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -165,12 +163,13 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # Of papers with the same repository, the one whose official it is counts; else the first of them.
+            # If papers share a repository, the paper whose official repository it is counts, otherwise the first of
+            # them.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
             names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
-            # A shared symbol is defined once; other edges that a bundle has twice are drawn twice.
+            # A shared symbol is defined once; other duplicate edges of a bundle are drawn twice.
             at: Any = row.values if row.table == "DEFINES" else len(table)
             table[at] = {n: list(v) if isinstance(v, tuple) else v for n, v in zip(names, row.values, strict=True)}
 
@@ -182,8 +181,8 @@ class _Rows:
 
 
 def _write_statement() -> str:
-    """One statement for all, whatever is empty: one round trip. Its rows are in one map, since a plan is kept for each
-    order of magnitude of each list that is a parameter."""
+    """One statement for everything, even if parts are empty: one round trip. The rows are in one map, since the server
+    keeps a plan for each order of magnitude of each list parameter."""
     parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
     own = {
         "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
@@ -195,7 +194,7 @@ def _write_statement() -> str:
         for rows, (label, one, edges) in own.items()
     ]
     for label in NODES:
-        if label in ("CitedWork", "Ablation"):  # drawn with the citations, and apart from papers
+        if label in ("CitedWork", "Ablation"):  # drawn with the citations, separately from papers
             continue
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
@@ -205,7 +204,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # A cited work that is built now becomes a paper for all that cite it.
+    # If a cited work is built now, it becomes a paper for all that cite it.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
@@ -223,7 +222,8 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
-    # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
+    # Each node is sought by its id, whatever the size of the graph, so a plan is never recomputed, which takes a
+    # second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 
@@ -250,7 +250,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """What is stored beside the nodes of these papers, None where that cannot be read."""
+    """The extra data of these papers, None if it cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:

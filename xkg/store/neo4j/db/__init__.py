@@ -1,4 +1,3 @@
-"""The connection to the server: sessions, migrations, messages for a person.
+"""The connection to the server: sessions, migrations, and error messages.
 
-May import: what lies below store.
-"""
+May import: the layers below store."""

@@ -1,4 +1,4 @@
-"""The connection to a Neo4j: credentials, one driver a process, managed transactions, and errors of one line."""
+"""The connection to a Neo4j server: credentials, one driver per process, managed transactions, and one-line errors."""
 
 import logging
 import os
@@ -22,16 +22,16 @@ from xkg.version import __version__
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0
 _ACQUIRE_SECONDS = 10.0
-# A lost server is reported within seconds; a deadlock or an election, which are worth a retry, is over by then.
+# Long enough to retry after a deadlock or an election, short enough to report a lost server within seconds.
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
 _LONGEST_CREDENTIALS = 65_536
 _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or name a file that holds them in store.credentials"
 
-# What goes wrong is raised; without a handler of its own the driver says it on stderr too.
+# Errors are raised; without a handler, the driver would also print them to stderr.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
-# notifications quote queries; those that matter are errors of the query
+# notifications quote queries; the ones that matter arrive as query errors
 logging.getLogger("neo4j.notifications").propagate = False
 
 T = TypeVar("T")
@@ -46,8 +46,8 @@ class Credentials:
 
 
 def credentials(settings: StoreSettings) -> Credentials:
-    """User and password from the file that the settings name, else from the environment. Raises
-    `StoreUnreachableError` where there is no password."""
+    """User and password from the file in the settings, else from the environment. Raises `StoreUnreachableError`
+    without a password."""
     if settings.credentials is None:
         values = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
         where = "the environment"
@@ -60,21 +60,21 @@ def credentials(settings: StoreSettings) -> Credentials:
 
 
 def _file(path: Path) -> dict[str, str]:
-    """The lines `NAME=value` of a file as Aura hands it out, with or without `export`, quotes and comments."""
+    """The lines `NAME=value` of a file in Aura's format, with or without `export`, quotes and comments."""
     try:
         text = read_regular(path, _LONGEST_CREDENTIALS).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise StoreUnreachableError(f"the credentials file {path} cannot be read ({reason}): {_BOTH_WAYS}") from None
     found = re.findall(r"^[ \t]*(?:export[ \t]+)?(NEO4J_\w+)[ \t]*=[ \t]*(.*?)[ \t]*\r?$", text, re.MULTILINE)
     return {name: re.sub(r"^(['\"])(.*)\1$", r"\2", value) for name, value in found}
 
 
 class Connection:
-    """A Neo4j that is connected to at first use. Safe to use from several threads and in a forked child.
+    """A connection to Neo4j, opened at first use. Thread-safe, and safe in a forked child.
 
-    `address` is for messages; `database` is the database in force. Raises `StoreUnreachableError`, `StoreBusyError` and
-    `StoreError`, one line each."""
+    `address` is for messages; `database` is the configured database. Methods raise `StoreUnreachableError`,
+    `StoreBusyError` and `StoreError` with one-line messages."""
 
     def __init__(self, settings: StoreSettings) -> None:
         if settings.url is None:
@@ -93,7 +93,7 @@ class Connection:
         """The one driver of this process, connected to a Neo4j of 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
-                # What a parent connected belongs to the parent.
+                # Connections that a parent process opened belong to the parent.
                 self._process, self._driver = os.getpid(), None
             if self._driver is None:
                 self._driver = self._connect()
@@ -110,13 +110,13 @@ class Connection:
         return self._agent.removeprefix("Neo4j/")
 
     def read(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """What `work` reads in one transaction, which may be begun anew."""
+        """The result of `work` in one read transaction, which may be retried."""
         with self._session(neo4j.READ_ACCESS) as session:
             return session.execute_read(work)
 
     def write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """The result of `work` after its commit. It must be idempotent: it may run several times, also after a commit
-        whose answer was lost."""
+        """The result of `work` after its commit. `work` must be idempotent: it may run several times, even after a
+        commit whose confirmation was lost."""
         for _ in range(_UNKNOWN_COMMITS - 1):
             try:
                 with self._session(neo4j.WRITE_ACCESS, unknown=IncompleteCommit) as session:
@@ -135,7 +135,7 @@ class Connection:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Turns errors of the driver into errors with a line for people."""
+        """Turns errors of the driver into one-line errors."""
         try:
             yield
         except DRIVER_ERRORS as error:
@@ -148,7 +148,7 @@ class Connection:
             with driver.session(
                 database=self.database,
                 default_access_mode=access,
-                # In a cluster, what was just written is also seen by what is read next.
+                # In a cluster, the next read then also sees this write.
                 bookmark_manager=driver.execute_query_bookmark_manager,
             ) as session:
                 yield session
@@ -162,7 +162,7 @@ class Connection:
         self._user = known.user
         try:
             driver, agent = _opened(self.address, self.database, known)
-        except (*DRIVER_ERRORS, ValueError) as error:  # an address that no name server knows is a ValueError
+        except (*DRIVER_ERRORS, ValueError) as error:  # for an unknown host name, the driver raises ValueError
             raise explained(self._cause(error, known), self.address, self.database, known.user) from error
         try:
             self._require_version(agent)
@@ -173,7 +173,7 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """Why there is no connection: a driver that asks for a cluster's members first hides it."""
+        """The reason for a failed connection: a driver that first asks for a cluster's members hides it."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
         try:
@@ -194,7 +194,7 @@ class Connection:
 
 
 def _opened(address: str, database: str, known: Credentials) -> tuple[neo4j.Driver, str]:
-    """A driver that reached the database, and what the server calls itself."""
+    """A driver that reached the database, and the server's agent string."""
     driver = neo4j.GraphDatabase.driver(
         address,
         auth=neo4j.basic_auth(known.user, known.password),

@@ -1,4 +1,4 @@
-"""Errors of a Neo4j, or of the connection to it, in one line that says what to do."""
+"""Errors of Neo4j, or of the connection to it, as one line with a remedy."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise in place of one of the driver's, without any password."""
+    """The error to raise instead of a driver's error; it contains no password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(cause).__name__ for cause in _chain(error)]
@@ -37,7 +37,7 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
     other = {"BoltHandshakeError", "BoltProtocolError"}.intersection(chain) or "looks like HTTP" in str(error)
     if isinstance(error, UnsupportedServerProduct) or other:
         return StoreUnreachableError(
-            f"what answers at {address} does not speak Neo4j's Bolt protocol: give store.url the Bolt port (7687), "
+            f"the server at {address} does not speak Neo4j's Bolt protocol: give store.url the Bolt port (7687), "
             "with +s where the server wants TLS"
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
@@ -73,7 +73,7 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(
-            f"{address} has no database {database!r}: set store.database to one that it has (SHOW DATABASES lists them)"
+            f"{address} has no database {database!r}: set store.database to an existing one (SHOW DATABASES lists them)"
         )
     if "DatabaseUnavailable" in code:
         return StoreUnreachableError(
@@ -104,7 +104,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Why nobody answers, in a few words: the operating system's where there are some."""
+    """The reason why the server does not answer, in a few words; from the operating system if it gave one."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
@@ -119,4 +119,4 @@ def _line(error: BaseException) -> str:
 
 
 DRIVER_ERRORS = (Neo4jError, DriverError, OSError, OverflowError)
-"""What the driver raises. A `ValueError` is one of its own only while it connects."""
+"""The errors of the driver. It raises `ValueError` only while it connects."""

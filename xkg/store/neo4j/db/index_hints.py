@@ -1,8 +1,7 @@
 """Look-ups of nodes that use an index, whatever the server's statistics are.
 
-Neo4j counts an index in the background. A plan made before that, as while a graph is being filled, assumes an empty
-index and scans all nodes for each row; and plans are cached.
-"""
+Neo4j updates its index counts in the background. A plan made before that, for example while a graph is being filled,
+assumes an empty index and scans all nodes for each row; and plans are cached."""
 
 
 def seek(variable: str, label: str, value: str, pattern: str = "", by: str = "id") -> str:

@@ -1,8 +1,7 @@
 """The schema of a graph on Neo4j: numbered files under `cypher/schema/neo4j/`, applied in order.
 
-Neo4j takes no schema and data in one transaction, so a migration is two steps: its statements, each of which can be run
-twice, and the record that all of them hold. What was interrupted between is run again.
-"""
+Neo4j cannot change schema and data in one transaction, so a migration has two steps: its statements, each of which can
+be run twice, and a record that all of them were applied. A migration that was interrupted in between is run again."""
 
 import functools
 import re
@@ -29,7 +28,7 @@ _STATE = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Two concurrent migrations draw two names, of which the constraint admits one.
+# Two concurrent migrations draw two names; the constraint admits only one.
 _RECORD = (
     "MERGE (m:XkgMeta {id: 'graph'}) "
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
@@ -42,8 +41,8 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMI
 
 class State(NamedTuple):
     """The node `(:XkgMeta)`: the graph's name, the numbers of its last commit and last migration, the embedding model
-    that it is linked with, the commit up to which it is linked, and the one since which there are tombstones. All zero
-    and empty in a database without a graph."""
+    for its links, the last linked commit, and the first commit with tombstones. All are zero or empty in a database
+    without a graph."""
 
     graph: str = ""
     generation: int = 0
@@ -61,7 +60,7 @@ class Migration(NamedTuple):
 
 @functools.cache
 def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """The migrations that this xkg knows, in order."""
+    """The migrations that this version of xkg knows, in order."""
     found = []
     for path in sorted((folder or named_queries.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
         text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -71,7 +70,7 @@ def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
 
 
 def read_state(transaction: neo4j.ManagedTransaction) -> State:
-    for label in ("XkgMeta", "Meta"):  # the second until schema 2
+    for label in ("XkgMeta", "Meta"):  # named Meta until schema 2
         record = transaction.run(_STATE.replace("{label}", label)).single()
         if record is not None:
             return State(**record.data())
@@ -79,7 +78,7 @@ def read_state(transaction: neo4j.ManagedTransaction) -> State:
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
-    """`state` if this xkg can read and write such a graph. Raises `SchemaVersionError` that names the remedy."""
+    """`state` if this version of xkg can read and write such a graph. Raises `SchemaVersionError` with a remedy."""
     newest = migrations(folder)[-1].number
     if state.schema > newest:
         raise SchemaVersionError(
@@ -94,10 +93,10 @@ def require_schema(state: State, connection: Connection, folder: Path | None = N
 
 
 def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
-    """Brings the graph to the newest schema, in an empty database too, and gives the names of what was applied.
+    """Brings the graph to the newest schema, even in an empty database, and returns the names of the applied
+    migrations.
 
-    Raises `SchemaVersionError` for a graph of a newer xkg, and `StoreError` for a database that holds something
-    else."""
+    Raises `SchemaVersionError` for a graph of a newer xkg, and `StoreError` for a database with other content."""
     state = connection.read(read_state)
     known = migrations(folder)
     if state.schema > known[-1].number:
@@ -117,7 +116,7 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
 
 
 def migrate_graph(settings: Settings) -> list[str]:
-    """`migrate` for the graph that the settings name. Raises `ConfigError` where it is no Neo4j."""
+    """`migrate` for the configured graph. Raises `ConfigError` if it is not on Neo4j."""
     if settings.store.url is None:
         raise ConfigError("this graph lies in a folder, which needs no migration: store.url names a Neo4j")
     with closing(Connection(settings.store)) as connection:
@@ -125,8 +124,8 @@ def migrate_graph(settings: Settings) -> list[str]:
 
 
 def prepare(connection: Connection, folder: Path | None = None) -> State:
-    """The state of a graph that may be written: a database without papers gets its schema (another process may be
-    giving it at the same time), a graph of another one is refused. Raises as `migrate` does."""
+    """The state of a writable graph: a database without papers gets its schema (another process may do so at the same
+    time), and a graph with another schema is refused. Raises the same errors as `migrate`."""
     state = connection.read(read_state)
     if not state.graph or (state.schema < migrations(folder)[-1].number and _has_no_papers(connection)):
         migrate(connection, folder)
@@ -139,7 +138,7 @@ def _has_no_papers(connection: Connection) -> bool:
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
-    """Runs the statements, again where another process created the same thing at the same time."""
+    """Runs the statements, and retries if another process created the same thing at the same time."""
 
     def run(transaction: neo4j.ManagedTransaction) -> None:
         for statement in migration.statements:
@@ -157,10 +156,10 @@ def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _await_indexes(connection: Connection) -> None:
-    """Waits until all indexes are online, by short looks: `db.awaitIndexes` holds locks while it waits, which another
-    process that creates the next index waits for in a transaction that in turn keeps an index from coming online.
+    """Polls until all indexes are online. `db.awaitIndexes` could deadlock: it holds locks while it waits, and another
+    process that creates the next index waits for these locks in a transaction that keeps an index from coming online.
 
-    Raises `StoreError` where one failed, and after ten minutes."""
+    Raises `StoreError` if an index failed, and after ten minutes."""
     end = time.monotonic() + _AWAIT_SECONDS
     while waiting := connection.read(lambda transaction: transaction.run(_NOT_ONLINE).value()):
         if time.monotonic() > end or any(each.endswith(": failed") for each in waiting):
