@@ -84,12 +84,12 @@ Name = Annotated[str, AfterValidator(_cut)]
 
 
 class Paper(Node):
-    """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
-    model (keys, values, orders of its own), kept for export. `arxiv_version` is the version that was read, such as
-    `v2`, None where the paper was not fetched from arXiv. `domain` and `subfield` are of arXiv's primary category: `cs`
-    and `cs.LG`. `nothing_in` are passages (their beginning) and functions
-    (`path::name`) that no technique covers, and in which a model that was asked about each found none. `packages` are
-    requirement lines that were given beside the repository's own; `cpu`: its code for CUDA was run on the CPU."""
+    """`incomplete` gives the reasons why `state` is `partial`, one a line. `claims` is data of an imported file that
+    the model does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that was read, such
+    as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` come from arXiv's primary
+    category: `cs` and `cs.LG`. `nothing_in` lists the passages (their beginning) and functions (`path::name`) that no
+    technique covers and in which the model found none when asked. `packages` are requirement lines given in addition to
+    the repository's own; `cpu` says that its CUDA code ran on the CPU."""
 
     id: str
     title: Name

@@ -50,7 +50,7 @@ def commands() -> str:
         if command.parameters:
             parts.append(table(("given", "for"), ((f"`{names}`", text) for names, text in command.parameters)))
     ends = (
-        "Every command takes `--help`. Exit codes: 0 done; 1 it could not be done, with one line on stderr that says "
-        "what happened and what to do (`-v` adds the traceback); 2 usage."
+        "Every command takes `--help`. Exit codes: 0 done; 1 error, with one line on stderr that says what happened "
+        "and what to do (`-v` adds the traceback); 2 usage."
     )
     return page("Commands", "xkg/cli", [ends, *parts])

@@ -45,8 +45,8 @@ SECTIONS = {name.rpartition(".")[0] for name in SETTINGS} | {name.partition(".")
 VARIABLES = {"XKG_" + name.upper().replace(".", "__") for name in SETTINGS}
 TREE = ("xkg/", "docs/", "evaluation/", "tests/", "scripts/", "cypher/", "examples/", "plugin/", ".github/")
 BRANCH = "xkg/RUN"
-OF_OTHERS = {"--isolation", "--model-cost-config", "get_tools", "load_mcp_tools", "raw_output"}
-"""Options of podman and Inspect, and names of LangChain and LlamaIndex."""
+OF_OTHERS = {"--isolation", "--model-cost-config", "get_tools", "llm.top_files", "load_mcp_tools", "raw_output"}
+"""Options of podman and Inspect, names of LangChain and LlamaIndex, and a setting of a published system."""
 COUNTED = {
     r"(\w+)(?:-(?:one|two|three|four|five|six|seven|eight|nine))? named (?:questions|queries)": len(
         named_queries.queries()

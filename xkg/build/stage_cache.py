@@ -167,7 +167,7 @@ class StageCache:
         self._notify(report)
 
     def begun(self, stage: str, about: str) -> None:
-        """Reports that a stage starts with a technique."""
+        """Reports that a stage starts work on a technique."""
         self._notify(Begun(stage=stage, about=about))
 
     def progress(self, stage: str, done: int, total: int, about: str) -> None:

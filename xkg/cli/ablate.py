@@ -49,7 +49,9 @@ def ablate(
     setup: Annotated[str | None, typer.Option(help="Command that runs before --run, in the same sandbox.")] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="Host that --setup may reach, such as data.example.org; it runs once then (repeatable)."),
+        typer.Option(
+            help="Host that --setup may reach, such as data.example.org; --setup then runs once (repeatable)."
+        ),
     ] = None,
     with_: With = None,
     cpu: Cpu = None,
@@ -149,7 +151,7 @@ def ablate(
 def plan(
     context: typer.Context,
     paper: Paper,
-    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
+    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, with or without changes.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="Maximum number of ablations.")] = 5,
     llm: Annotated[str | None, typer.Option(help="Name of the language model, or none for the graph alone.")] = None,
     as_json: Json = False,
@@ -183,10 +185,8 @@ def report(
 def apply(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
-    candidate: Annotated[
-        str, typer.Argument(help="Id of a candidate, as the report lists it; or baseline: its repairs.")
-    ],
-    to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, where it is another clone.")] = None,
+    candidate: Annotated[str, typer.Argument(help="Id of a candidate in the report, or `baseline` for its repairs.")],
+    to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, if not the original.")] = None,
     patch: Annotated[bool, typer.Option("--patch", help="Print a patch; add no branch.")] = False,
 ) -> None:
     """Add one candidate's change to the repository as a branch."""

@@ -62,7 +62,7 @@ def build(
     address: Address = None,
     allow_public: AllowPublic = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Build papers of --papers again that failed before.")
+        bool, typer.Option("--retry-failed", help="Retry papers of --papers that failed before.")
     ] = False,
     first: Annotated[
         bool, typer.Option("--first", help="If several papers have the title given as --paper, take the best match.")
@@ -220,7 +220,7 @@ def verify(
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes to run in parallel.")] = 2,
     stale: Annotated[str | None, typer.Option(help="Only code whose last run is older than this, such as 90d.")] = None,
-    attest: Annotated[bool, typer.Option("--attest", help="Sign the levels, for those who trust your key.")] = False,
+    attest: Annotated[bool, typer.Option("--attest", help="Sign the levels for people who trust your key.")] = False,
     key: Annotated[
         Path | None,
         typer.Option(readable=False, help="Private key, or public key whose private half ssh-agent holds."),

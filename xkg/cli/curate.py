@@ -42,8 +42,8 @@ def curate(
 ) -> None:
     """Find papers and repositories worth building around one paper, and explain the choice.
 
-    Asks arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 where nothing was
-    found and something could not be asked, or some papers failed."""
+    Asks arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 if nothing was found and a source was
+    unreachable, or if some papers failed."""
     from xkg.cli.display.progress import json_lines
     from xkg.commands import curate
 
@@ -137,15 +137,15 @@ def _about(paper: "CuratedPaper") -> list[str]:
 
 def check_blacklist(
     context: typer.Context,
-    blacklist: Annotated[Path, typer.Argument(help="File of repositories and papers, one a line.")],
+    blacklist: Annotated[Path, typer.Argument(help="File of repositories and papers, one per line.")],
     log: Annotated[
         list[Path] | None, typer.Option(help="File with answers, such as an agent's log (repeatable).")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that a graph, and logs of answers, hold nothing of a blacklist; fail if they do.
+    """Check that a graph and logs of answers contain nothing from a blacklist; fail if they do.
 
-    Repositories are compared with the blacklisted ones, which are fetched for that."""
+    Fetches the blacklisted repositories, to compare others with them."""
     from xkg.commands.graph import audit
 
     result = audit.audit(settings_of(context), blacklist, tuple(log or ()))

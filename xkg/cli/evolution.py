@@ -40,9 +40,9 @@ def update(
 ) -> None:
     """Rebuild papers that have a new arXiv version or new commits, and show what changed.
 
-    A library that papers were pulled from, and that has the new version, is preferred to a build. Code that was proven
-    stays until the new code is proven as far. Papers and repositories from files are named, not
-    built. Exits with 3 where some papers could not be looked at or built."""
+    If a library that you pulled from has the new version, pulls it instead of building. Proven code stays until the new
+    code reaches the same level. Papers and repositories from files are listed, not built. Exits with 3 if some papers
+    could not be checked or built."""
     from xkg.cli.display.batch import display
     from xkg.commands import update
     from xkg.commands.engines import engine_for
@@ -65,15 +65,15 @@ def update(
 def diff(
     context: typer.Context,
     first: Annotated[str | None, typer.Argument(help="Generation, paper, or folder of exported bundles.")] = None,
-    second: Annotated[str | None, typer.Argument(help="The newer one; else the present graph.")] = None,
+    second: Annotated[str | None, typer.Argument(help="The newer one; by default the current graph.")] = None,
     library: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Library whose paper is compared with the one here.")
+        str | None, typer.Option(metavar="PLACE", help="Library whose version of the paper is compared with yours.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare two generations, two papers, or exported bundles: techniques, places, levels.
 
-    Without arguments: between the present generation and the one before."""
+    Without arguments, compares the current generation with the one before."""
     from xkg.commands.graph import diff
 
     print_result(diff.diff(settings_of(context), first, second, library=library), as_json)

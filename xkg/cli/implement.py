@@ -131,7 +131,7 @@ def implement(
 @implement_app.command("transcript")
 def transcript(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(help="Name of the run, or the start of it.")],
+    run: Annotated[str, typer.Argument(help="Name of the run, or its first characters.")],
     inspect: Annotated[
         Path | None, typer.Option(help="Write a log for `inspect view` to this file, which ends with .eval or .json.")
     ] = None,
@@ -145,7 +145,7 @@ def transcript(
 @implement_app.command("apply")
 def apply(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(help="Name of the run, or the start of it.")],
+    run: Annotated[str, typer.Argument(help="Name of the run, or its first characters.")],
     patch: Annotated[Path | None, typer.Option(help="Write a patch to this file instead of a branch.")] = None,
     branch: Annotated[str | None, typer.Option(help="Name of the branch (xkg/RUN).")] = None,
     to: Annotated[Path | None, typer.Option(help="Clone of the starter's repository that gets the branch.")] = None,

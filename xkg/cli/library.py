@@ -12,13 +12,12 @@ from xkg.model import Level
 Place = Annotated[
     str,
     typer.Argument(
-        metavar="PLACE", help="A folder, https://…, s3://bucket/folder, git repository, or what else fsspec opens."
+        metavar="PLACE",
+        help="A folder, https://…, s3://bucket/folder, git repository, or any other address that fsspec opens.",
     ),
 ]
 OnlyPapers = Annotated[list[str] | None, typer.Option("--paper", help="Id or title of a paper (repeatable).")]
-KeptOut = Annotated[
-    Path | None, typer.Option("--blacklist", help="File of repositories and papers that do not travel.")
-]
+KeptOut = Annotated[Path | None, typer.Option("--blacklist", help="File of repositories and papers to exclude.")]
 
 
 def push(
@@ -28,16 +27,14 @@ def push(
     claims_only: Annotated[
         bool, typer.Option("--claims-only", help="Push places and definitions, without code.")
     ] = False,
-    allow_unlicensed: Annotated[
-        bool, typer.Option("--allow-unlicensed", help="Push code of which no licence is known.")
-    ] = False,
+    allow_unlicensed: Annotated[bool, typer.Option("--allow-unlicensed", help="Push code of unknown licence.")] = False,
     blacklist: KeptOut = None,
     as_json: Json = False,
 ) -> None:
     """Add papers of the graph to a library, from which others pull them.
 
-    A library is static files, which any web server can serve. Papers with code of which no licence is known are left
-    out. Exits with 1 if some are."""
+    A library is a set of static files that any web server can serve. Papers with code of unknown licence are left out;
+    then it exits with 1."""
     from xkg.cli.display.steps import steps
     from xkg.commands.library.push import push
 
@@ -72,15 +69,15 @@ def pull(
         Level | None, typer.Option(help="Papers with code that is claimed to be of this level or above.")
     ] = None,
     verify: Annotated[
-        int, typer.Option(min=0, help="Run this many of the new code nodes first, and take nothing if one fails.")
+        int, typer.Option(min=0, help="Run this many of the new code nodes first, and pull nothing if one fails.")
     ] = 0,
     blacklist: KeptOut = None,
     as_json: Json = False,
 ) -> None:
-    """Take what is new in a library: all of it, or papers by name, topic or level.
+    """Pull new papers from a library: all, or by name, topic or level.
 
     Levels are claims until a key that you trust attests them (`xkg trust`), or `xkg verify` proves them here. Exits
-    with 1 if something could not be taken."""
+    with 1 if something could not be pulled."""
     from xkg.cli.display.steps import steps
     from xkg.commands.library.pull import pull
 

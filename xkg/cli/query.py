@@ -32,14 +32,14 @@ Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, techniqu
 
 def papers(
     context: typer.Context,
-    text: Annotated[list[str] | None, typer.Argument(help="Words of title, id or authors; none lists all.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Argument(help="Words of title, id or authors; without any, lists all papers.")
+    ] = None,
     first_year: FirstYear = None,
     last_year: LastYear = None,
     with_code: Annotated[bool, typer.Option("--with-code", help="Only papers with code.")] = False,
     tested: Annotated[bool, typer.Option("--tested", help="Only papers with code that is tested or faithful.")] = False,
-    field: Annotated[
-        str, typer.Option(help="Only papers of this domain or subfield of arXiv, such as cs or cs.LG.")
-    ] = "",
+    field: Annotated[str, typer.Option(help="Only papers of this arXiv domain or subfield, such as cs or cs.LG.")] = "",
     state: Annotated[
         Literal["complete", "partial"] | None, typer.Option(help="Only papers whose build is complete, or partial.")
     ] = None,
@@ -73,7 +73,7 @@ def search(
         typer.Option("--task", help="The words describe a whole task: let the language model find code for each part."),
     ] = False,
     k: Annotated[
-        int | None, typer.Option("-k", min=1, max=100, help="How many rows (5; for each part of a task 2).")
+        int | None, typer.Option("-k", min=1, max=100, help="Maximum number of rows (5; 2 for each part of a task).")
     ] = None,
     paper: InPapers = None,
     with_code: WithCode = False,
@@ -93,7 +93,8 @@ def search(
 ) -> None:
     """Find techniques, best first; if nothing fits, name the nearest.
 
-    With --task, a language model splits a task into parts, drops what does not serve, and says how to apply it."""
+    With --task, a language model splits a task into parts, drops results that do not help, and says how to apply the
+    rest."""
     from xkg.commands.graph.open import open_service
     from xkg.serve.search.filters import Filters
 
@@ -136,7 +137,7 @@ def show(
             "--related", help="Papers related to this one instead: by citation, shared concepts, similar techniques."
         ),
     ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many related papers.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of related papers.")] = 10,
     exclude: Exclude = None,
     as_json: Json = False,
 ) -> None:
@@ -195,7 +196,7 @@ def locate(
         list[str],
         typer.Argument(help="Technique id or name, or what the code should do.", autocompletion=completion.nodes),
     ],
-    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
+    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, with or without changes.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of places.")] = 10,
     as_json: Json = False,
 ) -> None:
@@ -214,7 +215,7 @@ def cypher(
             help="Name of a query that --list shows, or one read-only statement.", autocompletion=completion.queries
         ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the named queries; as JSON with all of each.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json in full.")] = False,
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
     ] = None,
@@ -225,10 +226,9 @@ def cypher(
 ) -> None:
     """Run a named query, or read-only Cypher.
 
-    In a statement of your own a value given by --param is what JSON makes of it, else a string; "2" in quotes is a
-    string too. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
-    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
-    """
+    In your own statements, values of --param are parsed as JSON, else taken as strings; "2" in quotes is a string.
+    Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES."""
     from xkg.cli.display import table_formats
     from xkg.cli.display.layout import UNBOUNDED, width
     from xkg.commands.graph.open import open_store

@@ -18,16 +18,15 @@ def run(
         typer.Argument(help="Id of code or of its technique, or a technique's name.", autocompletion=completion.nodes),
     ],
     script: Annotated[
-        str | None, typer.Argument(help="File of Python, or - for stdin; none prints a script to begin with.")
+        str | None, typer.Argument(help="Python file, or - for stdin; without it, prints a script to start from.")
     ] = None,
-    lines: Annotated[
-        str | None, typer.Option("-c", metavar="LINES", help="Lines of Python in place of a file.")
-    ] = None,
+    lines: Annotated[str | None, typer.Option("-c", metavar="LINES", help="Python code instead of a file.")] = None,
     out: Annotated[
-        Path | None, typer.Option(readable=False, help="Folder for the files and figures that it leaves; it is made.")
+        Path | None,
+        typer.Option(readable=False, help="Folder for files and figures of the script; created if missing."),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="Most seconds that it may take (sandbox.seconds if not given).")
+        float | None, typer.Option(min=0.1, help="Time limit in seconds (default: sandbox.seconds).")
     ] = None,
     with_: With = None,
     cpu: Cpu = None,
@@ -35,9 +34,9 @@ def run(
 ) -> None:
     """Run a script that uses code of the graph, in its environment, in the sandbox.
 
-    The script begins with every name of the code; `implementation` is its module. As in a notebook, the value of the
-    last expression is printed, and open matplotlib figures are saved. There is no network, none of your files is there,
-    and nothing of a run stays but what --out stores. The exit status is 0 if the script ended well, else 1."""
+    The script can use every name of the code; `implementation` is its module. As in a notebook, the value of the last
+    expression is printed, and open Matplotlib figures are saved. The script has no network and none of your files; only
+    the files that --out stores are kept. The exit status is 0 if the script succeeded, else 1."""
     from xkg.cli.display.steps import steps
     from xkg.commands import run as command
 

@@ -10,27 +10,26 @@ from xkg.cli.display.output import Json, print_result, settings_of
 def serve(
     context: typer.Context,
     http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve over HTTP at this address, not stdin and stdout.")
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve over HTTP at this address instead of stdin and stdout."),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Number of server processes.")] = 1,
     allow_build: Annotated[
         bool,
-        typer.Option(
-            "--allow-build", help="Let callers build papers; over HTTP those whose token has the scope build."
-        ),
+        typer.Option("--allow-build", help="Let callers build papers; over HTTP their token needs the scope build."),
     ] = False,
     allow_agents: Annotated[
         bool,
         typer.Option(
             "--allow-agents",
-            help="Let callers have methods implemented by agents; over HTTP those whose token has the scope agents.",
+            help="Let callers start `implement` jobs; over HTTP their token needs the scope agents.",
         ),
     ] = False,
     allow_run: Annotated[
         bool,
         typer.Option(
             "--allow-run",
-            help="Let callers run scripts over code, in the sandbox; over HTTP those whose token has the scope run.",
+            help="Let callers run scripts in the sandbox; over HTTP their token needs the scope run.",
         ),
     ] = False,
     libraries: Annotated[
@@ -44,7 +43,7 @@ def serve(
 ) -> None:
     """Serve the graph to agents over MCP (stdio or HTTP).
 
-    Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
+    To serve other machines, require tokens: `xkg token create`, or serve.oauth."""
     from xkg.commands.library.follow import following
     from xkg.commands.serve import http_app, serve_stdio
 

@@ -20,7 +20,7 @@ def import_(
             readable=False, metavar="PLACE", help="Graph files and folders of them: the peer's JSON, or bundles."
         ),
     ],
-    own: Annotated[bool, typer.Option("--own", help="These bundles are your own exports: keep their levels.")] = False,
+    own: Annotated[bool, typer.Option("--own", help="Keep the levels: the bundles are your own exports.")] = False,
     as_json: Json = False,
 ) -> None:
     """Import graphs built elsewhere; levels that they state count as claims."""
@@ -41,7 +41,9 @@ def export(
     papers: Papers = None,
     to: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Folder to write to; it is made. For HTML, by default the working folder."),
+        typer.Option(
+            readable=False, help="Folder to write to; created if missing. For HTML, by default the working folder."
+        ),
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
@@ -100,8 +102,8 @@ def store_copy(
 ) -> None:
     """Copy all papers of one graph into another, and compare the two.
 
-    An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
-    NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
+    An address is bolt://host:7687, neo4j+s://host or similar, with user and password from NEO4J_USERNAME and
+    NEO4J_PASSWORD or the file that store.credentials names. Papers that are only in TO stay."""
     from xkg.commands.graph import copy
     from xkg.commands.graph.open import open_store
 

@@ -14,17 +14,19 @@ token_app = typer.Typer(help="Manage access tokens of the HTTP server.")
 @token_app.command("create")
 def create(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Who or what is to hold it.")],
+    name: Annotated[str, typer.Argument(help="Name of the token's holder.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="What it may do: read, build, agents, run, admin (repeatable); read if none is given."),
+        typer.Option(help="Rights of the token: read, build, agents, run, admin (repeatable; default read)."),
     ] = None,
     graph: Annotated[
-        list[str] | None, typer.Option(help="Name of a graph that it reads (repeatable); all if none is given.")
+        list[str] | None, typer.Option(help="Name of a graph that the token can read (repeatable; default all).")
     ] = None,
-    expires: Annotated[str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; none is for ever.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; by default unlimited.")
+    ] = None,
 ) -> None:
-    """Print a new token, which is shown this once: the graph's folder keeps its hash alone."""
+    """Print a new token. It is shown only once: the graph's folder stores only its hash."""
     from xkg.serve.http.tokens import lifetime, scopes_of
 
     tokens = _tokens(context)
@@ -54,7 +56,7 @@ def list_(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
 
 @token_app.command("revoke")
 def revoke(context: typer.Context, name: Annotated[str, typer.Argument(help="Name of a token.")]) -> None:
-    """Let nobody in with a token from now on, on servers that run too."""
+    """Revoke a token, at once and also on running servers."""
     _tokens(context).revoke(name)
     typer.echo(f"revoked {name}")
 

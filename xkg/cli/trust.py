@@ -10,13 +10,11 @@ from xkg.cli.display.output import Json, print_text
 if TYPE_CHECKING:
     from xkg.attestations.trust import TrustedKey
 
-trust_app = typer.Typer(help="Say whose attestations of code count.")
+trust_app = typer.Typer(help="Manage the keys whose attestations you trust.")
 
 
 def key(
-    name: Annotated[
-        str | None, typer.Option(help="What others shall read of you; makes a key where there is none.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name that others see; creates the key if you have none.")] = None,
 ) -> None:
     """Print your public key, for `xkg trust add` of others; `xkg verify --attest` signs with the private one."""
     from xkg.attestations import keys, trust
@@ -32,10 +30,10 @@ def key(
 @trust_app.command("add")
 def add(
     key: Annotated[str, typer.Argument(help="A line such as `ssh-ed25519 AAAA… NAME`, or a .pub file.")],
-    name: Annotated[str, typer.Option(help="What you call it, if not as its owner does.")] = "",
-    again: Annotated[bool, typer.Option("--again", help="Trust it though it was revoked.")] = False,
+    name: Annotated[str, typer.Option(help="Your name for the key, instead of its owner's.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Trust the key again after it was revoked.")] = False,
 ) -> None:
-    """Let attestations of a key count, in all your graphs."""
+    """Trust the attestations of a key, in all your graphs."""
     from xkg.attestations import keys, trust
 
     print_text(f"trusted: {_line(trust.add(keys.read_public_key(key), name, again=again))}")
@@ -43,7 +41,7 @@ def add(
 
 @trust_app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the keys, also revoked ones."""
+    """List the keys, including revoked ones."""
     from xkg.attestations import trust
 
     known = trust.trusted().keys
@@ -58,7 +56,7 @@ def list_(as_json: Json = False) -> None:
 
 @trust_app.command("revoke")
 def revoke(name: Annotated[str, typer.Argument(help="Name or fingerprint of a key.")]) -> None:
-    """Let attestations of a key count no more, from now on, also on servers that run."""
+    """Stop trusting a key, at once and also on running servers."""
     from xkg.attestations import trust
 
     print_text(f"revoked: {_line(trust.revoke(name))}")

@@ -205,7 +205,7 @@ class Files:
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:
-        """The node at the digit `at` with these rows of (key, paper) in place of what it had; None takes one out."""
+        """The node at the digit `at` with these rows replaced, by (key, paper); None removes a row."""
         if at and not node.children:
             items: dict[tuple[str, str], Row | None] = {(item.key, item.row.paper): item.row for item in node.items}
             changes = items | dict(changes)

@@ -246,9 +246,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """References first. After every few of them comes a found paper, if it is at least as near to the target as half of
-    the references, because a search always finds something. Papers as near as a quarter of the references come last, if
-    there is space; others are dropped."""
+    """References first. After every few of them comes a found paper, if it is at least as similar to the target as half
+    of the references, because a search always finds something. Found papers that are at least as similar as a quarter
+    of the references come last, if there is space; others are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])

@@ -33,37 +33,41 @@ def install(
     ],
     scope: Annotated[
         Literal["project", "user"] | None,
-        typer.Option(help="For one project, or for all that you open [project, if the client has files of projects]."),
+        typer.Option(help="For one project (default, if the client has files for projects), or for all your projects."),
     ] = None,
     project: Annotated[
         Path | None, typer.Option(readable=False, help="Folder of the project, if not this one.")
     ] = None,
     url: Annotated[
-        str | None, typer.Option(help="Address of a server that runs, https://HOST/mcp; none has the client start one.")
+        str | None,
+        typer.Option(help="Address of a running server, https://HOST/mcp; by default the client starts one."),
     ] = None,
     token_env: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Environment variable with your token [XKG_TOKEN for other machines]."),
     ] = None,
-    name: Annotated[str, typer.Option(help="What the client calls the server.")] = "xkg",
+    name: Annotated[str, typer.Option(help="Name of the server in the client.")] = "xkg",
     allow_build: Annotated[
-        bool, typer.Option("--allow-build", help="Let the client have papers built (xkg serve --allow-build).")
+        bool, typer.Option("--allow-build", help="Let the client build papers (xkg serve --allow-build).")
     ] = False,
     allow_agents: Annotated[
-        bool, typer.Option("--allow-agents", help="Let the client have methods implemented (xkg serve --allow-agents).")
+        bool,
+        typer.Option(
+            "--allow-agents", help="Let the client start implementations of methods (xkg serve --allow-agents)."
+        ),
     ] = False,
     allow_run: Annotated[
         bool, typer.Option("--allow-run", help="Let the client run scripts over code (xkg serve --allow-run).")
     ] = False,
     skill: Annotated[
         bool,
-        typer.Option("--skill", help="Also a skill by which the agent answers the questions of builds; allows builds."),
+        typer.Option("--skill", help="Also install a skill to answer the questions of builds; allows builds."),
     ] = False,
-    write: Annotated[bool, typer.Option("--write", help="Write it into the client's file, not to the screen.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write to the client's file instead of printing.")] = False,
 ) -> None:
-    """Print or write what a client needs to use this graph.
+    """Print or write a client's configuration for this graph.
 
-    The rest of a file that is there stays as it is; one that cannot be read is left alone. Run again, it changes
+    The rest of an existing file does not change; a file that cannot be read is not edited. A second run changes
     nothing."""
     from xkg.cli.mcp import clients, config
 

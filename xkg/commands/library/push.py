@@ -110,7 +110,7 @@ def push(
                 sent[change.row.paper] = state
             for each in waiting:
                 each.result()
-        # also where nothing is new: a signed head may have to be signed again
+        # even if nothing is new: a signed head may need a new signature
         add(library, added, seen, lambda what: notify("writing", 0, 0, what))
         seen.keep_papers(sent)
     return PushedPapers(

@@ -106,7 +106,7 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """The answer from a technique on: without what the first page has."""
+    """The answer for the pages after the first, without the fields that only the first has."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]
