@@ -98,7 +98,8 @@ def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left
     assert all(row["id"] for row in answer["rows"])
 
 
-def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
+def test_context_is_markdown_within_a_budget(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # a pipe, for which nothing is folded
     plan = xkg("context", EXAMPLE_ID, "--budget", 400, kg=published).out
     assert plan.startswith("# Plan of the paper: ")
     assert len(plan) <= 4 * 400
