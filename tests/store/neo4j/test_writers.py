@@ -150,7 +150,7 @@ def test_a_paper_that_cannot_be_sent_is_queued_and_sent_later(
 
     monkeypatch.setattr(Connection, "read", cut_after_the_first_look)
     with pytest.raises(StoreUnreachableError, match="xkg store push"):
-        import_graphs(chosen, folder)
+        import_graphs(chosen, folder, own=True)
     monkeypatch.setattr(Connection, "read", read)
     assert len(outbox.waiting(chosen.kg)) == 2
     with pytest.raises(StoreUnreachableError):
