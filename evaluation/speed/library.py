@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.graph import SeededVectors, bundle
+from evaluation.inputs.command import run_command
 from xkg.commands.library.pull import pull
 from xkg.commands.library.push import push
 from xkg.config import EmbeddingSettings, LlmSettings, Settings
@@ -198,4 +199,4 @@ def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)
