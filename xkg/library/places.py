@@ -130,18 +130,15 @@ class OtherPlace(Place):
         yield self._files.cat_file(self._at(path), start=start, end=start + most)
 
     def write(self, path: str, data: bytes) -> None:
+        """Writes all of the file or nothing, if the place can rename: another writer may be reading the same file."""
         self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
-        self._files.pipe_file(self._at(path), data)
+        partial = f"{self._at(path)}.{uuid.uuid4().hex}.tmp"
+        self._files.pipe_file(partial, data)
+        self._files.mv(partial, self._at(path))
 
     def replace(self, head: bytes, token: Any) -> bool:  # noqa: ARG002
-        self._put(HEAD, head)
+        self.write(HEAD, head)
         return True
-
-    def _put(self, path: str, data: bytes) -> None:
-        """Whole or not at all, if the place can rename."""
-        partial = f"{path}.{uuid.uuid4().hex}.tmp"
-        self.write(partial, data)
-        self._files.mv(self._at(partial), self._at(path))
 
     def announced(self) -> list[tuple[str, bytes]]:
         try:
@@ -152,7 +149,7 @@ class OtherPlace(Place):
         return [(path, b"".join(self.pieces(path, 0, MOST_NODE))) for path in paths]
 
     def announce(self, data: bytes) -> None:
-        self._put(f"pushes/{time.time_ns():020d}-{hashlib.sha256(data).hexdigest()[:16]}", data)
+        self.write(f"pushes/{time.time_ns():020d}-{hashlib.sha256(data).hexdigest()[:16]}", data)
 
     def forget(self, path: str) -> None:
         made = path.rpartition("/")[2].partition("-")[0]
