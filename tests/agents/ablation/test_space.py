@@ -596,3 +596,13 @@ def test_values_that_reach_the_metric_through_a_file_count() -> None:
     metric = parse_metric("error ([0-9.e-]+):min")
     space, _, _ = find_space([train, measure], [], {}, metric, command="sh -c 'python train.py && python measure.py'")
     assert "RATE" in [component.name for component in space.components]
+
+
+def test_a_value_that_is_scaled_is_no_sum_that_only_reports() -> None:
+    """`error *= …` beside the method's steps once made all of them code that measures."""
+    text = "def gate(e):\n    return e * 0.5\n\n\ndef train():\n    error = 4.0\n    error *= 0.9\n"
+    text += "    error = gate(error)\n    return error\n"
+    source = PythonSource("train.py", f"{text}\n\nerror = train()\nprint('error', error)\n")
+    space, protected, _ = find_space([source], [], {}, parse_metric("error ([0-9.]+):min"), command="python train.py")
+    assert [place.start_line for place in protected] == [13]
+    assert any("gate" in component.name for component in space.components)

@@ -110,7 +110,11 @@ def only_reported(sources: Sequence[PythonSource], functions: Set[str]) -> Itera
 
 def _sums(function: Function) -> Iterator[ast.stmt]:
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
-    added = {s.target.id for s in statements if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name)}
+    added = {
+        s.target.id
+        for s in statements
+        if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add | ast.Sub) and isinstance(s.target, ast.Name)
+    }
     returned = {name for s in statements if isinstance(s, ast.Return) for name in _loaded(s)}
     nested = {name for node in ast.walk(function) if isinstance(node, Function | ast.Lambda) and node is not function
               for name in _loaded(node)}  # fmt: skip
