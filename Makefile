@@ -56,7 +56,7 @@ demo: .venv/.ready sandbox
 	$(BIN)/xkg --kg $(DEMO) build --llm none --paper examples/svgd/paper/svgd.tex --repo examples/svgd/code
 	$(BIN)/xkg --kg $(DEMO) search "keep the particles from collapsing onto one another" --with-code -k 1
 	@echo
-	@echo "The graph lies in $(DEMO). Ask it more, for example:"
+	@echo "The graph is in $(DEMO). Ask it more, for example:"
 	@echo "  $(BIN)/xkg --kg $(DEMO) search 'estimate the gradient from a minibatch'"
 	@echo "  $(BIN)/xkg --kg $(DEMO) cypher 'MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, c.level'"
 
