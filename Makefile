@@ -11,7 +11,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: agents bundle release chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: agents bundle release chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j openssh
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -43,6 +43,10 @@ neo4j:
 	@missing=""; command -v java >/dev/null || missing="openjdk-17-jre-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; $(install)
 	@$(PYTHON) scripts/neo4j-dev resolve
+
+# Tests of attestations sign with OpenSSH's own programs.
+openssh:
+	@missing=""; command -v ssh-agent >/dev/null || missing="openssh-client"; $(install)
 
 # Tests of the pages look at them in a real browser.
 chromium:
@@ -102,7 +106,7 @@ test: lint sandbox
 
 # All tests that need nothing outside the clone: also a real Neo4j, browser, containers and agent programs, each runner
 # with each hostile act, each store with each query, and more kills.
-test-all: lint sandbox neo4j chromium containers agents
+test-all: lint sandbox neo4j openssh chromium containers agents
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray"
 
 # Tests in containers: Debian's podman, and an image of Debian's packages. If that cannot work here, one line says why.

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from xkg.cli.display.output import Json, print_result, print_text, settings_of
+from xkg.cli.query import LevelName
 from xkg.errors import InputError
-from xkg.model import Level
 
 Place = Annotated[
     str,
@@ -66,7 +66,7 @@ def pull(
         str, typer.Option(help="Papers with all these words in their title or the names of their techniques.")
     ] = "",
     level: Annotated[
-        Level | None, typer.Option(help="Papers with code that is claimed to be of this level or above.")
+        LevelName | None, typer.Option(help="Papers with code that is claimed to be of this level or above.")
     ] = None,
     verify: Annotated[
         int, typer.Option(min=0, help="Run this many of the new code nodes first, and pull nothing if one fails.")
@@ -80,6 +80,7 @@ def pull(
     with 1 if something could not be pulled."""
     from xkg.cli.display.steps import steps
     from xkg.commands.library.pull import pull
+    from xkg.model import Level
 
     with steps() as notify:
         result = pull(
@@ -87,7 +88,7 @@ def pull(
             place,
             tuple(papers or ()),
             topic=topic,
-            level=level,
+            level=None if level is None else Level(level),
             verify=verify,
             blacklist=blacklist,
             notify=notify,

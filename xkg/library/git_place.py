@@ -139,8 +139,9 @@ class GitPlace(Place):
 
 
 def _environment() -> dict[str, str]:
-    """The user's own, since keys and helpers for a server are the user's; git asks nothing on the terminal."""
-    return {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    """The user's variables, since keys and helpers for a server are the user's, but no key of xkg's own."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_", "NEO4J_"))}
+    return {**own, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 def _data(data: bytes) -> str:

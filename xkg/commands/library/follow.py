@@ -66,7 +66,7 @@ def following(settings: Settings, places: Sequence[str], minutes: float) -> Iter
                     for problem in result.problems:
                         log.warning("not pulled from %s: %s", shown(place), printable_line(problem))
                     if result.papers:
-                        log.info("pulled %d papers from %s", len(result.papers), place)
+                        log.info("pulled %d papers from %s", len(result.papers), shown(place))
             ended.wait(minutes * 60)
 
     if not places:

@@ -143,11 +143,12 @@ def _batches(rows: Sequence[Row]) -> list[list[Row]]:
     batches: list[list[Row]] = []
     size = 0
     for row in rows:
-        size += sum(package.size for package in row.versions[0].packages)
-        if not batches or len(batches[-1]) >= _BATCH_PAPERS or size > _BATCH_BYTES:
+        own = sum(package.size for package in row.versions[0].packages)
+        if not batches or len(batches[-1]) >= _BATCH_PAPERS or size + own > _BATCH_BYTES:
             batches.append([])
             size = 0
         batches[-1].append(row)
+        size += own
     return batches
 
 
