@@ -243,7 +243,7 @@ def test_json_that_would_lose_something_is_left_alone(desk: Desk, text: str) -> 
     refused = desk.install("vscode", "--write")
     assert (refused.code, refused.out) == (1, "")
     line = next(line for line in refused.err.splitlines() if line.startswith("xkg: "))
-    assert "left as it is" in line
+    assert "it was not changed" in line
     assert '"servers"' in line
     pasted = re.search(r'put ("xkg": \{.*\}) into', line)
     assert pasted is not None
@@ -277,10 +277,10 @@ def test_toml_that_cannot_be_added_to_is_left_alone(desk: Desk, text: str) -> No
 def test_files_that_are_none_are_left_alone(desk: Desk, tmp_path: Path) -> None:
     path = desk.file("claude-code")
     path.mkdir()
-    assert "is no file" in desk.install("claude-code", "--write").err
+    assert "is not a regular file" in desk.install("claude-code", "--write").err
     path.rmdir()
     os.mkfifo(path)
-    assert "is no file" in desk.install("claude-code", "--write").err
+    assert "is not a regular file" in desk.install("claude-code", "--write").err
     path.unlink()
     path.write_bytes(b'{"a": "\xff"}')
     assert "not UTF-8" in desk.install("claude-code", "--write").err
