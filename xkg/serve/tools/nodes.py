@@ -124,5 +124,5 @@ def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
         findings=(),
         resources=(),
         implementations=tuple(code for code in answer.implementations if code.technique in visible),
-        cut=f"what stands on the page before; {answer.cut}".removesuffix("; "),
+        cut=f"fields of the previous page; {answer.cut}".removesuffix("; "),
     )

@@ -75,7 +75,7 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Find implementations", waits=True)
     def find_implementations(
         task: Annotated[
-            str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
+            str, Field(min_length=1, max_length=20_000, description="what to implement, in your own words")
         ],
         k: Annotated[int, Field(ge=1, le=5, description="most rows for one part")] = 1,
         papers: Papers = [],  # noqa: B006
