@@ -34,7 +34,7 @@ PRINTED: Mapping[str, str] = {
     "locate": "LocateAnswer",
     "ablate plan": "AblationPlan",
     "run": "RunAnswer",
-    "build": "BuildResult; for several papers, with `--papers` or with `--curate` BatchReport",
+    "build": "BuildResult; for several papers, `--papers`, `--curate`, `--jobs`, `--engine` or `--html` BatchReport",
     "build --dry-run": "BuildPlan; a list of these for several papers",
     "curate": "CuratedSet; with `--build` BatchReport",
     "check-blacklist": "AuditResult",
