@@ -54,12 +54,12 @@ def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Calla
         parameters: dict[str, tuple[Any, Any]] = {"context": (typer.Context, inspect.Parameter.empty)}
         for name, given in own.parameters.items():
             if typing.is_typeddict(given.annotation):
-                parameters |= {field: (kind, None) for field, kind in _options(given.annotation).items()}
+                parameters |= {field: (_annotation(*each), None) for field, each in _options(given.annotation).items()}
             elif name not in ("settings", "service"):
                 parameters[name] = (given.annotation, given.default)
         for name, text in settings.items():
             _, option, kind = _SETTINGS[name]
-            parameters[name] = (Annotated[kind | None, typer.Option(option, help=text)], None)
+            parameters[name] = (_annotation(option, text, kind), None)
         if own.return_annotation not in (None, str):
             parameters["as_json"] = (Json, False)
         if common:
@@ -101,61 +101,61 @@ def _run(
     function: Callable[..., Any], context: typer.Context, values: Mapping[str, Any], overriding: Collection[str]
 ) -> None:
     """Calls the function with its part of the command line, and prints the result."""
-    wanted: dict[str, Any] = {}
+    parameters = inspect.signature(function).parameters
     as_json = values.get("as_json", False)
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name in values:
-            wanted[name] = values[name]
-        elif typing.is_typeddict(parameter.annotation):
-            wanted[name] = _given(parameter.annotation, values)
-        elif name == "settings":
-            wanted[name] = settings_of(context, {option: values[option] for option in overriding})
-    if "service" not in inspect.signature(function).parameters:
-        result = function(**wanted)
-        if isinstance(result, str):
-            print_text(result)
-        elif result is not None:
-            print_result(result, as_json)
-        return
-    from xkg.commands.graph.open import open_service
+    wanted = {
+        name: values[name] if name in values else _given(parameter.annotation, values)
+        for name, parameter in parameters.items()
+        if name not in ("settings", "service")
+    }
+    if "service" in parameters:
+        from xkg.commands.graph.open import open_service
 
-    with open_service(settings_of(context, {option: values[option] for option in overriding})) as service:
-        answer = function(service=service, **wanted)
-        if answer is not None:
-            print_answer(answer, as_json, service)
+        with open_service(settings_of(context, {name: values[name] for name in overriding})) as service:
+            if (answer := function(service=service, **wanted)) is not None:
+                print_answer(answer, as_json, service)
+        return
+    if "settings" in parameters:
+        wanted["settings"] = settings_of(context, {name: values[name] for name in overriding})
+    result = function(**wanted)
+    if isinstance(result, str):
+        print_text(result)
+    elif result is not None:
+        print_result(result, as_json)
 
 
 @functools.cache
-def _options(fields: type) -> dict[str, Any]:
-    """The type of each field's option, with its name and help."""
-    found: dict[str, Any] = {}
+def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
+    """The option, help and type of each field that has an `Option`."""
+    found = {}
     for name, hint in typing.get_type_hints(fields, include_extras=True).items():
-        option = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Option)), None)
-        if option is None:
-            continue
-        kind = typing.get_args(hint)[0]
-        origin = typing.get_origin(kind)
-        if origin is Mapping:
-            kind, metavar = list[str], "PATH=FOLDER"
-        else:
-            kind, metavar = list[typing.get_args(kind)[0]] if origin is Sequence else kind, None  # type: ignore[misc]
-        shown = typer.Option(option.name or f"--{name.replace('_', '-')}", help=option.help, metavar=metavar)
-        found[name] = Annotated[kind | None, shown]
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, Option):
+                option = mark.name or f"--{name.replace('_', '-')}"
+                found[name] = (option, mark.help, typing.get_args(hint)[0])
     return found
+
+
+def _annotation(option: str, text: str, kind: Any) -> Any:
+    """The type of a parameter as typer reads it."""
+    origin = typing.get_origin(kind)
+    if origin is Mapping:
+        return Annotated[list[str] | None, typer.Option(option, help=text, metavar="PATH=FOLDER")]
+    if origin is Sequence:
+        kind = list[typing.get_args(kind)[0]]  # type: ignore[misc]
+    return Annotated[kind | None, typer.Option(option, help=text)]
 
 
 def _given(fields: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields whose option was given."""
-    hints = typing.get_type_hints(fields, include_extras=True)
     given: dict[str, Any] = {}
-    for name in _options(fields):
+    for name, (option, _, kind) in _options(fields).items():
         value = values[name]
         if value in (None, []):
             continue
-        option = next(each for each in hints[name].__metadata__ if isinstance(each, Option))
-        if typing.get_origin(typing.get_args(hints[name])[0]) is Mapping:
-            value = _folders(option.name or f"--{name}", value)
-        given[name] = not value if option.name.startswith("--no-") else value
+        if typing.get_origin(kind) is Mapping:
+            value = _folders(option, value)
+        given[name] = not value if option.startswith("--no-") else value
     return given
 
 
