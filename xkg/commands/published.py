@@ -270,6 +270,6 @@ def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
         techniques=sum(t.hidden is None for t in bundle.techniques),
         hidden=dict(Counter(t.hidden.partition(":")[0] for t in bundle.techniques if t.hidden is not None)),
         levels=dict(Counter(c.level.value for c in bundle.code)),
-        stages=built.stages,
+        stages=tuple(built.stages),
         notes=tuple(built.notes),
     )
