@@ -66,7 +66,7 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.paper("arxiv:1608")
         with pytest.raises(xkg.InputError, match="ask for 1 or more"):
             kg.search("kernel", 0)
-        with pytest.raises(xkg.InputError, match="'proven' is no level of code: choose from none, claimed"):
+        with pytest.raises(xkg.InputError, match="'proven' is not a level: choose from none, claimed"):
             kg.search("kernel", level="proven")
         with pytest.raises(xkg.InputError, match="view cannot be 'all': choose from planning, implementation"):
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ async def test_papers_that_fail_are_rows_of_the_report_also_on_a_loop(tmp_path: 
 
 def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) -> None:
     with xkg.open(published, llm={"model": "none"}) as kg:
-        with pytest.raises(xkg.UnknownIdError, match=r"nor anything like it: kg\.papers\(\) has what is there"):
+        with pytest.raises(xkg.UnknownIdError, match=r"nor anything like it: kg\.papers\(\) lists the papers"):
             kg.paper("zzzz qqqq")
         with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job lists"):
             kg.job(7)

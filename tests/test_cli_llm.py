@@ -94,7 +94,7 @@ def desk(
 def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
     built = desk.build()
     assert built.code == 0
-    assert "3 techniques shown, 1 hidden (xkg show says why); code: 3 faithful; 0.02 dollars" in built.out
+    assert "3 techniques shown, 1 hidden (xkg show says why); code: 3 faithful; $0.02" in built.out
     assert "note:" not in built.err
     assert "code           3/3    Damped peak filter" in built.err
     paper = desk.shown()
@@ -103,7 +103,7 @@ def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
     asked = list(desk.asked)
     again = desk.build("--json")
     assert (again.code, json.loads(again.out)["published"]) == (0, False)
-    assert "nothing is left to ask; 0.02 dollars were spent" in desk.build("--dry-run").out
+    assert "nothing is left to ask; $0.02 spent" in desk.build("--dry-run").out
     assert desk.asked == asked
     assert f"paper     {ID}\n" in desk("costs").out
     assert json.loads(desk("costs", "--json").out)["total"]["calls"] == len(asked)
@@ -129,7 +129,7 @@ def test_a_quota_that_ends_keeps_what_is_finished(desk: Desk, prompt: str, stage
     assert stopped.code == 1
     assert f"the build stopped in stage {stage}: " in stopped.line
     assert "quota" in stopped.line
-    assert "run the same command again to go on from there" in stopped.line
+    assert "run the same command again to continue" in stopped.line
     assert "complete" not in stopped.out
     assert f"\n  partial: the build stopped in stage {stage}: " in stopped.out
     paper = desk.shown()
@@ -179,7 +179,7 @@ def test_a_technique_that_failed_makes_the_paper_partial_and_is_tried_again(desk
     desk.changed["modularize"] = lambda asked: "no JSON" if asked.technique == "Exponential damping" else None
     failed = desk.build()
     assert failed.code == 1
-    assert "1 part of it failed; run again to try once more" in failed.line
+    assert "1 part of it failed; run again to retry" in failed.line
     assert "note: Exponential damping: modularize" in failed.err
     assert "no usable answer after 4 attempts" in failed.out
     hidden = {technique["id"]: technique["reason"] for technique in desk.shown()["hidden"]}
@@ -202,7 +202,7 @@ def test_a_dry_run_asks_nothing_and_needs_no_key(desk: Desk, monkeypatch: pytest
         "extract", "enrich", "overview", "ground", "modularize", "debug", "check"
     ]  # fmt: skip
     assert planned.out.splitlines()[-2].split()[0] == "all"
-    assert "asked of o4-mini; spent before: $0.00" in planned.out
+    assert "with o4-mini; spent before: $0.00" in planned.out
     assert desk.asked == []
     assert not (desk.kg / "generations").exists()
 
@@ -277,7 +277,7 @@ def test_an_endpoint_that_is_down_is_named_with_its_stage(desk: Desk, monkeypatc
     failed = desk.build()
     assert (failed.code, failed.out) == (1, "")
     assert failed.line.startswith("xkg: the build stopped in stage extract: nothing listens at 127.0.0.1:9")
-    assert "no paper yet" in desk("export", "--to", "out").line or "import" in desk("show", ID).line
+    assert "no papers yet" in desk("export", "--to", "out").line or "import" in desk("show", ID).line
 
 
 def test_a_dry_run_without_a_model_is_refused(desk: Desk) -> None:

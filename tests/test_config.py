@@ -97,7 +97,7 @@ def test_a_file_that_came_with_a_repository_cannot_give_up_the_sandbox(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "xkg.yaml").write_text("sandbox: {runner: unsafe-subprocess}\n")
-    with pytest.raises(ConfigError, match="cannot give up the sandbox"):
+    with pytest.raises(ConfigError, match="cannot turn off the sandbox"):
         load()
     (folder / "xkg.yaml").write_text("sandbox: {seconds: 5}\n")
     monkeypatch.setenv("XKG_SANDBOX__RUNNER", "unsafe-subprocess")

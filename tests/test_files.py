@@ -93,10 +93,10 @@ def test_nobody_waits_for_a_pipe_and_a_large_file_is_not_read(tmp_path: Path) ->
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"12345")
     assert read_regular(tmp_path / "file", 5) == b"12345"
-    for path, most, said in ((tmp_path / "pipe", 10, "no regular file"), (tmp_path / "file", 4, "more than")):
+    for path, most, said in ((tmp_path / "pipe", 10, "not a regular file"), (tmp_path / "file", 4, "more than")):
         with pytest.raises(OSError, match=said):
             read_regular(path, most)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         read_regular(Path("/dev/zero"), 10)
 
 

@@ -1,4 +1,4 @@
-"""The graph for programs: fixed workflows ask it directly, without a server.
+"""The graph as a Python library, without a server.
 
 >>> import xkg
 >>> kg = xkg.open("storage/default")
@@ -48,7 +48,7 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
 
     Other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the commands;
     `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a missing graph raises
-    when it is first used. Raises `ConfigError` that names the setting.
+    an error at its first use. Raises `ConfigError` with the name of the setting.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -74,16 +74,15 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
 
 @in_python_words
 class KnowledgeGraph(GraphChanges):
-    """A graph that is open; `xkg.open` makes one.
+    """An open graph; `xkg.open` creates one.
 
-    Each answer comes from the state of the graph that is current when it is asked, and has the type that the MCP tool
-    or the command of the same purpose answers with (pydantic, immutable); `str()` of it is what the command prints.
-    Safe to use from several threads; close it, or use it in a `with` statement. What goes wrong is an `XkgError` that
-    says what to do: `UnknownIdError` with the nearest ids that are there, `StoreError` if the graph is empty, cannot be
-    read or was closed.
+    Each answer comes from the current state of the graph, and is an immutable pydantic object, the same as that of the
+    corresponding MCP tool or command; `str()` of it is the command's output. Thread-safe; close it, or use it in a
+    `with` statement. Errors are `XkgError`s that say what to do: `UnknownIdError` has the nearest ids, `StoreError`
+    means that the graph is empty, unreadable or closed.
 
-    Methods that take a while have `progress`, a function that is called with each event, from any thread; `str()` of
-    an event is a line, so that `progress=print` shows them.
+    Slow methods have `progress`, a function that is called with each event, from any thread; `str()` of an event is
+    one line, so that `progress=print` shows them.
     """
 
     def __init__(self, settings: "Settings") -> None:
@@ -102,10 +101,9 @@ class KnowledgeGraph(GraphChanges):
         tested: bool = False,
         state: "State | None" = None,
     ) -> "PapersAnswer":
-        """The papers in the order of their titles, at most `k`: those whose title, id or authors have the words of
-        `text`, of these `years` (first and last, either may be None; papers without a year are left out), with code,
-        with tested code, or of the `state` "complete" or "partial". The answer can be iterated and indexed as its rows
-        can.
+        """At most `k` papers, ordered by title: those with the words of `text` in their title, id or authors, of these
+        `years` (first and last, either may be None; papers without a year are left out), with code, with tested code,
+        or of the `state` "complete" or "partial". You can iterate over the answer and index it like its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -121,13 +119,13 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
-        """A paper by id or title: abstract, techniques as a preorder walk with the levels of their code, what is hidden
-        and why, findings, resources, references; with `include_code` the code of all techniques too."""
+        """A paper by id or title: abstract, techniques in preorder with the levels of their code, hidden techniques
+        with reasons, findings, resources, references; with `include_code` also the code of all techniques."""
         return self._service.paper(paper, include_code=include_code, full=True)
 
     def technique(self, technique: str) -> "TechniqueAnswer":
-        """A technique by id: its definition and where the paper gives it, its place in the hierarchy, its components,
-        and the lines of the repository that do it.
+        """A technique by id: its definition and passage in the paper, its place in the hierarchy, its components, and
+        the lines of the repository that implement it.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -144,20 +142,19 @@ class KnowledgeGraph(GraphChanges):
     def search(
         self, query: str, k: int = 5, *, verify: bool = False, **filters: "Unpack[FilterFields]"
     ) -> "SearchAnswer":
-        """At most `k` techniques for a step of an implementation, best first. What is probably not meant
-        is named in `nearest` instead.
+        """At most `k` techniques for a step of an implementation, best first. Near misses are in `nearest` instead.
 
         The filters are `papers` (ids or titles), `years` (first and last of publication, either may be None), `level`
         (code of it or a higher one), `packages` (code that needs all of them), `language`, `exclude` (ids of papers,
-        techniques or code), and `with_code`. With `verify` the language model retains what serves the step and says how
-        to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
+        techniques or code), and `with_code`. With `verify`, the language model keeps the rows that fit and says how to
+        apply them; the answer says if it did not reply. Raises `InputError` for an empty query."""
         from xkg.serve.search.filters import Filters
 
         return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
 
     def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
-        """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
-        to apply them; without a model the parts are the task's own lines, and nothing is verified. The rest is as in
+        """At most `k` techniques with their code for each part of a task, and how to apply them. The language model
+        splits the task; without a model, the parts are the task's lines, and nothing is verified. Filters are those of
         `search`."""
         from xkg.serve.search.filters import Filters
 
@@ -166,13 +163,13 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
-        """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
+        """At most `k` papers related to one, best first: by citation, shared concepts, and similar techniques."""
         require_list("exclude", exclude)
         return self._service.related(paper, number(k), tuple(exclude))
 
     def locate(self, technique: str, repository: Folder | None = None, k: int = 10) -> "LocateAnswer":
-        """The lines to edit or ablate for a technique (id or name) or for what a text describes, best first: as the
-        graph has them, or as they are now in the folder `repository`, of which nothing is run."""
+        """The lines to edit or ablate for a technique (id or name) or a description, best first: as stored in the
+        graph, or as they are now in the folder `repository`, whose code is not run."""
         return self._service.locate(technique, None if repository is None else Path(repository), number(k))
 
     def context(
@@ -185,16 +182,17 @@ class KnowledgeGraph(GraphChanges):
         code: "CodeForm" = "rewritten",
         repository: Folder | None = None,
     ) -> "ContextAnswer":
-        """A paper as Markdown for a prompt, at most so many tokens of four characters; `str()` of the answer is it.
+        """A paper as Markdown for a prompt, with at most `budget_tokens` tokens of four characters; `str()` of the
+        answer is the Markdown.
 
-        `view` is "planning" (components with their definitions, what uses what, what has code; no code) or
-        "implementation" (pairs of a technique and its code, whole, in build order; as many as there is room for).
+        `view` is "planning" (components with their definitions and dependencies, and which have code) or
+        "implementation" (pairs of a technique and its whole code, in build order; as many as fit).
 
-        For studies, `include` are the kinds of nodes to put in (`xkg.serve.context.context.KINDS`; None: all), and
-        `code` is "raw" (the lines of the repository that code was made from), "rewritten" (the code node, whatever was
-        proven of it) or "verified" (of level `executed` or above). Raw lines are read from what the build has kept, or
-        from `repository`, a clone, where one is named; the last line says why they cannot be had. Raises `InputError`
-        for a budget that holds nothing, and a clone without the paper's commit.
+        For studies, `include` names the kinds of nodes to include (`xkg.serve.context.context.KINDS`; None: all), and
+        `code` is "raw" (the source lines in the repository), "rewritten" (the code node of any level) or "verified"
+        (level `executed` or above). Raw lines are read from the build's files, or from the clone `repository`; the last
+        line says why some are missing. Raises `InputError` for a budget that is too small, and for a clone without the
+        paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -206,10 +204,9 @@ class KnowledgeGraph(GraphChanges):
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
-        """At most `k` ablations of a paper, those first that say most about its claims: component, action, replacement,
-        measure, why, and the lines to change, as the graph has them or as they are now in the folder `repository`. The
-        language model plans with the graph as material; without one the plan comes from the graph alone, which
-        `planned_by` says. Runs and changes nothing.
+        """At most `k` ablations of a paper, most telling first: component, action, replacement, measure, reason, and
+        the lines to change, as stored in the graph or as they are now in the folder `repository`. The language model
+        plans from the graph; without one, the graph alone decides (see `planned_by`). Runs and changes nothing.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:
@@ -226,7 +223,7 @@ class KnowledgeGraph(GraphChanges):
         return self._service.schema()
 
     def cypher(self, query: str, /, *, rows: int = 1000, **parameters: Any) -> "CypherAnswer":
-        """The rows, at most so many, of a named query or of a statement that only reads.
+        """At most `rows` rows of a named query or a read-only statement.
 
         Raises `QueryRefusedError` for any other statement, and `QueryFailedError`.
 
@@ -240,14 +237,13 @@ class KnowledgeGraph(GraphChanges):
     def run(
         self, code: str, script: str, *, seconds: float | None = None, progress: Progressed | None = None
     ) -> "RunAnswer":
-        """Runs lines of Python over code (its id, or that of its technique) in a sandbox, with the code's packages,
-        which are installed first if they have to be. The script begins with every name of the code. The answer has
-        what it printed, its error if there is one, and the files and figures that it left, `content` being their
-        bytes; nothing else of the run stays. `seconds` are by default `sandbox.seconds`; `progress` receives packages
-        as they are installed.
+        """Runs a Python script over code (its id, or that of its technique) in a sandbox with the code's packages,
+        which are installed first if necessary. The script can use every name of the code. The answer has its output,
+        its error if any, and its files and figures with their bytes in `content`; nothing else is kept. `seconds` is by
+        default `sandbox.seconds`; `progress` receives packages while they are installed.
 
-        Raises `UnknownIdError`, `InputError` for code that is not Python or no script, `PackagesError` with the reason
-        where a package is not available, `SandboxUnavailableError`.
+        Raises `UnknownIdError`, `InputError` for an empty script or code that is not Python, `PackagesError` with the
+        reason if a package is unavailable, and `SandboxUnavailableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

@@ -1,4 +1,4 @@
-"""What a program does to a graph, as the commands of the same names do: builds, imports, checks, measurements."""
+"""Methods that change a graph or take long, as the commands of the same names do: builds, imports, checks, runs."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from xkg.agents.ablation.task import TaskFields as AblationFields
+    from xkg.agents.ablation.fields import TaskFields as AblationFields
+    from xkg.agents.codification.fields import TaskFields
     from xkg.agents.codification.result import CodificationResult
-    from xkg.agents.codification.task import TaskFields
     from xkg.attestations.trust import TrustedKey
     from xkg.build.curation.curated_set import CuratedSet
     from xkg.commands.ablate import AblateResult
@@ -43,7 +43,7 @@ def ignore(_: object) -> None:
 
 
 class PaperEvent(NamedTuple):
-    """What happened to one of several papers, as it was named."""
+    """An event of one of several papers, which has the name that the caller gave it."""
 
     paper: str
     event: object
@@ -53,7 +53,7 @@ class PaperEvent(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is done, how much of it, of how much (0 if that is not known), and with what."""
+    """The name of a step, the number done, the total (0 if unknown), and the current item."""
 
     what: str
     done: int
@@ -81,13 +81,13 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "BuildResult":
         """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
-        address, which may end in @commit, or "auto": the paper's own), publishes it, and returns what came of it. The
-        folder of the graph is made if it is not there. A build that was cut off goes on if it is called again.
+        address, optionally with @commit, or "auto": the paper's own), publishes it, and returns the result. Creates the
+        graph's folder if it is missing. The same call continues an interrupted build.
 
-        `paper_id` is the id that the paper is to have; nothing that the file `blacklist` names is built; of several
-        papers of a title, `first` takes the best. A build whose model failed on the way is published in part:
-        `unfinished` of the result says why. Raises `InputError` for a paper or repository that is not there or cannot
-        be read, and `ModelUnavailableError` without a key.
+        `paper_id` sets the paper's id; papers and repositories in the file `blacklist` are refused; if several papers
+        have the title, `first` takes the best match. If the model fails midway, the paper is published partially, and
+        `unfinished` of the result says why. Raises `InputError` for a paper or repository that is missing or
+        unreadable, and `ModelUnavailableError` without a key.
 
         >>> import xkg
         >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
@@ -109,8 +109,8 @@ class GraphChanges:
     def plan_build(
         self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
     ) -> "BuildPlan":
-        """What `build` would ask a language model, and about what that would cost. Asks nothing. Raises as `build`
-        does, and `ConfigError` without a model."""
+        """The questions that `build` would ask a language model, and their estimated cost. Asks nothing. Raises the
+        errors of `build`, and `ConfigError` without a model."""
         from xkg.commands.build import plan
 
         return plan(self._settings, *_inputs(paper, repository), paper_id=paper_id)
@@ -125,10 +125,10 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "BatchReport":
-        """Builds the papers of a list, `jobs` at a time: a file as `xkg build --papers` takes it, or pairs of a paper
-        and its repository. What is built already and has not changed is passed over; what failed before as well,
-        unless `retry_failed`. One that fails does not stop the others: the report has a row for each. `progress`
-        receives a `PaperEvent`. Raises `InputError` for a list that cannot be read."""
+        """Builds the papers of a list, `jobs` at a time: a file as for `xkg build --papers`, or pairs of a paper and
+        its repository. Skips unchanged papers, and unless `retry_failed` those that failed before. One failure does not
+        stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s. Raises `InputError` for a
+        list that cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
         from xkg.commands.engines import engine_of
@@ -180,8 +180,8 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
-        """Builds those of the papers (none: all) again that have a new version on arXiv or new commits, and says what
-        changed; with `check` only says what is new. `progress` receives a `PaperEvent`. Raises `UnknownIdError`."""
+        """Rebuilds the papers (none: all) that have a new arXiv version or new commits, and returns the changes; with
+        `check`, only reports what is new. `progress` receives `PaperEvent`s. Raises `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
 
@@ -197,9 +197,9 @@ class GraphChanges:
             )
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
-        """Publishes the graph files of these places (files and folders: the peer's JSON, or bundles) in one step.
-        Levels of bundles become claims, unless these are your `own` exports. `problems` of the result says which files
-        were left out, and why. Raises `InputError` for a place without one."""
+        """Publishes graph files (files and folders of them: the peer's JSON, or bundles) in one step. Levels of bundles
+        become claims, unless these are your `own` exports. `problems` of the result lists the files that were left out,
+        with reasons. Raises `InputError` for a place without graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -212,15 +212,11 @@ class GraphChanges:
         *,
         format: "Literal['peer', 'bundle', 'html', 'bibtex', 'csl', 'graphml']" = "peer",
     ) -> "ExportResult":
-        """Writes papers (none: all) into the folder `to`, one file each; BibTeX, CSL-JSON and GraphML into one. Raises
-        `UnknownIdError`, and `InputError` for a folder that cannot be written."""
+        """Writes papers (none: all) into the folder `to`, one file each; BibTeX, CSL-JSON and GraphML are one file.
+        Raises `UnknownIdError`, and `InputError` for a folder that cannot be written."""
         from xkg.commands.graph.contents import export_graphs
 
         require_list("papers", papers)
-        if format == "html":
-            from xkg.commands.pages import export_html
-
-            return export_html(self._settings, papers, Path(to))
         return export_graphs(self._settings, papers, Path(to), format)
 
     def push(
@@ -233,10 +229,10 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PushedPapers":
-        """Adds papers (none: all) to the library at `place`: a folder, or an address of https, s3, git or what else
-        fsspec opens. `left_out` of the result says what was not pushed, such as code of which no licence is known,
-        unless `allow_unlicensed`; with `claims_only` places and definitions go there without code. Raises
-        `UnknownIdError`, `InputError` and `UnreachableError`.
+        """Adds papers (none: all) to the library at `place`: a folder, or an address of https, s3, git or another
+        protocol of fsspec. `left_out` of the result lists papers that were not pushed, such as those with code of
+        unknown licence, unless `allow_unlicensed`. With `claims_only`, pushes places and definitions without code.
+        Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -267,10 +263,10 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Takes what is new in the library at `place`: all of it, or the named papers, those with every word of `topic`
-        in their title or the names of their techniques, those with code that is claimed to be of `level` or above. With
-        `verify`, so much of the new code is run first, and nothing is taken if some of it does not hold. `problems` of
-        the result says what was not taken, `kept` which papers the graph shows as they were. Raises `UnknownIdError`,
+        """Pulls new papers from the library at `place`: all, or the named ones, those with every word of `topic` in
+        their title or the names of their techniques, those with code that is claimed to be of `level` or above. With
+        `verify`, runs this many of the new code nodes first, and pulls nothing if one fails. `problems` of the result
+        lists papers that were not pulled, `kept` those whose version in the graph stays. Raises `UnknownIdError`,
         `InputError` and `UnreachableError`.
 
         >>> import xkg
@@ -294,7 +290,7 @@ class GraphChanges:
         )
 
     def remove(self, paper: str) -> "RemoveResult":
-        """Takes a paper out of the graph; `xkg store rollback` brings it back. Raises `UnknownIdError`."""
+        """Removes a paper from the graph; `xkg store rollback` brings it back. Raises `UnknownIdError`."""
         from xkg.commands.graph.contents import remove
 
         return remove(self._settings, paper)
@@ -309,10 +305,10 @@ class GraphChanges:
         key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
-        """Runs the code of papers (none: all) and its tests again, `jobs` at a time, and sets levels to what holds
-        today; with `stale` only code that ran last longer ago. `attest` signs the levels, with the private key at
-        `key`, a public one whose private half ssh-agent holds, or your own (`xkg key`). Raises `InputError` where there
-        is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        """Runs the code of papers (none: all) and its tests again, `jobs` at a time, and updates the levels; with
+        `stale`, only code whose last run is older. `attest` signs the levels with `key`: a private key, or a public one
+        whose private half ssh-agent holds; by default your own (`xkg key`). Raises `InputError` without a key,
+        `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -320,37 +316,35 @@ class GraphChanges:
         return verify(self._settings, papers, number(jobs), progress or ignore, stale, attest=attest, key=path)
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
-        """Lets attestations of a key count, for all graphs of this user: the line of a `.pub` file, or its path. `name`
-        is by default what its owner calls it; a revoked key counts only if it is added `again`. Raises `InputError`."""
+        """Trusts the attestations of a key (the line of a `.pub` file, or its path) in all graphs of this user. `name`
+        is by default the one in the key; a revoked key counts only if it is added `again`. Raises `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
 
         return add(read_public_key(key), name, again=again)
 
     def trusted(self) -> "tuple[TrustedKey, ...]":
-        """The keys that were added, oldest first, also revoked ones."""
+        """The trusted keys, oldest first, including revoked ones."""
         from xkg.attestations.trust import trusted
 
         return trusted().keys
 
     def revoke(self, name: str) -> "TrustedKey":
-        """Lets attestations of a key count no more, by its name or fingerprint. Raises `InputError`."""
+        """Stops trusting a key, by its name or fingerprint. Raises `InputError`."""
         from xkg.attestations.trust import revoke
 
         return revoke(name)
 
     def link(self) -> "LinkResult":
-        """Finds techniques of different papers that are one concept; the language model decides what is not plain, and
-        without one that stays open. Raises `UnknownIdError` for an empty graph, and `BudgetError`."""
-        from xkg.commands.graph import link
+        """Finds techniques of different papers that are the same concept. The language model decides unclear pairs;
+        without one they stay open. Raises `UnknownIdError` for an empty graph, and `BudgetError`."""
+        from xkg.commands.graph.link import link
 
-        return link.link(
-            self._settings, None if self._settings.llm.model == "none" else lambda: link.model(self._settings)
-        )
+        return link(self._settings)
 
     def costs(self, papers: Sequence[str] = (), *, by: "Literal['paper', 'stage', 'model']" = "paper") -> "Costs":
-        """What the language model took in all builds of this graph: calls, tokens, seconds and dollars, a row for each
-        paper, stage or model. Raises `UnknownIdError` for a paper of which nothing was asked."""
+        """The cost of the language model in all builds of this graph: calls, tokens, seconds and dollars, a row for
+        each paper, stage or model. Raises `UnknownIdError` for a paper without calls."""
         from xkg.commands.graph.open import ids_where_known
         from xkg.llm.costs import costs
 
@@ -360,9 +354,9 @@ class GraphChanges:
     def diff(
         self, first: str | None = None, second: str | None = None, *, library: Folder | None = None
     ) -> "DiffResult":
-        """What differs between two generations, two papers, or folders of exported bundles; without arguments, between
-        the present generation and the one before; with `library`, between its paper and the one here. Raises
-        `InputError`, `StoreError` and `UnknownIdError`."""
+        """The differences between two generations, two papers, or folders of exported bundles; without arguments,
+        between the current generation and the one before; with `library`, between its version of the paper and yours.
+        Raises `InputError`, `StoreError` and `UnknownIdError`."""
         from xkg.commands.graph.diff import diff
 
         return diff(self._settings, first, second, library=None if library is None else str(library))
@@ -378,10 +372,10 @@ class GraphChanges:
         **more: "Unpack[AblationFields]",
     ) -> "AblateResult":
         """Reproduces an experiment of a repository, and measures how much each component matters. The repository is
-        read and never written to; every run is in the sandbox. The same call goes on with a run that was cut off.
+        never changed; every run happens in the sandbox. The same call continues an interrupted run.
 
-        `task` is a task file, which these arguments override; `out` the folder of the run, by default under the
-        graph's. Without a language model (`llm.model`) `run` and `metrics` are needed. Raises `BaselineError` for an
+        `task` is a task file, which these arguments override; `out` is the folder of the run, by default in the graph's
+        folder. Without a language model (`llm.model`), `run` and `metrics` are required. Raises `BaselineError` for an
         experiment that does not run, `InputError`, and `SandboxUnavailableError`."""
         from xkg.agents.ablation.task import read_task
         from xkg.commands.ablate import ablate, has_model
@@ -401,11 +395,11 @@ class GraphChanges:
         **more: "Unpack[TaskFields]",
     ) -> "CodificationResult":
         """Lets an agent implement a method in a private copy of starter code, as `xkg implement` does. The same call
-        goes on with a run that was cut off.
+        continues an interrupted run.
 
         `method` is a file, a section of one (`paper.tex#sec:method`), a paper or technique of the graph, or the text;
-        `run` the command whose output has `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` for a
-        starter that does not run, `SandboxUnavailableError`, `ModelUnavailableError` without a key."""
+        `run` is the command whose output has `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` for a
+        starter that does not run, `SandboxUnavailableError`, and `ModelUnavailableError` without a key."""
         from xkg.agents.codification.task import read_task
         from xkg.commands.implement import implement
 
@@ -413,13 +407,12 @@ class GraphChanges:
         return implement(self._settings, read_task(None, {**fields, **more}), progress or ignore)
 
     def start_build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Has a paper (a file, an arXiv id or address) and its repository (a folder or address) built, in a process of
-        its own; returns the job at once. With `llm="caller"`, or if the settings name no model that can be asked,
-        whoever holds this object answers the build's questions, with `questions` and `answer`. Asking for what is under
-        way returns the same job, asking for what ended goes on from there. Closing the graph ends the job.
+        """Starts a build of a paper (a file, an arXiv id or address) and its repository (a folder or address) in
+        another process, and returns the job at once. With `llm="caller"`, or without a configured model, the caller
+        answers the build's questions, with `questions` and `answer`. The same request returns the running job, or
+        continues one that ended. Closing the graph ends the job.
 
-        Raises `InputError` for a paper or repository that is not there, and `ConfigError` for a model without
-        `llm.max_cost`."""
+        Raises `InputError` for a missing paper or repository, and `ConfigError` for a model without `llm.max_cost`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 
@@ -428,9 +421,9 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Has the papers with code that are worth building around a paper (a file, an arXiv id or address) found, in a
-        process of its own; returns the job at once. `llm` and errors as of `start_build`. With `llm="caller"` one
-        question asks for a search of the web."""
+        """Starts a search for papers with code that are worth building around a paper (a file, an arXiv id or address),
+        in another process, and returns the job at once. `llm` and errors are those of `start_build`. With
+        `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 
@@ -439,7 +432,7 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def job(self, job: int) -> "JobAnswer":
-        """How a job of `start_build` or `start_curation` is doing, with its result at the end. Raises
+        """The state of a job of `start_build` or `start_curation`, with its result at the end. Raises
         `UnknownIdError`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
@@ -449,17 +442,17 @@ class GraphChanges:
     def questions(
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
-        """At most `k` open questions of a job, each with the JSON schema of its answer; waits at most `wait_seconds`
-        for one. `known` are marks of data that you still have. Raises `UnknownIdError`, and `InputError` for a job
-        whose questions the server's model answers."""
+        """At most `k` open questions of a job, each with the JSON schema of its answer; waits up to `wait_seconds` for
+        one. `known` are marks of data that you still have. Raises `UnknownIdError`, and `InputError` for a job whose
+        questions the server's model answers."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 
         return offered(self._jobs, job, OPERATOR, number(k), known, wait_seconds)
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
-        """Answers a question of a job. Raises `InputError` for an answer that the question's schema does not allow, and
-        for a question that is answered, and `UnknownIdError`."""
+        """Answers a question of a job. Raises `InputError` for an answer that does not fit the question's schema or a
+        question that is already answered, and `UnknownIdError`."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import taken
 
@@ -489,7 +482,7 @@ def number(k: int) -> int:
 
 
 def require_list(name: str, value: object) -> None:
-    """Refuses a string, which Python takes for a list of its letters."""
+    """Raises `InputError` for a string, which Python would read as a list of letters."""
     from xkg.errors import InputError
 
     if isinstance(value, str):

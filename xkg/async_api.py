@@ -1,4 +1,4 @@
-"""The same graph for programs on an event loop, which no call blocks.
+"""The same graph for asyncio programs; no call blocks the event loop.
 
 async with xkg.open_async("storage/default") as kg:
     answer = await kg.search("median heuristic")

@@ -43,7 +43,7 @@ class _Section(BaseModel):
 
 
 def plain_url(url: str) -> str:
-    """`url` unchanged. Raises `ValueError` where it is no address of an endpoint, or holds a key."""
+    """`url` unchanged. Raises `ValueError` if it is not the address of an endpoint, or contains a key."""
     parts = _plain_parts(url, ("http", "https"))
     if parts is None or not re.fullmatch(r"(?:api-version=[\w.-]+)?", parts.query):
         raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
@@ -51,7 +51,7 @@ def plain_url(url: str) -> str:
 
 
 def neo4j_url(url: str) -> str:
-    """`url` unchanged. Raises `ValueError` where it is no address of a Neo4j, or holds a user or a password."""
+    """`url` unchanged. Raises `ValueError` if it is not the address of a Neo4j, or contains a user or password."""
     parts = _plain_parts(url, NEO4J_SCHEMES)
     if parts is None or parts.path.strip("/"):
         raise ValueError(
@@ -83,10 +83,12 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class EmbeddingSettings(_Section):
-    """`provider`: `onnx` runs MiniLM and its like on CPU; `sentence-transformers` (extra `st`) any of its models, on a
-    GPU where there is one; `openai` sends texts to `base_url`, any compatible server, with the key in
-    `XKG_EMBEDDING_KEY`, and needs `model`.
-    `weights`: a folder with `tokenizer.json` and `model.safetensors` or `.onnx`; None finds an installed one."""
+    """Which model embeds texts: another one for other languages, a GPU, or a server that is there already.
+
+    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any of its
+    models, on a GPU if there is one; `openai` sends texts to `base_url`, any compatible server, with the key in
+    `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and `model.safetensors` or
+    `.onnx`; None finds an installed one."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
@@ -108,8 +110,10 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`auto` takes bubblewrap, else Landlock, else a container of podman or docker. `unsafe-subprocess` runs untrusted
-    code with your own rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
+    """Which sandbox runs untrusted code, and the limits of one run: machines differ in what they offer.
+
+    `auto` takes bubblewrap, else Landlock, else a container of podman or docker. `unsafe-subprocess` runs untrusted
+    code with your own rights; no default chooses it. `seconds` and `memory_mb` limit one run."""
 
     runner: Literal["auto", "bubblewrap", "landlock", "container", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
@@ -117,16 +121,16 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for the code of papers, in one folder that all graphs of a user share.
+    """Packages for the code of papers, in one folder that all graphs of a user share: disks and package indexes differ.
 
     `folder` is by default `xkg/environments` in the user's cache folder. `max_mb` limits one environment on disk; 0
     installs nothing. `total_mb` limits all of them: the least recently used are removed first, never one in use. By
     default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one.
     `cpu_index` has builds of PyTorch without CUDA, which are taken if this machine has no NVIDIA GPU and the index can
     be reached: `auto` is PyTorch's own index, unless pip or uv are configured for another registry than PyPI; `none`
-    always takes the registry's builds. `python_downloads` lets uv download a Python that a repository needs and that is
-    not installed. `packages` are requirement lines (`h5py>=3`) of packages that are installed beside those that code
-    imports; with `cpu`, code for CUDA runs on the CPU."""
+    always takes the registry's builds. `python_downloads` lets uv download a Python version that a repository needs.
+    `packages` are requirement lines (`h5py>=3`) of packages to install in addition to those that code imports; with
+    `cpu`, code for CUDA runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -159,19 +163,21 @@ class Price(_Section):
 
 
 class LlmSettings(_Section):
-    """The language model: any endpoint that speaks OpenAI's protocol; a program of this machine (`claude-code`,
-    `codex`, `gemini`, `opencode`, each perhaps with `:MODEL`; `command:…` for any other, which no file may name);
-    `caller` for the agent that asks for a job; or `none` for static analysis alone.
+    """The language model, its endpoint, and its spending limits.
 
-    `paper_model` reads papers, `code_model` writes code, `verifier_model` judges it, `stronger_model` is asked where an
-    agent's usual model fails, and `expert_model` where all others do; a role without a model of its own takes `model`.
-    `base_url` None is `OPENAI_BASE_URL` of the
-    environment, else OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens;
-    `seconds` bounds a call; `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its
-    builds together, and for the questions of one day; `max_total_cost` those for all papers and questions of the graph.
-    `prices` extend and override those that xkg knows, by model. `parameters` are added to the body of each request
-    (`{reasoning_effort: low}`), and `headers` to its headers, as those with which an Azure endpoint takes Entra tokens;
-    `base_url` may end in Azure's `?api-version=…`."""
+    `model` is any model of an endpoint that speaks OpenAI's protocol; a program of this machine (`claude-code`,
+    `codex`, `gemini`, `opencode`, each optionally with `:MODEL`; `command:…` for any other, which no file may name);
+    `caller` for the agent that asks for a job; or `none` for static analysis only.
+
+    A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
+    `verifier_model` judges it, `stronger_model` is asked if an agent's usual model fails, and `expert_model` if all
+    others do; a role without its own model uses `model`. `base_url` None is `OPENAI_BASE_URL` of the environment, else
+    OpenAI's. `window` is the context length of the smallest model in tokens; `seconds` limits a call; `concurrency` is
+    the number of parallel calls; `max_cost` limits the dollars for one paper (all its builds together), and for the
+    questions of one day; `max_total_cost` those for all papers and questions of the graph. `prices` extend and override
+    the known ones, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
+    `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's
+    `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -191,7 +197,7 @@ class LlmSettings(_Section):
 
 
 class ArxivSettings(_Section):
-    """`url`: where the API, the sources and the PDFs are; another one for a mirror."""
+    """`url` is the address of the API, the sources and the PDFs; change it to use a mirror."""
 
     url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://[^\s{}?#]+$")
 
@@ -200,24 +206,24 @@ Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
 
 
 class CurationSettings(_Section):
-    """What `xkg curate` asks besides arXiv: addresses of the APIs, another one for a mirror, `none` not to ask. Keys
-    come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; each is optional, and raises limits."""
+    """What `xkg curate` asks in addition to arXiv: addresses of the APIs (change them to use a mirror), or `none` not
+    to ask. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional, and raise limits."""
 
     openalex: Place = "https://api.openalex.org"
     github: Place = "https://api.github.com"
 
 
 class PruneSettings(_Section):
-    """Techniques whose code is below `min_level` are hidden. None: in builds with a model the highest level that could
-    be tried on this machine, at least `parsed`; in others no level."""
+    """Techniques whose code is below `min_level` are hidden. None: in builds with a model, the highest level that this
+    machine can check, at least `parsed`; in others no level."""
 
     min_level: Level | None = None
 
 
 class StoreSettings(_Section):
-    """Where the graph lives: None is the folder of the graph; else a Neo4j, `neo4j+s://host`, `bolt://host:7687` and
-    their like. User and password come from `credentials`, a file as Aura hands it out (`NEO4J_USERNAME=…`,
-    `NEO4J_PASSWORD=…`, a line each), or from the environment variables of these names."""
+    """Where the graph is stored: `url` None is the graph's folder; otherwise a Neo4j (`neo4j+s://host`,
+    `bolt://host:7687` or similar), which a team shares. User and password come from `credentials`, a file as Aura
+    provides it (lines `NEO4J_USERNAME=…` and `NEO4J_PASSWORD=…`), or from the environment variables of these names."""
 
     url: Annotated[str, AfterValidator(neo4j_url)] | None = None
     database: str = Field(default="neo4j", min_length=1)
@@ -225,13 +231,13 @@ class StoreSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """What the HTTP server lets in; each worker counts for itself.
+    """Addresses and load limits of the HTTP server; each worker counts separately.
 
-    `url` is the address that clients use where it is not the one that is bound, as behind a proxy; `hosts` are further
-    names that a Host header may carry, `origins` the web pages (`https://app.example.org`) that may call. `per_minute`
-    requests of one token, or of one address without, 0 for any number; `concurrency` of all at work at a time, `queue`
-    waiting for their turn. `connections` may be open; where more come, those idle longest are closed. A request is at
-    most `body_kb` large and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
+    `url` is the address that clients use if it differs from the bound one, for example behind a proxy; `hosts` are
+    other allowed names in the Host header, `origins` the web pages (`https://app.example.org`) that may call.
+    `per_minute` is the number of requests of one token, or of one address without a token (0: unlimited); `concurrency`
+    the number of requests at work, `queue` of those waiting. At most `connections` are open; beyond that, those idle
+    longest are closed. A request has at most `body_kb`, and must arrive within `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()
@@ -242,14 +248,16 @@ class HttpSettings(_Section):
     connections: int = Field(default=1024, ge=1)
     body_kb: int = Field(default=1024, ge=1)
     request_seconds: float = Field(default=20, gt=0)
-    shutdown_seconds: int = Field(default=10, ge=0)
 
 
 class OAuthSettings(_Section):
-    """The authorization server whose access tokens (JWT) the HTTP server takes; None takes none. `audience` is what
-    they must be issued for, by default the server's address; `jwks` the address of the issuer's keys where its metadata
-    do not name it. `types` are the values of a token's header `typ` that are taken: name `JWT` too for an issuer whose
-    access tokens have that or no type, if none of its other tokens has the scope `read` and this audience."""
+    """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts none. Providers differ
+    in what they write into tokens.
+
+    `audience` is the one that tokens must be issued for, by default the server's address; `jwks` is the address of the
+    issuer's keys, if its metadata do not name it. `types` are the accepted values of a token's header `typ`: add `JWT`
+    for an issuer whose access tokens have that or no type, if none of its other tokens has the scope `read` and this
+    audience."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -266,10 +274,9 @@ class OAuthSettings(_Section):
 
 
 class ServeBuildSettings(_Section):
-    """Builds that clients of the server request. `allowed` says whether they may; over HTTP a caller also needs a token
-    with the scope `build`. Repositories are fetched from `hosts` alone: a server that fetches any address reaches
-    networks that its callers cannot. Each caller may request `per_day` builds within a day, each of which may spend
-    `llm.max_cost`."""
+    """Builds that clients of the server request. `allowed` enables them; over HTTP a caller also needs a token with the
+    scope `build`. Repositories are only fetched from `hosts`: a server that fetches any address reaches networks that
+    its callers cannot. Each caller may request `per_day` builds a day, each of which may spend `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Names = (
@@ -283,18 +290,18 @@ class ServeBuildSettings(_Section):
 
 
 class ServeAgentSettings(_Section):
-    """Runs of `xkg implement` that clients of the server request. `allowed` says whether they may; over HTTP a caller
-    also needs a token with the scope `agents`. Starter code comes from `serve.build.hosts` or from under the roots.
-    Each caller may request `per_day` runs within a day, each of which may spend `llm.max_cost`."""
+    """Runs of `xkg implement` that clients of the server request. `allowed` enables them; over HTTP a caller also needs
+    a token with the scope `agents`. Starter code comes from `serve.build.hosts` or from under the roots. Each caller
+    may request `per_day` runs a day, each of which may spend `llm.max_cost`."""
 
     allowed: bool = False
     per_day: int = Field(default=8, ge=1)
 
 
 class ServeRunSettings(_Section):
-    """Scripts that clients of the server run over code of the graph, in the sandbox. `allowed` says whether they may;
-    over HTTP a caller also needs a token with the scope `run`. Each caller may start `per_day` runs within a day, each
-    of at most `seconds`; one of a caller is under way at a time, and `at_once` of all callers in one worker."""
+    """Scripts that clients of the server run over code of the graph, in the sandbox. `allowed` enables them; over HTTP
+    a caller also needs a token with the scope `run`. Each caller may start `per_day` runs a day, each of at most
+    `seconds`; one run of a caller at a time, and `at_once` of all callers per worker."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -303,10 +310,9 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions to the language model while a caller waits, as `verify` asks them. An answer waits `wait_seconds`, that
-    for a task twice as long; most clients give up a call after a minute or later. What takes longer goes on for at most
-    `call_seconds` a call, and its answer is stored for who asks the same again. `open` questions at most are under way
-    at a time."""
+    """Questions to the language model while a caller waits, such as those of `verify`. An answer waits `wait_seconds`,
+    for a task twice as long; most clients give up a call after a minute or later. A longer call continues for at most
+    `call_seconds`, and its answer is stored for the next time. At most `open` questions are open at a time."""
 
     wait_seconds: float = Field(default=20, gt=0)
     call_seconds: float = Field(default=120, gt=0)
@@ -315,10 +321,10 @@ class ServeQuestionSettings(_Section):
 
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
-    None is, over stdio, the folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP
-    it opens none. `exclude`: a file of papers and repositories, one a line (ids, addresses, titles), of which no answer
-    holds anything: neither these papers, nor those that were built from these repositories. `graphs`: folders of more
-    graphs beside `kg`, which one server answers from (`xkg serve --kg A --kg B`)."""
+    None is, over stdio, the folder in which `xkg serve` was started, unless that contains somebody's home folder; over
+    HTTP it opens none. `exclude`: a file of papers and repositories, one per line (ids, addresses, titles); no answer
+    contains these papers, or papers that were built from these repositories. `graphs`: folders of more graphs that the
+    server answers from (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None
@@ -415,14 +421,14 @@ class _WorkingFolder(YamlConfigSettingsSource):
         ]
         if commands:
             raise ConfigError(
-                f"setting 'llm.{commands[0]}': a file cannot name a command, since it may come with a repository; give "
-                "it with --llm, or in the environment"
+                f"setting 'llm.{commands[0]}': a file cannot name a command, because it may come from a repository; "
+                "give it with --llm, or in the environment"
             )
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
         if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
             raise ConfigError(
-                "setting 'sandbox.runner': a file cannot give up the sandbox, since it may come with a repository; "
-                "set XKG_SANDBOX__RUNNER=unsafe-subprocess where you mean it"
+                "setting 'sandbox.runner': a file cannot turn off the sandbox, because it may come from a repository; "
+                "set XKG_SANDBOX__RUNNER=unsafe-subprocess if you mean it"
             )
 
 
@@ -445,7 +451,7 @@ def load(**flags: object) -> Settings:
     except Exception as error:  # the YAML reader raises its own tree
         reason = " ".join(str(error).split())
         raise ConfigError(
-            f"xkg.yaml is no list of settings ({reason}); docs/reference/settings.md lists what it may hold"
+            f"xkg.yaml is not a mapping of settings ({reason}); docs/reference/settings.md lists what it may hold"
         ) from error
 
 

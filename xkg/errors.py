@@ -22,6 +22,12 @@ class UnreachableError(InputError):
     """The server of the input failed in a way that may be temporary."""
 
 
+class SomeFailedError(XkgError):
+    """Some of several papers failed; the others are done."""
+
+    exit_code = 3
+
+
 class UnknownIdError(XkgError):
     """No such paper, technique or code in this graph; `nearest` are the most similar references."""
 

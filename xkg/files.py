@@ -114,7 +114,7 @@ def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         data = file.read(most + 1)
         if len(data) > most:
             size = max(status.st_size, len(data)) / 1e6

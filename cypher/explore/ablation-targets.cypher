@@ -4,7 +4,7 @@
 // Group: repositories
 // Parameters:
 //   paper: paper -- id of the paper, such as arxiv:1608.04471
-//   places: integer = 3 -- at most so many places a technique
+//   places: integer = 3 -- maximum number of places per technique
 // Example: xkg cypher ablation-targets --param paper=arxiv:1608.04471
 
 MATCH (p:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[at:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)

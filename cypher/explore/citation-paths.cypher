@@ -4,7 +4,7 @@
 // Parameters:
 //   paper: paper -- id of the paper where a path starts
 //   other: paper -- id of the paper where it ends
-//   limit: integer = 20 -- at most so many rows
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher citation-paths --param paper=arxiv:1608.04471 --param other=arxiv:1312.6114
 
 MATCH path = (a:Paper|CitedWork {id: $paper})-[:CITES* ALL SHORTEST 1..6]-(b:Paper|CitedWork {id: $other})

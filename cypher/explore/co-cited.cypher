@@ -3,7 +3,7 @@
 // Group: citations
 // Parameters:
 //   paper: paper -- id of the paper, such as arxiv:1608.04471
-//   limit: integer = 20 -- at most so many rows
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher co-cited --param paper=arxiv:1608.04471
 
 MATCH (p:Paper|CitedWork {id: $paper})<-[:CITES]-(citing:Paper)-[:CITES]->(other:Paper|CitedWork)

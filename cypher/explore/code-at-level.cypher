@@ -1,4 +1,4 @@
-// Code nodes that have reached just this level, with their techniques and the packages they need.
+// Code nodes of exactly this level, with their techniques and the packages they need.
 //
 // Group: code
 // Parameters:

@@ -1,5 +1,5 @@
-// The techniques of a paper as a tree, in the order of the paper: depth says how far each is to be indented; with
-// places in the repository and the level of its code.
+// The techniques of a paper as a tree, in the order of the paper: with depth, for indentation,
+// places in the repository and the level of the code.
 //
 // Group: techniques
 // Parameters:

@@ -1,5 +1,5 @@
-// What a concept is called: the names and aliases of the techniques that are called so, and of the techniques of other
-// papers that are the same concept.
+// Names of a concept: names and aliases of the techniques of this name, and of techniques of other papers that are
+// the same concept.
 //
 // Group: concepts
 // Parameters:

@@ -1,11 +1,11 @@
 // Paths between two papers over a third one: a concept that the third shares with the one paper, and a concept that it
-// shares with the other. What both share directly is told by shared-concepts.
+// shares with the other. For concepts that both share, see shared-concepts.
 //
 // Group: concepts
 // Parameters:
 //   paper: paper -- id of the paper where a path starts
 //   other: paper -- id of the paper where it ends
-//   limit: integer = 50 -- at most so many rows
+//   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher concept-paths --param paper=arxiv:1608.04471 --param other=arxiv:2101.00001
 
 MATCH (a:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[:SAME_CONCEPT]-(first:Technique)

@@ -3,8 +3,8 @@
 // Group: citations
 // Parameters:
 //   paper: paper -- id of the paper, such as arxiv:1608.04471
-//   works: integer = 1 -- at least so many works in common
-//   limit: integer = 20 -- at most so many rows
+//   works: integer = 1 -- minimum number of works in common
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher coupled-papers --param paper=arxiv:1608.04471
 
 MATCH (p:Paper {id: $paper})-[:CITES]->(work:Paper|CitedWork)<-[:CITES]-(other:Paper)

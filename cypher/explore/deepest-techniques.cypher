@@ -1,9 +1,8 @@
-// The techniques that lie deepest in the hierarchies, without components of their own: the finest parts that papers
-// are cut into.
+// The deepest techniques of the hierarchies, without components of their own: the finest parts of papers.
 //
 // Group: techniques
 // Parameters:
-//   limit: integer = 20 -- at most so many rows
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher deepest-techniques --param limit=5
 
 MATCH (t:Technique)

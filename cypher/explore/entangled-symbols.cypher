@@ -2,8 +2,8 @@
 //
 // Group: repositories
 // Parameters:
-//   techniques: integer = 2 -- at least so many techniques
-//   limit: integer = 50 -- at most so many rows
+//   techniques: integer = 2 -- minimum number of techniques
+//   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher entangled-symbols --param techniques=3
 
 MATCH (t:Technique)-[:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)

@@ -1,4 +1,4 @@
-// Papers whose title or authors hold a text, with their ids. Works that are cited and were not built have the state cited.
+// Papers whose title or authors contain a text, with their ids. Cited works that were not built have the state cited.
 //
 // Group: papers
 // Parameters:

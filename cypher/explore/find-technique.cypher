@@ -1,10 +1,10 @@
-// Techniques whose name, alias or definition holds a text, with the level of their code; those that are named so come
-// first.
+// Techniques whose name, alias or definition contains a text, with the level of their code; matches in the name
+// come first.
 //
 // Group: techniques
 // Parameters:
 //   text: string -- part of the name, of an alias, or of the definition, in any case
-//   limit: integer = 50 -- at most so many rows
+//   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher find-technique --param text=kernel
 
 WITH toLower($text) AS wanted

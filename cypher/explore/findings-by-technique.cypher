@@ -1,4 +1,4 @@
-// Which techniques of a paper its findings mention by name: what the paper says of each part. Names of one or two
+// Techniques of a paper that its findings mention by name: what the paper says about each part. Names of one or two
 // letters do not count.
 //
 // Group: findings

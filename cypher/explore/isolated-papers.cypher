@@ -1,4 +1,4 @@
-// Papers that nothing joins to another built paper: no citation in either direction, and no shared concept. works
+// Papers without a link to another built paper: no citation in either direction, and no shared concept. works
 // counts what they cite outside the graph.
 //
 // Group: citations

@@ -2,7 +2,7 @@
 //
 // Group: techniques
 // Parameters:
-//   limit: integer = 20 -- at most so many rows
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher largest-hierarchies --param limit=5
 
 MATCH (p:Paper)-[:PROPOSES]->(top:Technique)-[:HAS_COMPONENT*0..20]->(t:Technique)

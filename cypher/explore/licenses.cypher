@@ -1,5 +1,4 @@
-// Licenses of the repositories, with the papers and the code that come from them: what may be built upon. A license
-// that is not known comes last.
+// Licenses of the repositories, with the papers and the code that come from them. Unknown licenses come last.
 //
 // Group: repositories
 // Parameters: none

@@ -1,5 +1,4 @@
-// What is located in a file of a repository: techniques with the lines where it does them, from the top of the file
-// down.
+// The techniques in a file of a repository with their lines, from top to bottom.
 //
 // Group: repositories
 // Parameters:

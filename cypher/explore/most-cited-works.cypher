@@ -1,8 +1,8 @@
-// Cited works that are not built yet, those that most papers of the graph cite first: what to build next.
+// Cited works that are not built yet, most cited first: what to build next.
 //
 // Group: citations
 // Parameters:
-//   limit: integer = 20 -- at most so many rows
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher most-cited-works --param limit=5
 
 MATCH (work:CitedWork)<-[:CITES]-(p:Paper)

@@ -1,9 +1,9 @@
-// Concepts that most papers use: how many, from which year to which, and how many of the techniques have code. The
-// concept has the name of its technique of the lowest id.
+// Concepts that most papers use: how many, from which year to which, and how many of the techniques have code. A
+// concept is named after its technique with the lowest id.
 //
 // Group: concepts
 // Parameters:
-//   limit: integer = 20 -- at most so many rows
+//   limit: integer = 20 -- maximum number of rows
 // Example: xkg cypher most-reused-concepts --param limit=5
 
 MATCH (t:Technique)-[:SAME_CONCEPT]->(near:Technique)

@@ -2,7 +2,7 @@
 //
 // Group: code
 // Parameters:
-//   limit: integer = 50 -- at most so many rows
+//   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher packages --param limit=10
 
 MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code)

@@ -1,5 +1,5 @@
 // Papers of each year and domain (that of arXiv, such as cs) in the graph, with their techniques and how many of these
-// have code. What is not known comes last.
+// have code. Unknown ones come last.
 //
 // Group: papers
 // Parameters: none

@@ -1,4 +1,4 @@
-// Repositories with commit and license, whose they are, what GitHub said of them where it was asked, and what was found
+// Repositories with commit and license, whose they are, what GitHub says about them, and what was found
 // in them: symbols, those with a technique, and code made from them. Official ones come first.
 //
 // Group: repositories

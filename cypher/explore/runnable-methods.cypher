@@ -1,4 +1,4 @@
-// Methods of which every part has code that runs (executed, tested or faithful): what can be reproduced from the graph
+// Methods whose every part has code that runs (executed, tested or faithful): what can be reproduced from the graph
 // alone. tested counts those whose test can fail.
 //
 // Group: techniques

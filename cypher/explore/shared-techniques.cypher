@@ -3,7 +3,7 @@
 //
 // Group: concepts
 // Parameters:
-//   papers: integer = 2 -- shared by at least so many papers
+//   papers: integer = 2 -- minimum number of papers that share it
 // Example: xkg cypher shared-techniques --param papers=3
 
 MATCH (t:Technique)-[:SAME_CONCEPT]->(near:Technique)

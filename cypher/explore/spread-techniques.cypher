@@ -2,7 +2,7 @@
 //
 // Group: repositories
 // Parameters:
-//   files: integer = 2 -- in at least so many files
+//   files: integer = 2 -- minimum number of files
 //   paper: paper = "" -- only of this paper, by id; empty takes all
 // Example: xkg cypher spread-techniques --param files=3
 

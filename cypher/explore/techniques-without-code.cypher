@@ -1,10 +1,10 @@
-// Techniques without code, with what speaks for writing it: their weight, the techniques of other papers that are the
+// Techniques without code, with reasons to write it: their weight, the techniques of other papers that are the
 // same concept, their components, and the places known in a repository.
 //
 // Group: techniques
 // Parameters:
 //   paper: paper = "" -- only of this paper, by id; empty takes all
-//   limit: integer = 50 -- at most so many rows
+//   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher techniques-without-code --param paper=arxiv:1608.04471
 
 MATCH (t:Technique)

@@ -60,7 +60,7 @@ def test_keys_of_ssh_keygen_sign(tmp_path: Path) -> None:
 @needs_openssh
 @pytest.mark.parametrize(
     ("kind", "passphrase", "problem"),
-    [("ed25519", "secret", r"ssh-add .*then give --key .*\.pub"), ("ecdsa", "", "no ed25519 key")],
+    [("ed25519", "secret", r"ssh-add .*then give --key .*\.pub"), ("ecdsa", "", "not an ed25519 key")],
 )
 def test_a_key_that_cannot_sign_says_what_to_do(tmp_path: Path, kind: str, passphrase: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):

@@ -150,7 +150,7 @@ def test_a_full_disk_gives_a_one_line_error_and_leaves_no_partial_output(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StoreError, match="No space left on device; free space or rights are needed"):
+    with pytest.raises(StoreError, match="No space left on device; free disk space or correct its permissions"):
         split()
     assert list(split.folder.iterdir()) == []
 

@@ -76,18 +76,21 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
     assert xkg("implement", "apply", result["run"][:10], "--patch", "a.patch") == 0
     assert "velocity" in (tmp_path / "a.patch").read_text()
     assert xkg("implement", "apply", result["run"], "--patch", "a.patch") == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--starter", "starter"), "the task has no method and no run and no metric"),
-        (("--method", "absent.tex#x", "--starter", "starter", "--run", "r", "--metric", "a:max"), "no file, no paper"),
+        (("--starter", "starter"), "the task is incomplete: give --method, --run, --metric"),
+        (
+            ("--method", "absent.tex#x", "--starter", "starter", "--run", "r", "--metric", "a:max"),
+            "neither a file, nor a paper",
+        ),
         (("--method", METHOD, "--starter", "absent", "--run", "r", "--metric", "a:max"), "absent does not exist"),
         (("--method", METHOD, "--starter", "starter", "--run", "r", "--metric", "a"), "which way is better"),
         (("--method", METHOD, "--starter", "starter", "--run", "false", "--metric", "a:max"), "ended with status 1"),
-        (("apply", "nothing"), "'nothing' is no run of kg: there are none"),
+        (("apply", "nothing"), "'nothing' is not a run of kg: there are none"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
         lines = [line for line in self.err.splitlines() if line.startswith("xkg: ")]
         assert len(lines) == 1, self.err
         assert "Traceback" not in self.err
-        assert "fault of xkg" not in self.err
+        assert "bug in xkg" not in self.err
         return lines[0]
 
 
@@ -284,7 +284,7 @@ def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     listed = xkg("cypher", "--list", kg=tmp_path / "none")
     assert "\nconcepts\n" in listed.out
     assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
-    assert "    limit: integer = 20  (at most so many rows)\n" in listed.out
+    assert "    limit: integer = 20  (maximum number of rows)\n" in listed.out
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
     assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
     assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
@@ -416,15 +416,15 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show", "arxiv:1.2"], "`xkg papers` lists what is there"),
+        (["show", "arxiv:1.2"], "`xkg papers` lists the papers"),
         (["show", f"{EXAMPLE_ID}#nothing"], "nearest: stein-variational-gradient-descent"),
         (["show", f"{EXAMPLE_ID}#nothing@{'a' * 12}"], "nearest"),
-        (["search", "x", "--paper", "nobody"], "`xkg papers` lists what is there"),
+        (["search", "x", "--paper", "nobody"], "`xkg papers` lists the papers"),
         (["search", "  "], "the query is empty"),
         (["cypher", "component-tree", "--param", "paper=runing medians"], "nearest: running-medians-for"),
         (["cypher", "MATCH (t:Techniqe) RETURN t.name"], "did you mean Technique?"),
         (["export", "--to", "out", "runing medians"], "nearest: running-medians-for"),
-        (["remove", "nobody"], "`xkg papers` lists what is there"),
+        (["remove", "nobody"], "`xkg papers` lists the papers"),
         (["cypher", "MATCH (n"], "never closed"),
         (["cypher", "MATCH (n) DELETE n"], "refused"),
         (["cypher", "LOAD FROM '/etc/passwd' RETURN *"], "refused"),
@@ -432,7 +432,7 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["cypher", "MATCH (n:Nobody) RETURN n"], "Nobody"),
         (["cypher", "component-trees"], "nearest: component-tree"),
         (["cypher", "component-tree"], "component-tree takes paper: string (give --param paper=VALUE)"),
-        (["build", "--paper", "2402.99999999"], "no arXiv id, which are as 2402.17135"),
+        (["build", "--paper", "2402.99999999"], "nor an arXiv id such as 2402.17135"),
         (["cypher", "packages", "--param", "limit=few"], "parameter limit of packages is a whole number"),
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such file or folder"),
@@ -566,8 +566,7 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
     failed = xkg("show", "x", kg=published)
     assert failed.code == 1
     assert (
-        failed.err
-        == "xkg: a fault of xkg itself (ZeroDivisionError: two lines); run again with -v and report what it shows\n"
+        failed.err == "xkg: a bug in xkg (ZeroDivisionError: two lines); run again with -v, and report the traceback\n"
     )
 
 

@@ -38,8 +38,8 @@ def test_from_creating_a_token_to_revoking_it(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("create", "a b"), "no name"),
-        (("create", "a", "--scope", "write"), "no scope"),
+        (("create", "a b"), "not a valid token name"),
+        (("create", "a", "--scope", "write"), "not a scope"),
         (("create", "a", "--expires", "soon"), "90d"),
         (("revoke", "nobody"), "no token"),
     ],

@@ -122,5 +122,5 @@ def test_an_empty_graph_is_said_to_be_empty(tmp_path: Path) -> None:
     report = contents.check_index(settings(tmp_path / "new"))
     assert report == contents.IndexReport(generation=0, problems=())
     assert "empty" in str(report)
-    with pytest.raises(UnknownIdError, match="no paper yet"):
+    with pytest.raises(UnknownIdError, match="no papers yet"):
         contents.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")

@@ -37,7 +37,7 @@ def test_lines_a_file_and_stdin_are_run(xkg: Xkg, tmp_path: Path, monkeypatch: p
     status, out, err = xkg(FORCE, "try.py")
     assert status == 1
     assert 'File "try.py", line 3' in out
-    assert err == "xkg: the script did not end well: status 1: ValueError: 2.0\n"
+    assert err == "xkg: the script failed: status 1: ValueError: 2.0\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"import sys; sys.exit(repulsive_force(6, 2) != 3)")))
     assert xkg(FORCE, "-") == (0, "", "")
 
@@ -61,7 +61,7 @@ def test_what_it_leaves_is_named_and_stored_on_request(xkg: Xkg, tmp_path: Path)
     assert [path.name for path in (tmp_path / "out").rglob("*")] == ["in", "a.txt"]
     status, _, err = xkg(FORCE, "-c", lines, "--out", "out")
     assert status == 1
-    assert "not written: in/a.txt: it is there already; choose another --out, or remove it" in err
+    assert "not written: in/a.txt: already exists; choose another --out, or remove it" in err
     status, out, _ = xkg(FORCE, "-c", lines, "--json")
     (file,) = json.loads(out)["files"]
     assert (file["name"], file["media_type"], file["content"]) == ("in/a.txt", "text/plain", "YRtbMzFt")

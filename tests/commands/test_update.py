@@ -167,7 +167,7 @@ def test_what_was_asked_for_code_is_kept_with_the_paper(sources: Sources) -> Non
     assert command.endswith(", on the CPU in place of CUDA")
     fresh = verify(sources.settings, (), 1, stale=timedelta(days=90))
     assert (fresh.nodes, str(fresh)) == ((), "no code was verified")
-    assert fresh.notes == ("all code that was run has run since then: nothing is stale",)
+    assert fresh.notes == ("nothing is stale: all code that was run has run since then",)
     assert len(verify(sources.settings, (), 1, stale=timedelta(0)).nodes) == 1
 
 
@@ -262,7 +262,7 @@ def test_what_cannot_be_asked_fails_alone_and_leaves_what_was_stored(sources: So
     sources.server.asked.clear()
     [kept_out] = sources.update(check=True, blacklist=tmp_path / "blacklist").papers
     assert (kept_out.state, sources.server.asked) == ("failed", [])
-    assert f"{sources.url} is kept out: the blacklist names localhost" in kept_out.reason
+    assert f"{sources.url} is excluded: the blacklist names localhost" in kept_out.reason
     sources.folder.rename(sources.folder.with_name("gone"))
     [lost] = sources.update().papers
     assert lost.state == "failed"

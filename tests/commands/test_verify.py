@@ -142,7 +142,7 @@ def test_without_a_sandbox_nothing_is_run(kg: Path, monkeypatch: pytest.MonkeyPa
 def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownIdError, match="title:nothing"):
         verify(settings(kg), ["title:nothing"], 1)
-    with pytest.raises(UnknownIdError, match="holds no paper yet"):
+    with pytest.raises(UnknownIdError, match="has no papers yet"):
         verify(settings(tmp_path / "empty"), [], 1)
 
 

@@ -270,10 +270,10 @@ def test_no_weights_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("model.safetensors", b"", "no safetensors file"),
-        ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "no safetensors file"),
-        ("model.safetensors", b"\xff" * 100, "no safetensors file"),
-        ("model.safetensors", b"\x02\0\0\0\0\0\0\0[]", "no safetensors file"),
+        ("model.safetensors", b"", "not a safetensors file"),
+        ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "not a safetensors file"),
+        ("model.safetensors", b"\xff" * 100, "not a safetensors file"),
+        ("model.safetensors", b"\x02\0\0\0\0\0\0\0[]", "not a safetensors file"),
         ("model.safetensors", None, "neither"),
         ("tokenizer.json", b"{", "tokenizer.json"),
         ("tokenizer.json", None, "tokenizer.json"),

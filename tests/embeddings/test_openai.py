@@ -185,7 +185,7 @@ def item(index: object, embedding: object) -> bytes:
 def test_what_is_no_list_of_embeddings_is_one_line_and_not_tried_again(server: Server, body: bytes) -> None:
     server.faults = [raw(body)]
     line = refused(connected(server))
-    assert "no list of 1 embeddings" in line
+    assert "did not answer with a list of 1 embeddings" in line
     assert "embedding.base_url" in line
     assert len(server.requests) == 1
 
@@ -312,5 +312,5 @@ def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_vectors_of_unequal_length_are_refused(server: Server) -> None:
     server.faults = [raw(b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}')]
-    with pytest.raises(EmbeddingError, match="no list of 2 embeddings"):
+    with pytest.raises(EmbeddingError, match="a list of 2 embeddings"):
         connected(server).embed(["a", "b"])

@@ -46,7 +46,7 @@ def test_they_are_fetched_once_and_changed_ones_are_refused(hub: Path) -> None:
     with (own_folder() / "model.safetensors").open("r+b") as file:
         file.seek(50_000_000)
         file.write(b"x")
-    with pytest.raises(EmbeddingError, match="is not the file that all-MiniLM-L6-v2 was published with: remove"):
+    with pytest.raises(EmbeddingError, match="is not the published file of all-MiniLM-L6-v2: remove"):
         OnnxEmbedder()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from xkg.commands.engines import engine_for
+from xkg.commands.engines import engine_of
 from xkg.engine.engine import Failure, NoWorkerError, Opened, Site, WorkFailed
 from xkg.engine.local import ITEMS_OF_A_PROCESS, LocalEngine
 from xkg.errors import ConfigError, InputError, LeaseHeldError, StoreError, UnreachableError, XkgError
@@ -133,11 +133,14 @@ def test_a_cluster_without_tokens_is_not_used(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(ray_cluster, "_ray", lambda: object())
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    with pytest.raises(ConfigError, match="RAY_AUTH_MODE=token"), engine_for("ray", None, "127.0.0.1:6379"):
+    with (
+        pytest.raises(ConfigError, match="RAY_AUTH_MODE=token"),
+        engine_of({"engine": "ray", "address": "127.0.0.1:6379"}),
+    ):
         pass
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(ConfigError, match="--address"), engine_for("ray"):
+    with pytest.raises(ConfigError, match="--address"), engine_of({"engine": "ray"}):
         pass
 
 
@@ -145,7 +148,10 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
     import sys
 
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(XkgError, match=r"pip install '\.\[ray\]'"), engine_for("ray", None, "127.0.0.1:6379"):
+    with (
+        pytest.raises(XkgError, match=r"pip install '\.\[ray\]'"),
+        engine_of({"engine": "ray", "address": "127.0.0.1:6379"}),
+    ):
         pass
 
 

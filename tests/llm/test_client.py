@@ -443,12 +443,15 @@ def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
         (status(429, "You exceeded your current quota", "insufficient_quota"), "quota at 127.0.0.1"),
         (status(402, "Insufficient Balance"), "is exhausted (Insufficient Balance): add credit"),
         (status(404, "The model `o4-mini`\ndoes not exist \x1b[2J"), "(The model `o4-mini` does not exist"),
-        (raw(b"<html>It works!</html>"), "is no chat completion: check llm.base_url (it often ends in /v1)"),
-        (raw(b"[]"), "no chat completion"),
-        (raw(b'{"choices": []}'), "no chat completion"),
-        (raw(b'{"choices": [{"message": null}]}'), "no chat completion"),
-        (raw(b'{"choices": ' * 100_000), "no chat completion"),
-        (raw(b'{"error": {"message": "no such model"}}'), "no chat completion (no such model)"),
+        (
+            raw(b"<html>It works!</html>"),
+            "did not answer with a chat completion: check llm.base_url (it often ends in /v1)",
+        ),
+        (raw(b"[]"), "did not answer with a chat completion"),
+        (raw(b'{"choices": []}'), "did not answer with a chat completion"),
+        (raw(b'{"choices": [{"message": null}]}'), "did not answer with a chat completion"),
+        (raw(b'{"choices": ' * 100_000), "did not answer with a chat completion"),
+        (raw(b'{"error": {"message": "no such model"}}'), "did not answer with a chat completion (no such model)"),
     ],
 )
 def test_what_does_not_pass_is_one_line_that_says_what_to_do(desk: Desk, fault: Answer, words: str) -> None:

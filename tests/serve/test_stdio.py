@@ -94,7 +94,7 @@ def facts(value: Any) -> list[str]:
         ("get_code", {"id": STEAM + "@000000000000"}, "no code"),
         ("get_paper", {"paper": "arxiv:2001.00002"}, "arxiv:2001.00001"),
         ("get_paper", {"paper": "Calm Horses"}, "arxiv:2001.00001"),
-        ("search_techniques", {"query": "x", "papers": ["doi:none"]}, "list_papers has what is there"),
+        ("search_techniques", {"query": "x", "papers": ["doi:none"]}, "list_papers lists the papers"),
         ("cypher", {"query": "MATCH (n) SET n.x = 1"}, "SET"),
         ("cypher", {"query": "CALL apoc.load.json('x')"}, "apoc.load.json"),
         ("cypher", {"query": "MATCH (n:Nope) RETURN n"}, "Nope"),

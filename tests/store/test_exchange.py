@@ -65,7 +65,7 @@ def test_a_bad_file_stops_no_other(papers: list[PaperBundle], tmp_path: Path) ->
     found, problems = import_files(graph_files(tmp_path), check)
     assert [b.paper.title for b in found] == ["Jackknife Estimates Without a Repository", papers[0].paper.title]
     expected = ["a.json: is not whole JSON", "c.json: has the same paper as b.json", "d.json: cannot", "e.json: cannot"]
-    expected += ["f.json: is no whole bundle", "g.json: is no whole bundle"]
+    expected += ["f.json: is not a complete bundle", "g.json: is not a complete bundle"]
     assert len(problems) == len(expected)
     for problem, says in zip(problems, expected, strict=True):
         assert says in problem
@@ -79,7 +79,7 @@ def test_a_pipe_and_a_paper_of_too_many_techniques_are_left_out(tmp_path: Path) 
     found, problems = import_files(graph_files(tmp_path), check)
     assert found == []
     assert "more than 20,000 techniques" in problems[0]
-    assert "no regular file" in problems[1]
+    assert "not a regular file" in problems[1]
 
 
 def test_nothing_to_import(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ from playwright.sync_api import Browser, expect
 
 from tests.web.conftest import HOSTILE, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import looking
-from xkg.commands.pages import export_html, report
+from xkg.commands.graph.contents import export_graphs
+from xkg.commands.pages import report
 from xkg.config import LlmSettings, Settings
 
 
 def test_a_paper_as_one_file(browser: Browser, web_graph: Path, tmp_path: Path) -> None:
     settings = Settings(kg=web_graph, llm=LlmSettings(model="none"))
-    [file] = export_html(settings, ["A Short Account of Stein Variational Gradient Descent"], tmp_path).files
+    [file] = export_graphs(settings, ["A Short Account of Stein Variational Gradient Descent"], tmp_path, "html").files
     with looking(browser, "file://") as page:
         page.goto(f"file://{file}")
         expect(page.locator("h1")).to_have_text("A Short Account of Stein Variational Gradient Descent")
@@ -27,7 +28,7 @@ def test_a_paper_as_one_file(browser: Browser, web_graph: Path, tmp_path: Path) 
 
 def test_what_a_paper_says_stays_text_in_its_file(browser: Browser, web_graph: Path, tmp_path: Path) -> None:
     settings = Settings(kg=web_graph, llm=LlmSettings(model="none"))
-    [file] = export_html(settings, [HOSTILE], tmp_path).files
+    [file] = export_graphs(settings, [HOSTILE], tmp_path, "html").files
     with looking(browser, "file://") as page:
         page.goto(f"file://{file}")
         expect(page.get_by_text(SCRIPT).first).to_be_attached()

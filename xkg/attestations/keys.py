@@ -66,7 +66,7 @@ def public_key(line: str) -> PublicKey:
     blob = base64.b64decode(match["blob"]) if match else b""
     if match is None or not blob.startswith(_BLOB):
         raise InputError(
-            f"{line.strip()[:40]!a} is no ed25519 key: give the line of a .pub file, ssh-ed25519 AAAA… NAME"
+            f"{line.strip()[:40]!a} is not an ed25519 key: give the line of a .pub file, ssh-ed25519 AAAA… NAME"
         )
     return PublicKey(raw=blob[len(_BLOB) :].hex(), name=match["name"] or "")
 
@@ -92,7 +92,7 @@ def checked_name(name: str) -> str:
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         shown = ascii(name[:_LONGEST_NAME])
-        raise InputError(f"{shown} is no name for a key: give 1 to {_LONGEST_NAME} printable characters with --name")
+        raise InputError(f"{shown} is not a valid key name: give 1 to {_LONGEST_NAME} printable characters with --name")
     return name
 
 
@@ -170,7 +170,7 @@ class _FileSigner:
         except (ValueError, UnsupportedAlgorithm) as error:
             raise InputError(f"{path} is not an OpenSSH private key: make one with `xkg key`") from error
         if not isinstance(private, Ed25519PrivateKey):
-            raise InputError(f"{path} is no ed25519 key: make one with `xkg key` or `ssh-keygen -t ed25519`")
+            raise InputError(f"{path} is not an ed25519 key: make one with `xkg key` or `ssh-keygen -t ed25519`")
         self._private = private
         self.key = PublicKey(raw=private.public_key().public_bytes_raw().hex(), name=_name_beside(path))
 

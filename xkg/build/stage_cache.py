@@ -70,7 +70,7 @@ Event = StageReport | Progress | Begun
 
 def installed(environment: Environment) -> tuple[str, bool]:
     """The summary of an environment, for `StageCache.timed`."""
-    missing = f", {len(environment.missing)} could not be had" if environment.missing else ""
+    missing = f", {len(environment.missing)} unavailable" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 
 
@@ -225,4 +225,6 @@ def _write(path: Path, output: BaseModel) -> None:
         private_folder(path.parent)
         write_whole(path, _head(data) + _OUTPUT + data + b"}")
     except OSError as error:
-        raise StoreError(f"cannot write {path.parent}: {error.strerror}; free space or rights are needed") from error
+        raise StoreError(
+            f"cannot write {path.parent}: {error.strerror}; free disk space or correct its permissions"
+        ) from error

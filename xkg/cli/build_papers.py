@@ -1,27 +1,23 @@
 """Builds several papers with one display, and prints the report."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
-from xkg.cli.display.output import print_result, print_text
-from xkg.errors import InputError
+from xkg.cli.display.output import json_of, print_text
+from xkg.commands.engines import EngineFields, engine_of
+from xkg.errors import InputError, SomeFailedError
+from xkg.text.plural import plural
 
 if TYPE_CHECKING:
     from xkg.commands.batch.paper_list import PaperList
     from xkg.config import Settings
-    from xkg.engine.engine import Engine
-
-SOME_FAILED = 3
 
 
 def build_papers(
     settings: "Settings",
     papers: "PaperList",
-    engine: "AbstractContextManager[Engine]",
+    where: EngineFields,
     *,
     retry_failed: bool = False,
     again: bool = False,
@@ -32,22 +28,21 @@ def build_papers(
     progress: Literal["text", "json"] = "text",
     as_json: bool = False,
 ) -> None:
-    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report, with earlier `problems`. Raises
-    the errors of `run`, and `typer.Exit` with `SOME_FAILED` if there were problems, or some papers failed or are
-    partial."""
-    from xkg.cli.display.batch import display, page, require_place, show
-    from xkg.cli.display.progress import json_lines_of_papers
+    """Builds papers (`xkg.commands.batch.run.run`) and prints the report, with earlier `problems`. Raises the errors of
+    `run`, and `SomeFailedError` if there were problems, or some papers failed or are partial."""
+    from xkg.cli.display.batch import page, require_place, show
+    from xkg.cli.display.progress import json_lines, lines_of_papers
     from xkg.commands.batch.run import run
 
     if html is not None:
         require_place(html)
-    with engine as opened:
-        shown = json_lines_of_papers() if progress == "json" else display(len(papers.papers), opened.jobs)
+    with engine_of(where) as engine:
+        shown = json_lines() if progress == "json" else lines_of_papers(len(papers.papers))
         with shown as notify:
             report = run(
                 settings,
                 papers,
-                opened,
+                engine,
                 retry_failed=retry_failed,
                 again=again,
                 blacklist=blacklist,
@@ -56,15 +51,16 @@ def build_papers(
             )
     report = report.model_copy(update={"notes": (*problems, *report.notes)})
     if as_json:
-        print_result(report, as_json)
+        print_text(json_of(report.model_dump()))
     else:
         show(report)
+    failed = report.failed + len(problems)
     if html is not None:
         try:
             page(report, html)
         except InputError as error:
-            if not (report.failed or problems):
+            if not failed:
                 raise
             print_text(f"xkg: {error}", err=True)
-    if report.failed or problems:
-        raise typer.Exit(SOME_FAILED)
+    if failed:
+        raise SomeFailedError(f"{plural(failed, 'paper')} failed or only partly built; the reasons are above")

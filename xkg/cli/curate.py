@@ -1,43 +1,41 @@
 """Commands that choose the papers of a graph: curate, check-blacklist."""
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xkg.cli.build_papers import SOME_FAILED, build_papers
-from xkg.cli.display.output import Blacklisted, Json, PaperJobs, present, print_result, print_text, settings_of
-from xkg.errors import InputError
+from xkg.cli.build_papers import build_papers
+from xkg.cli.command import command
+from xkg.cli.display.output import Blacklisted, Json, ProgressForm, print_result, print_text
+from xkg.commands.engines import EngineFields
+from xkg.errors import InputError, SomeFailedError
 from xkg.text.plural import plural
 
 if TYPE_CHECKING:
     from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
-    from xkg.commands.batch.paper_list import NamedPaper
+    from xkg.commands.batch.paper_list import PaperList
+    from xkg.commands.graph.audit import AuditResult
     from xkg.config import Settings
 
 _DROPPED = 12
 
 
+@command(
+    llm="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.",
+    max_cost="Maximum dollars for this target, including earlier runs.",
+)
 def curate(
-    context: typer.Context,
+    settings: "Settings",
+    *,
     target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
     most: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of papers.")] = 10,
+    where: EngineFields,
     blacklist: Blacklisted = None,
-    llm: Annotated[
-        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Maximum dollars for this target, including earlier runs.")
-    ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
     build: Annotated[bool, typer.Option("--build", help="Then build the papers that were found.")] = False,
-    jobs: PaperJobs = None,
-    progress: Annotated[
-        Literal["text", "json"],
-        typer.Option(help="Format of progress on stderr: text or JSON lines."),
-    ] = "text",
+    progress: ProgressForm = "text",
     as_json: Json = False,
 ) -> None:
     """Find papers and repositories worth building around one paper, and explain the choice.
@@ -47,7 +45,6 @@ def curate(
     from xkg.cli.display.progress import json_lines
     from xkg.commands import curate
 
-    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     with json_lines() if progress == "json" else nullcontext(lambda _: None) as called:
         curated = curate.curate(
             settings,
@@ -59,43 +56,43 @@ def curate(
             called=called,
         )
     if as_json and not build:
-        print_result(curated, as_json=True)
+        print_result(curated, as_json)
     else:
         print_text(table(curated), err=as_json)
     if build:
         from xkg.commands.batch.paper_list import paper_list
-        from xkg.commands.engines import engine_for
 
-        papers = paper_list([(paper, repo, None, record) for paper, repo, record in curated.pairs()])
-        build_papers(settings, papers, engine_for("local", jobs), again=True, blacklist=blacklist, as_json=as_json)
+        papers = paper_list((paper, repository, None, record) for paper, repository, record in curated.pairs())
+        build_papers(settings, papers, where, again=True, blacklist=blacklist, as_json=as_json)
     if curated.notes and not curated.papers:
-        raise typer.Exit(SOME_FAILED)
+        raise SomeFailedError("nothing was found, and not every source answered: see the notes, and try again")
 
 
-def curated_papers(
-    settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
-) -> "tuple[list[NamedPaper], list[str]]":
-    """The curations around some papers, and a line for each paper that could not be curated; their tables go to
-    stderr."""
+def with_curated(
+    settings: "Settings", listed: "PaperList", blacklist: Path | None
+) -> "tuple[PaperList, tuple[str, ...]]":
+    """A list with the papers that are found around each of its papers, and a line for each paper that could not be
+    curated. The tables go to stderr."""
     from xkg.commands import curate
+    from xkg.commands.batch.paper_list import paper_list
 
-    papers: list[NamedPaper] = []
+    named = [(each.paper, each.repository, each.paper_id, each.record) for each in listed.papers]
     problems: list[str] = []
-    for target in targets:
+    for each in listed.papers:
         try:
             found = curate.curate(
                 settings,
-                target,
+                each.paper,
                 blacklist=blacklist,
-                paper_id=paper_id,
+                paper_id=each.paper_id,
                 notify=lambda line: print_text(line, err=True),
             )
         except InputError as error:
-            problems.append(f"nothing was curated around {target}: {error}")
+            problems.append(f"nothing was curated around {each.paper}: {error}")
             continue
         print_text(table(found), err=True)
-        papers += [(paper, repository, None, record) for paper, repository, record in found.pairs()]
-    return papers, problems
+        named += [(paper, repository, None, record) for paper, repository, record in found.pairs()]
+    return paper_list(named).model_copy(update={"broken": listed.broken}), tuple(problems)
 
 
 def table(curated: "CuratedSet") -> str:
@@ -135,21 +132,17 @@ def _about(paper: "CuratedPaper") -> list[str]:
     return lines
 
 
+@command()
 def check_blacklist(
-    context: typer.Context,
+    settings: "Settings",
     blacklist: Annotated[Path, typer.Argument(help="File of repositories and papers, one per line.")],
     log: Annotated[
         list[Path] | None, typer.Option(help="File with answers, such as an agent's log (repeatable).")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> "AuditResult":
     """Check that a graph and logs of answers contain nothing from a blacklist; fail if they do.
 
     Fetches the blacklisted repositories, to compare others with them."""
-    from xkg.commands.graph import audit
+    from xkg.commands.graph.audit import audit
 
-    result = audit.audit(settings_of(context), blacklist, tuple(log or ()))
-    print_result(result, as_json)
-    if not result.clean:
-        found = plural(len(result.findings), "finding") if result.findings else "nothing was found"
-        raise InputError(f"{found}, and {plural(len(result.unchecked), 'comparison')} could not be made; see above")
+    return audit(settings, blacklist, log or ())

@@ -13,12 +13,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import ablate, build, curate, evolution, library, pages, query, run, serve, store
+from xkg.cli import ablate, access, build, curate, query, run, serve, store
+from xkg.cli.display.help import FoldedCommand
 from xkg.cli.former_names import renamed
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
-from xkg.cli.token import token_app
-from xkg.cli.trust import key, trust_app
 from xkg.errors import InputError, XkgError
 
 INTERRUPTED = 130
@@ -34,23 +33,24 @@ app = typer.Typer(
     help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
 )
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Build": (build.build, curate.curate, evolution.update, build.verify, build.concepts, build.costs),
-    "Ask": (query.papers, query.search, query.show, query.locate, pages.explore, query.context, query.cypher),
+    "Build": (build.build, curate.curate, build.update, build.verify, build.concepts, build.costs),
+    "Ask": (query.papers, query.search, query.show, query.locate, serve.explore, query.context, query.cypher),
     "Experiment": (run.run,),
-    "Share": (serve.serve, library.push, library.pull, store.export, store.import_, key),
-    "Keep": (serve.doctor, evolution.diff, store.remove, curate.check_blacklist),
+    "Share": (serve.serve, store.push, store.pull, store.export, store.import_, access.key),
+    "Keep": (serve.doctor, store.diff, store.remove, curate.check_blacklist),
 }
 for panel, commands in _PANELS.items():
     for command in commands:
-        folded = build.BuildCommand if command is build.build else None
+        folded = FoldedCommand if command is build.build else None
         app.command(command.__name__.rstrip("_").replace("_", "-"), rich_help_panel=panel, cls=folded)(command)
-app.add_typer(implement_app, name="implement", rich_help_panel="Experiment")
-app.add_typer(ablate.ablate_app, name="ablate", rich_help_panel="Experiment")
-app.add_typer(mcp_app, name="mcp", rich_help_panel="Share")
-app.add_typer(trust_app, name="trust", rich_help_panel="Share")
-app.add_typer(token_app, name="token", rich_help_panel="Share")
-app.add_typer(store.store_app, name="store", rich_help_panel="Keep")
-app.add_typer(store.index_app, name="index", rich_help_panel="Keep")
+_GROUPS = {
+    "Experiment": (("implement", implement_app), ("ablate", ablate.ablate_app)),
+    "Share": (("mcp", mcp_app), ("trust", access.trust_app), ("token", access.token_app)),
+    "Keep": (("store", store.store_app), ("index", store.index_app)),
+}
+for panel, groups in _GROUPS.items():
+    for name, group in groups:
+        app.add_typer(group, name=name, rich_help_panel=panel)
 
 
 def _flow_help(of: typer.Typer) -> None:
@@ -114,9 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(_usage(error), error.exit_code, words)
     except Exception as error:  # a bug in xkg itself: still one line
         line = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, words)
+        _fail(f"a bug in xkg ({line}); run again with -v, and report the traceback", 1, words)
     if code == INTERRUPTED:
-        _fail("interrupted; what was stored is as it was, and the next run goes on from here", code, words)
+        _fail("interrupted; stored data is unchanged, and the next run continues from here", code, words)
     sys.exit(code)
 
 

@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from xkg.cli import completion
-from xkg.cli.display.output import (
-    Json,
-    Paper,
-    in_commands,
-    json_of,
-    print_answer,
-    print_text,
-    settings_of,
-)
+from xkg.cli.command import command
+from xkg.cli.display.output import Json, Paper, in_commands, json_of, print_answer, print_text
+
+if TYPE_CHECKING:
+    from xkg.config import Settings
+    from xkg.serve.answers.types import LocateAnswer
+    from xkg.serve.context.context import ContextAnswer
+    from xkg.serve.service import Service
 
 LevelName = Literal["claimed", "parsed", "imported", "executed", "tested", "faithful"]
 """The levels of `xkg.model.Level` that code can have. Repeated here, since importing that takes a tenth of a second."""
@@ -30,8 +29,9 @@ WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques wit
 Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to exclude (repeatable).")]
 
 
+@command()
 def papers(
-    context: typer.Context,
+    service: "Service",
     text: Annotated[
         list[str] | None, typer.Argument(help="Words of title, id or authors; without any, lists all papers.")
     ] = None,
@@ -49,24 +49,23 @@ def papers(
     """List the papers: id, title, year, number of techniques, with code, and tested.
 
     Every command accepts these ids, titles, and technique names that are unique to one paper."""
-    from xkg.cli.display.papers import paper_table
-    from xkg.commands.graph.open import open_service
+    from xkg.cli.display.tables import paper_table
     from xkg.model import Level
     from xkg.serve.answers.paper_list import PaperFilters
 
     filters = PaperFilters(
         " ".join(text or ()), (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
     )
-    with open_service(settings_of(context)) as service:
-        answer = service.list_papers(k, filters)
-        if as_json:
-            print_answer(answer, as_json)
-        else:
-            print_text(paper_table(answer, service.short_papers([row.id for row in answer.rows])))
+    answer = service.list_papers(k, filters)
+    if as_json:
+        print_answer(answer, as_json, service)
+    else:
+        print_text(paper_table(answer, service.short_papers([row.id for row in answer.rows])))
 
 
+@command()
 def search(
-    context: typer.Context,
+    service: "Service",
     query: Annotated[list[str], typer.Argument(help="What the code should do, or the name of a technique.")],
     task: Annotated[
         bool,
@@ -95,7 +94,6 @@ def search(
 
     With --task, a language model splits a task into parts, drops results that do not help, and says how to apply the
     rest."""
-    from xkg.commands.graph.open import open_service
     from xkg.serve.search.filters import Filters
 
     filters = Filters.of(
@@ -107,24 +105,23 @@ def search(
         exclude=tuple(exclude or ()),
         with_code=with_code,
     )
-    with open_service(settings_of(context)) as service:
-        if task:
-            found = service.find_implementations(" ".join(query), k or 2, filters=filters, full=with_code)
-            print_answer(found, as_json, service)
-            return
-        answer = service.search(" ".join(query), k or 5, filters=filters, verify=verify)
-        implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
-        if as_json:
-            codes = [code.model_dump() for code in implementations]
-            typer.echo(json_of({**in_commands(answer).model_dump(), "implementations": codes}))
-            return
-        print_answer(answer, as_json, service)
-        for each in implementations:
-            print_answer(each, as_json, service)
+    if task:
+        found = service.find_implementations(" ".join(query), k or 2, filters=filters, full=with_code)
+        print_answer(found, as_json, service)
+        return
+    answer = service.search(" ".join(query), k or 5, filters=filters, verify=verify)
+    implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
+    if as_json:
+        codes = [code.model_dump() for code in implementations]
+        print_text(json_of({**in_commands(answer).model_dump(), "implementations": codes}))
+        return
+    for each in (answer, *implementations):
+        print_answer(each, as_json, service)
 
 
+@command()
 def show(
-    context: typer.Context,
+    service: "Service",
     id: Annotated[
         str, typer.Argument(help="Id or name of a paper or technique, or id of code.", autocompletion=completion.nodes)
     ],
@@ -143,17 +140,16 @@ def show(
 ) -> None:
     """Show a paper, technique or code node."""
     from xkg.commands.graph import contents
-    from xkg.commands.graph.open import open_service
 
-    with open_service(settings_of(context)) as service:
-        if related:
-            print_answer(service.related(id, k, tuple(exclude or ())), as_json, service)
-            return
-        print_answer(contents.show(service, id, everything=everything or as_json), as_json, service)
+    if related:
+        print_answer(service.related(id, k, tuple(exclude or ())), as_json, service)
+        return
+    print_answer(contents.show(service, id, everything=everything or as_json), as_json, service)
 
 
+@command()
 def context(
-    context: typer.Context,
+    service: "Service",
     paper: Paper,
     budget: Annotated[int, typer.Option(min=1, help="Maximum number of tokens (four characters each).")] = 2000,
     view: Annotated[
@@ -172,43 +168,29 @@ def context(
         typer.Option(help="Lines of the repository, the code nodes, or those whose test has run."),
     ] = "rewritten",
     repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> "ContextAnswer":
     """Print a paper as Markdown for a prompt, within a token budget; the last line lists omissions."""
-
-    from xkg.commands.graph.open import open_service
-
-    with open_service(settings_of(context)) as service:
-        answer = service.context(
-            paper,
-            budget,
-            view,
-            include=include,  # type: ignore[arg-type]  # words that are no kinds are refused by name
-            code=code,
-            repository=repo,
-        )
-    print_answer(answer, as_json)
+    # an unknown kind of node is refused by its name
+    return service.context(paper, budget, view, include=include, code=code, repository=repo)  # type: ignore[arg-type]
 
 
+@command()
 def locate(
-    context: typer.Context,
+    service: "Service",
     technique: Annotated[
         list[str],
         typer.Argument(help="Technique id or name, or what the code should do.", autocompletion=completion.nodes),
     ],
     repo: Annotated[Path | None, typer.Option(help="Folder of a repository, with or without changes.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of places.")] = 10,
-    as_json: Json = False,
-) -> None:
+) -> "LocateAnswer":
     """Find the lines that implement a technique; each place is certain, doubtful or weak."""
-    from xkg.commands.graph.open import open_service
-
-    with open_service(settings_of(context)) as service:
-        print_answer(service.locate(" ".join(technique), repo, k), as_json, service)
+    return service.locate(" ".join(technique), repo, k)
 
 
+@command()
 def cypher(
-    context: typer.Context,
+    settings: "Settings",
     query: Annotated[
         str | None,
         typer.Argument(
@@ -229,7 +211,7 @@ def cypher(
     In your own statements, values of --param are parsed as JSON, else taken as strings; "2" in quotes is a string.
     Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES."""
-    from xkg.cli.display import table_formats
+    from xkg.cli.display import tables
     from xkg.cli.display.layout import UNBOUNDED, width
     from xkg.commands.graph.open import open_store
     from xkg.serve.answers.query_parameters import with_paper_ids
@@ -237,19 +219,17 @@ def cypher(
 
     shown = "json" if as_json else format
     if listed:
-        typer.echo(table_formats.query_list(named_queries.queries(), shown, width()), nl=False)
+        typer.echo(tables.query_list(named_queries.queries(), shown), nl=False)
         return
     if query is None:
         raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` lists the names")
-    settings = settings_of(context)
     values = _values(param or (), typed=not named_queries.is_name(query))
     with open_store(settings) as store, store.snapshot() as snapshot:
         known = with_paper_ids(store, snapshot, query, values, seconds)
         statement, parameters = named_queries.prepare(query, known, named_queries.engine(settings.store))
         table = store.query(statement, parameters, rows=rows, seconds=seconds)
-        columns = width()
-        short = table_formats.short_ids_in(table, snapshot) if shown == "table" and columns < UNBOUNDED else {}
-    typer.echo(table_formats.render(table, shown, columns, short), nl=False)
+        short = tables.short_ids_in(table, snapshot) if shown == "table" and width() < UNBOUNDED else {}
+    typer.echo(tables.render(table, shown, short), nl=False)
     if table.truncated:
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
 

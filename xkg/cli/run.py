@@ -2,17 +2,22 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from xkg.cli import completion
-from xkg.cli.display.output import Cpu, Json, With, json_of, present, print_text, settings_of
-from xkg.errors import InputError
+from xkg.cli.command import PACKAGES, command
+from xkg.cli.display.output import Json, json_of, print_text
+from xkg.errors import InputError, XkgError
+
+if TYPE_CHECKING:
+    from xkg.config import Settings
 
 
+@command(**PACKAGES)
 def run(
-    context: typer.Context,
+    settings: "Settings",
     code: Annotated[
         str,
         typer.Argument(help="Id of code or of its technique, or a technique's name.", autocompletion=completion.nodes),
@@ -28,8 +33,6 @@ def run(
     seconds: Annotated[
         float | None, typer.Option(min=0.1, help="Time limit in seconds (default: sandbox.seconds).")
     ] = None,
-    with_: With = None,
-    cpu: Cpu = None,
     as_json: Json = False,
 ) -> None:
     """Run a script that uses code of the graph, in its environment, in the sandbox.
@@ -37,20 +40,19 @@ def run(
     The script can use every name of the code; `implementation` is its module. As in a notebook, the value of the last
     expression is printed, and open Matplotlib figures are saved. The script has no network and none of your files; only
     the files that --out stores are kept. The exit status is 0 if the script succeeded, else 1."""
-    from xkg.cli.display.steps import steps
-    from xkg.commands import run as command
+    from xkg.cli.display.live import steps
+    from xkg.commands import run as scripts
 
-    settings = settings_of(context, environment=present(packages=with_ or None, cpu=cpu))
     if lines is not None and script is not None:
         raise InputError("there are two scripts: give a file, or lines with -c")
     if lines is None and script is None:
-        print_text(command.example(settings, code), nl=False)
+        print_text(scripts.example(settings, code), nl=False)
         name = shlex.quote(code)
         print_text(f"to run it or lines of your own: `xkg run {name} FILE`, or `xkg run {name} -c LINES`", err=True)
         return
-    text, name = (lines, "<lines>") if lines is not None else command.read_script(script or "-")
+    text, name = (lines, "<lines>") if lines is not None else scripts.read_script(script or "-")
     with steps() as show:
-        answer = command.run(
+        answer = scripts.run(
             settings,
             code,
             text or "",
@@ -58,7 +60,7 @@ def run(
             seconds=seconds,
             notify=lambda at: show("installing", at.done_mb, at.total_mb, f"{at.packages} (MB)"),
         )
-    written, refused = command.store(answer.files, out) if out is not None else ([], [])
+    written, refused = scripts.store(answer.files, out) if out is not None else ([], [])
     if as_json:
         print_text(json_of(answer.model_dump(mode="json")))
     else:
@@ -72,6 +74,6 @@ def run(
     for left in refused:
         print_text(f"not written: {left}", err=True)
     if answer.error:
-        print_text(f"xkg: the script did not end well: {answer.error}", err=True)
-    if answer.error or refused:
+        raise XkgError(f"the script failed: {answer.error}")
+    if refused:
         raise typer.Exit(1)

@@ -1,37 +1,30 @@
-"""Commands of this installation: serve the graph, and check what is missing."""
+"""Commands that serve a graph and check the installation: serve, explore, doctor."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, print_result, settings_of
+from xkg.cli.command import command
+from xkg.cli.display.output import print_notes, print_text
+
+if TYPE_CHECKING:
+    from xkg.commands.doctor import Report
+    from xkg.config import Settings
 
 
+@command(
+    allow_build="Let callers build papers; over HTTP their token needs the scope build.",
+    allow_agents="Let callers start `implement` jobs; over HTTP their token needs the scope agents.",
+    allow_run="Let callers run scripts in the sandbox; over HTTP their token needs the scope run.",
+)
 def serve(
-    context: typer.Context,
+    settings: "Settings",
     http: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve over HTTP at this address instead of stdin and stdout."),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Number of server processes.")] = 1,
-    allow_build: Annotated[
-        bool,
-        typer.Option("--allow-build", help="Let callers build papers; over HTTP their token needs the scope build."),
-    ] = False,
-    allow_agents: Annotated[
-        bool,
-        typer.Option(
-            "--allow-agents",
-            help="Let callers start `implement` jobs; over HTTP their token needs the scope agents.",
-        ),
-    ] = False,
-    allow_run: Annotated[
-        bool,
-        typer.Option(
-            "--allow-run",
-            help="Let callers run scripts in the sandbox; over HTTP their token needs the scope run.",
-        ),
-    ] = False,
     libraries: Annotated[
         list[str] | None, typer.Option("--library", metavar="PLACE", help="Library to pull from (repeatable).")
     ] = None,
@@ -47,11 +40,6 @@ def serve(
     from xkg.commands.library.follow import following
     from xkg.commands.serve import http_app, serve_stdio
 
-    allowed = {"build": allow_build, "agents": allow_agents, "run": allow_run}
-    given: dict[str, object] = {name: {"allowed": True} for name, is_allowed in allowed.items() if is_allowed}
-    if context.obj["more"]:
-        given["graphs"] = tuple(context.obj["more"])
-    settings = settings_of(context, serve=given or None)
     with following(settings, libraries or (), every):
         if http is not None:
             from xkg.serve.http.run import serve_http
@@ -61,8 +49,42 @@ def serve(
             serve_stdio(settings)
 
 
-def doctor(context: typer.Context, as_json: Json = False) -> None:
+@command()
+def explore(
+    settings: "Settings",
+    http: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address of the pages; port 0 means any free port.")
+    ] = "127.0.0.1:0",
+    browser: Annotated[bool, typer.Option(help="Open the pages in a browser.")] = True,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            help="Write one page (levels and coverage by paper, mutation scores, costs) to this file instead.",
+        ),
+    ] = None,
+) -> None:
+    """Open the graph in a browser: map, papers, techniques next to their code, search, Cypher, builds.
+
+    The pages are also at / of `xkg serve --http`."""
+    from xkg.commands import pages
+
+    if save is not None:
+        pages.report(settings, save)
+        print_text(f"wrote {save}")
+        return
+    pages.explore(
+        settings,
+        http,
+        browser=browser,
+        notify=lambda url: print_text(f"pages of the graph: {url} (Ctrl-C ends)"),
+        warn=lambda note: print_notes([note]),
+    )
+
+
+@command()
+def doctor(settings: "Settings") -> "Report":
     """Check what is installed and reachable, and what is missing."""
     from xkg.commands.doctor import examine
 
-    print_result(examine(settings_of(context)), as_json)
+    return examine(settings)

@@ -1,19 +1,39 @@
-"""Commands for the store: import and export, indexes, generations, the shared store."""
+"""Commands for stored graphs: import, export, push, pull, diff, remove, indexes, generations, the shared store."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, Paper, Papers, print_notes, print_result, print_text, settings_of
-from xkg.errors import InputError, StoreError
+from xkg.cli.command import command
+from xkg.cli.display.output import Paper, Papers, print_notes, print_text
+from xkg.cli.query import LevelName
+from xkg.errors import InputError
+
+if TYPE_CHECKING:
+    from xkg.commands.graph.contents import ExportResult, ImportResult, IndexReport, PushResult, RemoveResult
+    from xkg.commands.graph.copy import CopyResult
+    from xkg.commands.graph.diff import DiffResult
+    from xkg.commands.library.pull import PulledPapers
+    from xkg.commands.library.push import PushedPapers
+    from xkg.config import Settings
 
 index_app = typer.Typer(help="Check and rebuild the indexes of the graph.")
 store_app = typer.Typer(help="Copy, migrate and roll back the stored graph.")
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="PLACE",
+        help="A folder, https://…, s3://bucket/folder, git repository, or any other address that fsspec opens.",
+    ),
+]
+OnlyPapers = Annotated[list[str] | None, typer.Option("--paper", help="Id or title of a paper (repeatable).")]
+Excluded = Annotated[Path | None, typer.Option("--blacklist", help="File of repositories and papers to exclude.")]
 
 
+@command()
 def import_(
-    context: typer.Context,
+    settings: "Settings",
     places: Annotated[
         list[Path],
         typer.Argument(
@@ -21,23 +41,18 @@ def import_(
         ),
     ],
     own: Annotated[bool, typer.Option("--own", help="Keep the levels: the bundles are your own exports.")] = False,
-    as_json: Json = False,
-) -> None:
+) -> "ImportResult":
     """Import graphs built elsewhere; levels that they state count as claims."""
-    from xkg.cli.display.steps import steps
-    from xkg.commands.graph import contents
+    from xkg.cli.display.live import steps
+    from xkg.commands.graph.contents import import_graphs
 
     with steps() as notify:
-        result = contents.import_graphs(settings_of(context), *places, own=own, notify=notify)
-    for problem in result.problems:
-        print_text(f"left out: {problem}", err=True)
-    print_result(result, as_json)
-    if result.problems:
-        raise InputError(f"files left out: {len(result.problems)}; correct them, then import again")
+        return import_graphs(settings, *places, own=own, notify=notify)
 
 
+@command()
 def export(
-    context: typer.Context,
+    settings: "Settings",
     papers: Papers = None,
     to: Annotated[
         Path | None,
@@ -49,57 +64,136 @@ def export(
         Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
         typer.Option(help="The peer's JSON, whole bundles, pages that need no server, BibTeX, CSL-JSON, or GraphML."),
     ] = "peer",
-    as_json: Json = False,
-) -> None:
+) -> "ExportResult":
     """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML hold all in one file."""
-    from xkg.commands.graph import contents
+    from xkg.commands.graph.contents import export_graphs
 
-    if format == "html":
-        from xkg.commands.pages import export_html
-
-        print_result(export_html(settings_of(context), tuple(papers or ()), to or Path()), as_json)
-        return
-    if to is None:
+    if to is None and format != "html":
         raise InputError("name the folder to write to: --to FOLDER")
-    print_result(contents.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
+    return export_graphs(settings, papers or (), to or Path(), format)
 
 
-def remove(context: typer.Context, paper: Paper) -> None:
+@command()
+def push(
+    settings: "Settings",
+    place: Place,
+    papers: OnlyPapers = None,
+    claims_only: Annotated[
+        bool, typer.Option("--claims-only", help="Push places and definitions, without code.")
+    ] = False,
+    allow_unlicensed: Annotated[bool, typer.Option("--allow-unlicensed", help="Push code of unknown licence.")] = False,
+    blacklist: Excluded = None,
+) -> "PushedPapers":
+    """Add papers of the graph to a library, from which others pull them.
+
+    A library is a set of static files that any web server can serve. Papers with code of unknown licence are left out;
+    then it exits with 1."""
+    from xkg.cli.display.live import steps
+    from xkg.commands.library.push import push
+
+    with steps() as notify:
+        return push(
+            settings,
+            place,
+            papers or (),
+            claims_only=claims_only,
+            allow_unlicensed=allow_unlicensed,
+            blacklist=blacklist,
+            notify=notify,
+        )
+
+
+@command()
+def pull(
+    settings: "Settings",
+    place: Place,
+    papers: OnlyPapers = None,
+    topic: Annotated[
+        str, typer.Option(help="Papers with all these words in their title or the names of their techniques.")
+    ] = "",
+    level: Annotated[
+        LevelName | None, typer.Option(help="Papers with code that is claimed to be of this level or above.")
+    ] = None,
+    verify: Annotated[
+        int, typer.Option(min=0, help="Run this many of the new code nodes first, and pull nothing if one fails.")
+    ] = 0,
+    blacklist: Excluded = None,
+) -> "PulledPapers":
+    """Pull new papers from a library: all, or by name, topic or level.
+
+    Levels are claims until a key that you trust attests them (`xkg trust`), or `xkg verify` proves them here. Exits
+    with 1 if something could not be pulled."""
+    from xkg.cli.display.live import steps
+    from xkg.commands.library.pull import pull
+    from xkg.model import Level
+
+    minimum = None if level is None else Level(level)
+    with steps() as notify:
+        return pull(
+            settings,
+            place,
+            papers or (),
+            topic=topic,
+            level=minimum,
+            verify=verify,
+            blacklist=blacklist,
+            notify=notify,
+        )
+
+
+@command()
+def diff(
+    settings: "Settings",
+    first: Annotated[str | None, typer.Argument(help="Generation, paper, or folder of exported bundles.")] = None,
+    second: Annotated[str | None, typer.Argument(help="The newer one; by default the current graph.")] = None,
+    library: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Library whose version of the paper is compared with yours.")
+    ] = None,
+) -> "DiffResult":
+    """Compare two generations, two papers, or exported bundles: techniques, places, levels.
+
+    Without arguments, compares the current generation with the one before."""
+    from xkg.commands.graph.diff import diff
+
+    return diff(settings, first, second, library=library)
+
+
+@command()
+def remove(settings: "Settings", paper: Paper) -> "RemoveResult":
     """Remove a paper from the graph (`xkg store rollback` brings it back)."""
-    from xkg.commands.graph import contents
+    from xkg.commands.graph.contents import remove
 
-    print_result(contents.remove(settings_of(context), paper), as_json=False)
+    return remove(settings, paper)
 
 
 @index_app.command("check")
-def index_check(context: typer.Context, as_json: Json = False) -> None:
+@command()
+def index_check(settings: "Settings") -> "IndexReport":
     """Check every stored file against its checksum."""
-    from xkg.commands.graph import contents
+    from xkg.commands.graph.contents import check_index
 
-    result = contents.check_index(settings_of(context))
-    print_result(result, as_json)
-    if result.problems:
-        raise StoreError(f"problems found: {len(result.problems)}; do what their lines say")
+    return check_index(settings)
 
 
 @index_app.command("rebuild")
-def index_rebuild(context: typer.Context) -> None:
+@command()
+def index_rebuild(settings: "Settings") -> str:
     """Rebuild graph, vectors and text index from the bundles."""
     from xkg.commands.graph.open import open_store
 
-    with open_store(settings_of(context)) as store:
+    with open_store(settings) as store:
         generation, notes = store.rebuild()
     print_notes(notes)
-    print_text(f"rebuilt; the graph is generation {generation}")
+    return f"rebuilt; the graph is generation {generation}"
 
 
 @store_app.command("copy")
+@command()
 def store_copy(
-    context: typer.Context,
+    settings: "Settings",
     source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j.")],
-    as_json: Json = False,
-) -> None:
+) -> "CopyResult":
     """Copy all papers of one graph into another, and compare the two.
 
     An address is bolt://host:7687, neo4j+s://host or similar, with user and password from NEO4J_USERNAME and
@@ -107,42 +201,34 @@ def store_copy(
     from xkg.commands.graph import copy
     from xkg.commands.graph.open import open_store
 
-    settings = settings_of(context)
-    with (
-        open_store(copy.at(settings, source)) as first,
-        open_store(copy.at(settings, target)) as second,
-    ):
-        result = copy.copy(first, second, lambda papers: print_text(f"  {papers} papers", err=True))
-    print_result(result, as_json)
+    with open_store(copy.at(settings, source)) as first, open_store(copy.at(settings, target)) as second:
+        return copy.copy(first, second, lambda papers: print_text(f"  {papers} papers", err=True))
 
 
 @store_app.command("push")
-def store_push(context: typer.Context, as_json: Json = False) -> None:
+@command()
+def store_push(settings: "Settings") -> "PushResult":
     """Send papers that were stored locally while the graph's server was unreachable."""
-    from xkg.commands.graph import contents
+    from xkg.commands.graph.contents import push
 
-    result = contents.push(settings_of(context))
-    for problem in result.problems:
-        print_text(f"not sent: {problem}", err=True)
-    print_result(result, as_json)
-    if result.problems:
-        raise StoreError(f"{len(result.problems)} papers were not sent; do what their lines say")
+    return push(settings)
 
 
 @store_app.command("migrate")
-def store_migrate(context: typer.Context) -> None:
+@command()
+def store_migrate(settings: "Settings") -> str:
     """Migrate a graph on Neo4j to the schema of this version."""
     from xkg.store.neo4j.db.migrations import migrate_graph
 
-    applied = migrate_graph(settings_of(context))
-    print_text("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
+    return "\n".join(f"applied {name}" for name in migrate_graph(settings)) or "the graph has the newest schema"
 
 
 @store_app.command("rollback")
-def store_rollback(context: typer.Context) -> None:
+@command()
+def store_rollback(settings: "Settings") -> str:
     """Return to the previous generation."""
     from xkg.commands.graph.open import open_store
 
-    with open_store(settings_of(context)) as store:
+    with open_store(settings) as store:
         generation = store.rollback()
-    print_text(f"the graph is generation {generation} again" if generation else "the graph is empty again")
+    return f"the graph is generation {generation} again" if generation else "the graph is empty again"

@@ -69,7 +69,6 @@ class AblateResult(Value):
             if part.change is not None:
                 lines.append(f"  {part.interval:<30} {part.name}: {part.description} ({part.evidence})")
         lines += [self.summary] if self.summary else []
-        lines += [f"note: {note}" for note in self.notes]
         if self.model_calls:
             cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
             lines.append(f"{self.model_calls} calls of the model, {cost}")
@@ -109,7 +108,7 @@ def ablate(
 
     _require_paper(settings, task)
     if settings.environment.cpu and task.devices:
-        raise InputError("--cpu is for machines without a GPU, and --device names one: leave one of them out")
+        raise InputError("--cpu and --device contradict each other: leave one of them out")
     if engine and task.allow_hosts:
         raise InputError(
             "--allow-host fetches to this machine: fetch by hand on a cluster, and name the folder with --data"

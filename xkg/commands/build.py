@@ -57,7 +57,7 @@ class BuildPlan(Value):
 
     def __str__(self) -> str:
         if not self.stages:
-            return f"{self.title}\n  {self.paper}: nothing is left to ask; {self.spent:.2f} dollars were spent"
+            return f"{self.title}\n  {self.paper}: nothing is left to ask; ${self.spent:.2f} spent"
         rows = [*self.stages, PlannedCalls(stage="all", **self.model_dump(include=_PLANNED))]
         lines = [
             f"  {row.stage:<12}{row.calls:>6} calls {row.input_tokens:>9,} tokens in {row.output_tokens:>8,} out  "
@@ -66,7 +66,7 @@ class BuildPlan(Value):
         ]
         note = "an estimate: the number of repairs is not known in advance"
         return "\n".join(
-            [self.title, f"  {self.paper}, asked of {self.model}; spent before: ${self.spent:.2f}", *lines, f"  {note}"]
+            [self.title, f"  {self.paper}, with {self.model}; spent before: ${self.spent:.2f}", *lines, f"  {note}"]
         )
 
 
@@ -280,9 +280,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     from xkg.llm.costs import costs
 
     if settings.llm.model == "none":
-        raise ConfigError(
-            "a build without a language model asks nothing and costs nothing: --dry-run is for one with it"
-        )
+        raise ConfigError("--dry-run needs a language model: a build without one asks nothing and costs nothing")
     if repository == AUTO:
         raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds repositories")
     require_folder(settings.kg)

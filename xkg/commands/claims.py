@@ -75,7 +75,7 @@ class Claims(AbstractContextManager["Claims"]):
                 identity = known
             self.fences[identity] = self._opened.enter_context(store.lease(identity, builder_name()))
         except StoreUnreachableError as error:
-            self.notes.append(f"whether another machine builds it is not known: {error}")
+            self.notes.append(f"cannot tell whether another machine is building it: {error}")
         return identity
 
 
@@ -133,8 +133,8 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
         if len(re.findall(r"\w", form.title)) >= _TELLING:
             return True
         raise InputError(
-            f"the graph has a paper of this title, {stored.id}, and the authors that would show whether it is the "
-            f"same are not known: if it is, give it the id {stored.id} (--id, or the list's third column), "
+            f"the graph has a paper of this title, {stored.id}, and unknown authors, so it may be the same "
+            f"paper: if it is, give it the id {stored.id} (--id, or the list's third column), "
             f"else {identity}"
         )
     shared = len(surnames[0] & surnames[1])

@@ -5,7 +5,6 @@ import platform
 import shutil
 import socket
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 
 from xkg.config import Settings
@@ -14,8 +13,6 @@ from xkg.sandbox.isolation import programs
 from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
 from xkg.web.require_web import missing_packages
-
-_WIDTH = 88
 
 
 class Check(Value):
@@ -30,24 +27,9 @@ class Check(Value):
     optional: bool = False
 
     def __str__(self) -> str:
-        """Lines of less than 100 characters, except for longer paths."""
         state = "ok" if self.ok else "optional" if self.optional else "not ok"
-        facts = [("", f"{self.name}: {self.seen}")]
-        facts += [] if self.ok else [("without it: ", self.cost), ("remedy: ", self.remedy)]
-        lines = [line for label, fact in facts for line in _folded(f"{label}{fact}", deeper=bool(label))]
-        return "\n".join(f"{state if number == 0 else '':<10}{line}".rstrip() for number, line in enumerate(lines))
-
-
-def _folded(text: str, *, deeper: bool) -> list[str]:
-    lead = "  " if deeper else ""
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=lead,
-        subsequent_indent=lead + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        missing = "" if self.ok else f"\n            without it: {self.cost}\n            remedy: {self.remedy}"
+        return f"{state:<10}{self.name}: {self.seen}{missing}"
 
 
 class Report(Value):
@@ -86,7 +68,7 @@ def _programs() -> Iterator[Check]:
     yield Check(name="python", ok=True, seen=f"{platform.python_version()} in {sys.prefix}")
     git = shutil.which("git")
     if git is None:
-        cost, seen = "repositories cannot be fetched; plain folders still can be read", "not found"
+        cost, seen = "repositories cannot be fetched; plain folders can be read", "not found"
         yield Check(name="git", ok=False, seen=seen, cost=cost, remedy="apt-get install git")
         return
     wall = programs.wall()
@@ -94,7 +76,7 @@ def _programs() -> Iterator[Check]:
         name="git",
         ok=wall is not None,
         seen=f"{git}, contained by {wall or 'none: it runs with your permissions'}",
-        cost="git obeys no file of a repository, but nothing else keeps a hole in git itself from your files",
+        cost="git ignores a repository's configuration, but a vulnerability in git itself could reach your files",
         remedy="apt-get install bubblewrap libseccomp2, or Linux 5.13 or later with Landlock enabled",
     )
 
@@ -116,9 +98,9 @@ def _embedding(settings: Settings) -> Check:
         "embedding model",
         look,
         cost="nothing can be built, imported or searched",
-        remedy="what the line says: embedding.base_url, embedding.model, the key, or embedding.provider onnx"
+        remedy="see the message: correct embedding.base_url, embedding.model, the key, or embedding.provider onnx"
         if remote
-        else "what the line says, or set embedding.weights to a folder with the model's files",
+        else "see the message, or set embedding.weights to a folder with the model's files",
     )
 
 
@@ -151,7 +133,7 @@ def _language_model(settings: Settings) -> Check:
     return _try(
         "language model",
         look,
-        cost="`xkg build` works only with `--llm none`: static analysis",
+        cost="`xkg build` works only with `--llm none` (static analysis)",
         remedy="OPENAI_API_KEY, llm.base_url and llm.model of another endpoint, or a program below as --llm",
         optional=True,
     )
@@ -212,12 +194,12 @@ def _gpu() -> Check:
     try:
         missing = missing_gpu()
     except ImportError:
-        missing = "no faiss is installed"
+        missing = "faiss is not installed"
     return Check(
         name="GPU for vector indexes",
         ok=missing is None,
         seen=missing or "used",
-        cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
+        cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer",
         remedy=f"an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then {install_extra('gpu')}",
         optional=True,
     )
@@ -239,7 +221,7 @@ def _sandbox(settings: Settings) -> Check:
         "sandbox",
         look,
         cost="code is never run: levels stop at 'parsed'",
-        remedy="on Linux apt-get install bubblewrap libseccomp2, elsewhere podman or docker; and what the line says",
+        remedy="on Linux apt-get install bubblewrap libseccomp2, elsewhere podman or docker; see the message",
     )
 
 
@@ -251,7 +233,7 @@ def _landlock() -> Check:
         name="landlock",
         ok=version > 0,
         seen=f"ABI {version}" if version else "not in this kernel",
-        cost="untrusted Cypher runs behind the guard and a read-only handle alone",
+        cost="untrusted Cypher runs only behind the guard and a read-only handle",
         remedy="Linux 5.13 or later with Landlock enabled",
         optional=True,
     )
@@ -264,8 +246,8 @@ def _parsing() -> Check:
     return Check(
         name="parsing",
         ok=bool(barriers),
-        seen=f"in a process of its own: {', '.join(barriers)}" if barriers else "in a process with limits alone",
-        cost="a flaw in a parser gives a hostile paper or repository the rights of a process without files or network",
+        seen=f"in a separate process: {', '.join(barriers)}" if barriers else "in a process with limits only",
+        cost="a hostile paper or repository could exploit a vulnerability in a parser",
         remedy="Linux 5.13 or later with Landlock enabled, and libseccomp2",
     )
 
@@ -282,7 +264,7 @@ def _environments(settings: Settings) -> Check:
         ok=reachable and limits.one > 0,
         seen=f"{'reachable' if reachable else 'not reachable'}; up to {limits.one:,} MB for one environment and "
         f"{limits.total:,} MB for all, in {folder}",
-        cost="code that needs packages not fetched before stays at 'parsed'",
+        cost="code that needs new packages stays at 'parsed'",
         remedy="a network connection"
         if limits.one
         else "environment.max_mb above 0"
@@ -320,7 +302,7 @@ def _neo4j(settings: Settings) -> Iterator[Check]:
         f"Neo4j at {settings.store.url}",
         look,
         cost="nothing of this graph can be read or written; papers built meanwhile wait for `xkg store push`",
-        remedy="what the line says: start the server, or correct store.url, store.database and the credentials",
+        remedy="see the message: start the server, or correct store.url, store.database and the credentials",
     )
 
 
@@ -337,7 +319,7 @@ def _graph(settings: Settings) -> Check:
         f"graph in {settings.kg}" if settings.store.url is None else "graph there",
         look,
         cost="commands that read a graph have no data",
-        remedy="xkg build or xkg import, or what the line says",
+        remedy="run `xkg build` or `xkg import`, or see the message",
     )
 
 

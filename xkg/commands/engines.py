@@ -1,43 +1,43 @@
 """Creates a command's engine: this machine's processes, or a Ray cluster."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Literal, TypedDict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from xkg.engine.engine import Engine
-from xkg.engine.local import LocalEngine
 from xkg.errors import ConfigError
+from xkg.option import Option
+
+if TYPE_CHECKING:
+    from xkg.engine.engine import Engine
 
 MOST_PROCESSES = 64
-EngineName = Literal["local", "ray"]
 
 
 class EngineFields(TypedDict, total=False):
-    """The engine's place and size, as in `engine_for`; by default one process of this machine."""
+    """Where to work, and how much at a time."""
 
-    engine: EngineName
-    jobs: int
-    address: str
-    allow_public: bool
-
-
-def engine_of(where: EngineFields) -> AbstractContextManager[Engine]:
-    """See `engine_for`."""
-    allow_public = where.get("allow_public", False)
-    return engine_for(where.get("engine", "local"), where.get("jobs"), where.get("address"), allow_public=allow_public)
+    jobs: Annotated[int, Option("Papers or runs at a time: 1, or with --engine ray as many as the nodes offer.")]
+    engine: Annotated[
+        Literal["local", "ray"], Option("Where to work: in processes of this machine (default), or on a Ray cluster.")
+    ]
+    address: Annotated[str, Option("HOST:PORT of the Ray cluster's head, or auto; by default RAY_ADDRESS.")]
+    allow_public: Annotated[bool, Option("Allow a Ray cluster with public internet addresses.")]
 
 
 @contextmanager
-def engine_for(
-    name: EngineName, jobs: int | None = None, address: str | None = None, *, allow_public: bool = False
-) -> Iterator[Engine]:
-    """An engine with this number of `jobs` (None: one on this machine; in a cluster, its maximum). Raises `ConfigError`
-    for an address without a cluster, and the errors of `RayEngine`."""
-    if name == "local":
+def engine_of(where: EngineFields) -> "Iterator[Engine]":
+    """An engine with this number of `jobs` (default: one on this machine; in a cluster, its maximum). Raises
+    `ConfigError` for an address without a cluster, and the errors of `RayEngine`."""
+    address, jobs, allow_public = where.get("address"), where.get("jobs"), where.get("allow_public", False)
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"--jobs {jobs}: give 1 or more")
+    if where.get("engine", "local") == "local":
+        from xkg.engine.local import LocalEngine
+
         if address is not None or allow_public:
             raise ConfigError("--address and --allow-public need --engine ray")
         if jobs is not None and jobs > MOST_PROCESSES:
-            raise ConfigError(f"--jobs {jobs} are more than the {MOST_PROCESSES} processes that one machine may start")
+            raise ConfigError(f"--jobs {jobs}: one machine runs at most {MOST_PROCESSES} processes")
         yield LocalEngine(jobs or 1)
         return
     from xkg.engine.ray_cluster import RayEngine

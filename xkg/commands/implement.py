@@ -70,7 +70,7 @@ def apply(
         with place.open("xb") as file:
             file.write(found)
     except FileExistsError:
-        raise InputError(f"{place} is there already: name another file with --patch") from None
+        raise InputError(f"{place} already exists: name another file with --patch") from None
     except OSError as error:
         raise InputError(f"{place} cannot be written ({error.strerror})") from error
     return Applied(run=folder.name, patch=str(place))
@@ -106,7 +106,7 @@ def find_run(settings: Settings, run: str) -> Path:
     if len(found) == 1:
         return runs / found[0]
     listed = ", ".join(found or names[-5:]) or "none"
-    raise InputError(f"{run!a} is {'not one run' if found else 'no run'} of {settings.kg}: there are {listed}")
+    raise InputError(f"{run!a} is {'several runs' if found else 'not a run'} of {settings.kg}: there are {listed}")
 
 
 def _require_accepted(folder: Path) -> None:

@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from xkg.build.stage_cache import StageReport
 from xkg.commands.graph.open import open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
-from xkg.errors import CorruptStoreError, ModelMismatchError, StoreBusyError
+from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreBusyError, XkgError
 from xkg.store.graph_store import Recognise
 from xkg.text.plural import plural
 from xkg.value import Value
@@ -19,13 +20,6 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.embeddings.base import EncodedDocuments
     from xkg.model import Paper, PaperBundle
     from xkg.store.graph_store import GraphStore
-
-
-class StageSeconds(Value):
-    name: str
-    seconds: float
-    reused: bool
-    summary: str
 
 
 class BuildResult(Value):
@@ -46,21 +40,26 @@ class BuildResult(Value):
     techniques: int
     hidden: dict[str, int]
     levels: dict[str, int]
-    stages: tuple[StageSeconds, ...]
+    stages: tuple[StageReport, ...]
     notes: tuple[str, ...]
 
     @property
     def unfinished(self) -> str:
         """The remedy for a partial build, in one line; empty for a complete one."""
         if self.stopped:
-            return f"{self.stopped}; run the same command again to go on from there"
+            return f"{self.stopped}; run the same command again to continue"
         failed = len(self.incomplete)
-        return f"{failed} part{'s' * (failed > 1)} of it failed; run again to try once more" if failed else ""
+        return f"{failed} part{'s' * (failed > 1)} of it failed; run again to retry" if failed else ""
+
+    @property
+    def failure(self) -> XkgError | None:
+        """The error of a partial build."""
+        return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:
         state = "published as" if self.published else "not published, the graph is" if self.stopped else "already in"
         partial = "".join(f"\n  partial: {line}" for line in self.incomplete)
-        cost = f"; {self.cost_usd:.2f} dollars" if self.cost_usd else ""
+        cost = f"; ${self.cost_usd:.2f}" if self.cost_usd else ""
         code = ", ".join(f"{n} {level}" for level, n in self.levels.items()) or "none"
         hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
         return (
@@ -231,7 +230,7 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
         bundle, kept = with_proven(stored, bundle)
         bundle = pruned(bundle, min_level)
         names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
-        notes = (f"code that was proven before stays until the new code is: {names}",) if kept else ()
+        notes = (f"previously proven code stays until the new code reaches its level: {names}",) if kept else ()
         built = replace(built, notes=(*built.notes, *notes))
     built = replace(built, bundle=bundle)
     return _result(built, generation, published=False) if stored == bundle else built
@@ -271,6 +270,6 @@ def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
         techniques=sum(t.hidden is None for t in bundle.techniques),
         hidden=dict(Counter(t.hidden.partition(":")[0] for t in bundle.techniques if t.hidden is not None)),
         levels=dict(Counter(c.level.value for c in bundle.code)),
-        stages=tuple(StageSeconds(**r.model_dump()) for r in built.stages),
+        stages=tuple(built.stages),
         notes=tuple(built.notes),
     )

@@ -70,7 +70,7 @@ def store(files: "tuple[RunFile, ...]", folder: Path) -> tuple[list[str], list[s
                 _write(top, PurePosixPath(file.name), file.content)
                 written.append(file.name)
             except FileExistsError:
-                refused.append(f"{file.name}: it is there already; choose another --out, or remove it")
+                refused.append(f"{file.name}: already exists; choose another --out, or remove it")
             except OSError as error:
                 refused.append(f"{file.name}: {error.strerror}")
     finally:

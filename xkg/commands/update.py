@@ -18,7 +18,7 @@ from xkg.commands.published import BuildResult
 from xkg.config import Settings
 from xkg.engine.engine import Engine, WorkFailed
 from xkg.engine.local import LocalEngine
-from xkg.errors import InputError, XkgError
+from xkg.errors import InputError, SomeFailedError, XkgError
 from xkg.library.places import shown
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.text.plural import plural
@@ -59,6 +59,10 @@ class UpdateResult(Value):
     def failed(self) -> int:
         return sum(paper.state == "failed" for paper in self.papers)
 
+    @property
+    def failure(self) -> XkgError | None:
+        return SomeFailedError(f"{plural(self.failed, 'paper')} failed; the reasons are above") if self.failed else None
+
     def __str__(self) -> str:
         lines = []
         for paper in self.papers:
@@ -69,7 +73,6 @@ class UpdateResult(Value):
             if paper.change is not None:
                 lines += [f"  {line}" for line in str(paper.change).splitlines()[2:]]
             lines += [f"  note: {line}" for line in paper.notes]
-        lines += [f"note: {line}" for line in self.notes]
         states = [paper.state for paper in self.papers]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
         return "\n".join(
@@ -158,7 +161,7 @@ def _outcome(found: _Found, **update: object) -> UpdatedPaper:
 
 def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed) -> UpdatedPaper:
     if isinstance(result, WorkFailed):
-        return _outcome(found, state="failed", reason=f"{result}; what was stored is as it was")
+        return _outcome(found, state="failed", reason=f"{result}; stored data is unchanged")
     if result.stopped is not None and not result.published:
         return _outcome(found, state="failed", reason=result.unfinished)
     with open_store(settings) as store:
@@ -244,7 +247,7 @@ class _News:
             elif commit is not None and commit != head.commit:
                 news.append(f"{head.url} is at {commit[:12]}, and {(head.commit or '')[:12]} was built")
             elif len({each.name for each in bundle.repositories}) < len(bundle.repositories):
-                news.append("code of an earlier commit is shown, until the new code is proven as far")
+                news.append("code of an earlier commit is shown until the new code reaches its level")
         if problems:
             return _Found(bundle, "failed", tuple(news), "; ".join(problems))
         if not news:
@@ -252,7 +255,9 @@ class _News:
         here = next((each for each in bundle.repositories if not each.url or each.id.startswith("local:")), None)
         if version is None or (here is not None and head is None):
             what = "paper" if version is None else "repository"
-            return _Found(bundle, "by hand", tuple(news), f"its {what} was a file or folder: build it again from there")
+            return _Found(
+                bundle, "by hand", tuple(news), f"its {what} came from a file or folder: build it again from there"
+            )
         commit = self._commit(head) if head is not None else None
         wanted = Wanted(latest if isinstance(latest, str) else None, commit if isinstance(commit, str) else None)
         return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
@@ -266,7 +271,7 @@ class _News:
             return None
         if (reason := self._excluded.repository(repository.url)) is not None:
             return InputError(
-                f"{repository.url} is kept out: {reason}; update it without --blacklist, or correct that file"
+                f"{repository.url} is excluded: {reason}; update it without --blacklist, or correct that file"
             )
         if asked not in self._commits:
             try:

@@ -13,6 +13,7 @@ from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.types import short
+from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:  # the job imports these itself
@@ -66,11 +67,11 @@ class VerifyResult(Value):
         levels = ", ".join(f"{n} {level}" for level, n in self.levels.items())
         return "\n".join(
             [
-                f"{_counted(len(self.nodes), 'code node')} of {_counted(self.papers, 'paper')}; "
+                f"{plural(len(self.nodes), 'code node')} of {plural(self.papers, 'paper')}; "
                 f"tests that exit 0: {len(ended)}",
                 *lines,
                 f"levels: {levels}; {self.raised} up, {self.lowered} down; the graph is generation {self.generation}",
-                *([f"attested: {_counted(self.attested, 'level')}, with key {self.key}"] if self.key else []),
+                *([f"attested: {plural(self.attested, 'level')}, with key {self.key}"] if self.key else []),
             ]
         )
 
@@ -163,7 +164,7 @@ class Sample(NamedTuple):
 
     def __str__(self) -> str:
         held = self.verified - len(self.failed) - len(self.skipped)
-        lines = [f"of {_counted(self.verified, 'code node')} that were run, {held} reached what they claim"]
+        lines = [f"of {plural(self.verified, 'code node')} that were run, {held} reached what they claim"]
         for what, nodes in (("failed", self.failed), ("not run", self.skipped)):
             lines += [f"  {what}: {n.code} claims {n.before}, reached {n.level}: {n.reason or n.cause}" for n in nodes]
         return "\n".join(lines)
@@ -173,7 +174,6 @@ def verify_sample(
     settings: Settings,
     bundles: "Sequence[PaperBundle]",
     number: int,
-    jobs: int = 2,
     notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
 ) -> Sample:
     """Runs `number` code nodes, drawn at random from these papers' code that claims to have run, and stores nothing.
@@ -196,7 +196,7 @@ def verify_sample(
     environments = UvEnvironments(settings.environment, runner, notify)
     limits = limits_for(settings.sandbox)
     with warmed(runner) as warm:
-        results = run(chosen, folder, warm, environments, limits, jobs=jobs, only=drawn, notify=notify)
+        results = run(chosen, folder, warm, environments, limits, jobs=2, only=drawn, notify=notify)
     forget(folder, drawn)
     # A limit of this machine is no evidence against the code, so its level stays a claim.
     unable = (
@@ -266,21 +266,17 @@ def _missing(results: "Sequence[NodeResult]") -> list[str]:
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
-    return [f"{_counted(n, 'code node')} not run: {reason}" for reason, n in reasons.most_common()]
+    return [f"{plural(n, 'code node')} not run: {reason}" for reason, n in reasons.most_common()]
 
 
 def _none_stale(stale: set[str] | None) -> tuple[str, ...]:
-    return ("all code that was run has run since then: nothing is stale",) if stale is not None and not stale else ()
+    return ("nothing is stale: all code that was run has run since then",) if stale is not None and not stale else ()
 
 
 def _visibility(hidden: "Counter[bool]") -> list[str]:
     notes = []
     if hidden[True]:
-        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the required level")
+        notes.append(f"{plural(hidden[True], 'technique')} hidden now, below the required level")
     if hidden[False]:
-        notes.append(f"{_counted(hidden[False], 'technique')} visible again, at the required level")
+        notes.append(f"{plural(hidden[False], 'technique')} visible again, at the required level")
     return notes
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")

@@ -59,7 +59,7 @@ class OnnxEmbedder:
                 "with tokenizer.json and model.safetensors"
             )
         if not (folder / "tokenizer.json").is_file():
-            raise EmbeddingError(f"{folder} holds no tokenizer.json: set embedding.weights to the folder of a model")
+            raise EmbeddingError(f"{folder} has no tokenizer.json: set embedding.weights to the folder of a model")
         self.model = model
         config = read_json(folder / "config.json")
         self._max_tokens = _max_tokens(folder, config)

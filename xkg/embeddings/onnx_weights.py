@@ -165,7 +165,7 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
         tensors = json.loads(header)
         start, end = 8 + length, max(t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EmbeddingError(f"{weights} is no safetensors file: fetch the model again") from error
+        raise EmbeddingError(f"{weights} is not a safetensors file: fetch the model again") from error
     if size < start + end:
         raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
     return tensors, start, header

@@ -45,8 +45,8 @@ def check(folder: Path) -> None:
             raise EmbeddingError(f"{folder / name} cannot be read ({error.strerror}): remove {folder}") from error
         if not same:
             raise EmbeddingError(
-                f"{folder / name} is not the file that {MINILM} was published with: remove {folder}, and xkg fetches "
-                "it anew; or set embedding.weights to a folder that you trust"
+                f"{folder / name} is not the published file of {MINILM}: remove {folder}, and xkg fetches "
+                "it again; or set embedding.weights to a folder that you trust"
             )
 
 

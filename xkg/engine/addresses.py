@@ -14,8 +14,8 @@ def host_and_port(address: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if "://" in address or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigError(
-            f"{address!a} is no address of a Ray cluster: give HOST:PORT of its head, as `ray start --head` prints it; "
-            "this machine must be a node of the cluster (ray start --address=HOST:PORT)"
+            f"{address!a} is not the address of a Ray cluster: give HOST:PORT of its head, as `ray start --head` "
+            "prints it; this machine must be a node of the cluster (ray start --address=HOST:PORT)"
         )
     return host, int(port)
 

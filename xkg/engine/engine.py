@@ -132,7 +132,7 @@ class Failure(NamedTuple):
 def failure(error: Exception, *, of_all: bool = False) -> Failure:
     """Converts an error into a failure of the item or of the whole work."""
     if not isinstance(error, XkgError):
-        return Failure(f"a fault of xkg itself ({_where(error)})")
+        return Failure(f"a bug in xkg ({_where(error)})")
     lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)
     return Failure(str(error), lasting, of_all, held=isinstance(error, LeaseHeldError))
 

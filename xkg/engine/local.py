@@ -63,8 +63,8 @@ class LocalWorker(Generic[Item, Result]):
         except (EOFError, OSError) as error:
             process = self._leave()
             code = None if process is None else _exit_code(process)
-            how = f"signal {-code}, perhaps for want of memory" if code is not None and code < 0 else f"code {code}"
-            raise WorkFailed(f"the process that built it ended ({how}): run again to go on from there") from error
+            how = f"signal {-code}, perhaps out of memory" if code is not None and code < 0 else f"code {code}"
+            raise WorkFailed(f"the process that built it ended ({how}): run again to continue") from error
 
     def stop(self) -> None:
         for process in (*self._leaving, self._process):

@@ -173,7 +173,7 @@ class RayWorker(Generic[Item, Result]):
                 self._give_up(attempt)
                 lost += 1
                 if self._stopped.is_set() or lost >= _TRIES:
-                    raise WorkFailed(f"{error}, {lost} times: run again to go on from there") from error
+                    raise WorkFailed(f"{error}, {lost} times: run again to continue") from error
                 until = time.monotonic() + _LEASE_SECONDS
                 notify(BegunAgain(reason=str(error)))
                 continue
@@ -229,7 +229,7 @@ class RayWorker(Generic[Item, Result]):
         now = time.monotonic()
         if since is not None and now - since > _NO_NODES_SECONDS:
             raise NoWorkerError(
-                "no node of the Ray cluster is left that offers a sandbox: start one, and run again to go on from there"
+                "no node of the Ray cluster is left that offers a sandbox: start one, and run again to continue"
             )
         return since or now
 

@@ -21,7 +21,7 @@ def fetch(kg: Path, place: str, name: str) -> PaperBundle:
     with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library, _scratch(seen) as folder:
         at = open_head(library, seen)
         if at.data is None:
-            raise UnknownIdError(f"{library.name} holds no library yet: push a paper there, or check the address")
+            raise UnknownIdError(f"{library.name} has no library yet: push a paper there, or check the address")
         row = named(files_of(library), at.head, name, library.name)
         [version, *_] = row.versions
         data = [download(library, package, Path(folder)).read_bytes() for package in version.packages]

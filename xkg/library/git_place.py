@@ -33,7 +33,7 @@ class GitPlace(Place):
         self.name = shown(place)
         self._address = str(Path(place).absolute()) if Path(place).is_dir() else place
         if self._address.startswith("-") or "::" in self._address:
-            raise InputError(f"{place} is no address of a git repository")
+            raise InputError(f"{place} is not the address of a git repository")
         self._folder = cache / f"{sha256(self._address.encode()).hexdigest()[:16]}.git"
         self._waiting: dict[str, bytes] = {}
         self._commit: str | None = None
@@ -133,7 +133,9 @@ class GitPlace(Place):
                 check=False,
             )
         except FileNotFoundError as error:
-            raise InputError("git is not installed: install it, or give a library that is no git repository") from error
+            raise InputError(
+                "git is not installed: install it, or give a library that is not a git repository"
+            ) from error
         except subprocess.TimeoutExpired as error:
             raise OSError(f"git {arguments[0]} did not end within {_SECONDS} s") from error
 

@@ -18,7 +18,7 @@ def unlicensed(bundle: PaperBundle) -> str | None:
     if not bundle.code:
         return None
     if not bundle.repositories:
-        return "it is not known where its code comes from"
+        return "the origin of its code is unknown"
     repositories = {repository.id: repository for repository in bundle.repositories}
     symbols = {symbol.id: symbol for symbol in bundle.symbols}
     used = {symbols[each.symbol] for each in bundle.derivations}
@@ -33,7 +33,7 @@ def unlicensed(bundle: PaperBundle) -> str | None:
         return None
     named = ", ".join(path or place for place, path in without[:_NAMED])
     more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-    return f"no licence is known of {named}{more} ({without[0][0]})"
+    return f"no known licence for {named}{more} ({without[0][0]})"
 
 
 def without_code(bundle: PaperBundle) -> PaperBundle:

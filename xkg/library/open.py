@@ -37,4 +37,4 @@ def open_place(place: str, cache: Path) -> Place:
         raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:40])
-        raise InputError(f"{scheme}:// is no address of a library: give a folder, or one of {known}") from error
+        raise InputError(f"{scheme}:// is not the address of a library: give a folder, or one of {known}") from error

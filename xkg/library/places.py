@@ -289,7 +289,7 @@ def patiently(
         except FileNotFoundError:
             raise
         except PermissionError as error:
-            raise InputError(f"{place.name} lets nobody in without rights ({error}); check yours there") from error
+            raise InputError(f"{place.name} denies access ({error}); check yours there") from error
         except OSError as error:
             tries = 1 if (there := progress()) - before >= _PIECE // 4 else tries + 1
             before = there
@@ -311,7 +311,7 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
         if len(data) > most:
-            raise UnsafeInputError(f"{path} of {place.name} has more than {most >> 20} MB; nothing of it was taken")
+            raise UnsafeInputError(f"{path} of {place.name} has more than {most >> 20} MB and was not pulled")
         return data
 
     return patiently(place, attempt, clock)

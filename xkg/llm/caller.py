@@ -46,7 +46,7 @@ class CallerEndpoint:
             if silent > SILENT_SECONDS:
                 raise ModelUnavailableError(
                     f"nobody took or answered a question for {SILENT_SECONDS / 60:.0f} minutes: ask for the job again "
-                    "to go on from there"
+                    "to continue"
                 )
             if self._closing.wait(_TICK_SECONDS):
                 raise ModelUnavailableError(CLOSED)

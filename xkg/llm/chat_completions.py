@@ -256,7 +256,7 @@ class ChatCompletions:
             words = self._where.words(error if isinstance(error, dict) else {"message": error})
         except (ValueError, TypeError, KeyError, RecursionError):
             words = ""
-        line = f"{self._where.at} answered with what is no chat completion{f' ({words})' if words else ''}"
+        line = f"{self._where.at} did not answer with a chat completion{f' ({words})' if words else ''}"
         return _PassingError(f"{line}: check llm.base_url (it often ends in /v1)", attempts=_NO_COMPLETIONS)
 
     def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:

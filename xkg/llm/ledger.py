@@ -239,7 +239,7 @@ class Ledger:
             raise BudgetError(
                 f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {spender} are spent, and the next "
                 f"call may take ${dollars:.3f}; what is done is kept: run again with a higher "
-                f"--{setting.replace('_', '-')} to go on"
+                f"--{setting.replace('_', '-')} to continue"
             )
 
     def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:
@@ -294,8 +294,8 @@ def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection |
             return db
         answers, calls = _salvage(aside, db, "answers", 5), _salvage(aside, db, "calls", 16)
     log.warning(
-        "%s was corrupt (%s) and is set aside as %s: %d answers and %d calls could be taken over; what is missing of "
-        "them is asked anew, and missing in `xkg costs` and in what --max-cost allows",
+        "%s was corrupt (%s) and is set aside as %s: %d answers and %d calls could be taken over; missing "
+        "answers are asked again, and missing calls do not count in `xkg costs` and --max-cost",
         path, error, aside.name, answers, calls,
     )  # fmt: skip
     return db

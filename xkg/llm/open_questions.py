@@ -137,7 +137,7 @@ class OpenQuestions:
             with closing(open_wal(path, _SCHEMA)) as db:
                 yield db
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"{path} cannot be used ({error}): see to its rights and to free space") from error
+            raise StoreError(f"{path} cannot be used ({error}): check its permissions and free disk space") from error
 
 
 def _visit(db: sqlite3.Connection, job: int, now: float) -> None:

@@ -53,4 +53,4 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
         if lies_under(path, roots) and fits(path):
             return path
     opened = ", ".join(str(root) for root in roots)
-    raise InputError(f"{named[:200]!a} is no {kind} under {opened}: name one that is, or have serve.roots widened")
+    raise InputError(f"{named[:200]!a} is not a {kind} under {opened}: name one that is, or have serve.roots widened")

@@ -309,7 +309,7 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
 
 
 def _run_lines(answer: RunAnswer) -> list[str]:
-    how = "ended well" if answer.ok else f"did not end well: {answer.error}"
+    how = "ended well" if answer.ok else f"failed: {answer.error}"
     lines = [f"The script over {answer.name} {how}  [{answer.seconds:.1f} s, {answer.peak_memory_mb:.0f} MB]"]
     lines += ["", fenced(answer.output)] if answer.output.strip() else ["", ServerLine("It printed nothing.")]
     for file in answer.files:
@@ -322,7 +322,7 @@ def _run_lines(answer: RunAnswer) -> list[str]:
 def _locate_lines(answer: LocateAnswer) -> list[str]:
     lines = _place_lines(answer.locations)
     if not answer.locations:
-        lines.append(ServerLine("Nothing is located."))
+        lines.append(ServerLine("No place found."))
     # the authors of a repository chose the names of its folders
     line_type = ServerLine if answer.searched.startswith("stored places") else str
     lines += [line_type(f"Note: {answer.note}.")] if answer.note else []

@@ -22,7 +22,7 @@ from xkg.serve.tool_errors import refusal
 
 _Paper = Annotated[str, Field(min_length=1, max_length=1000, description="id such as arxiv:1608.04471, or the title")]
 _Repository = Annotated[
-    str, Field(max_length=4000, description="folder of the repository to work in; empty where there is none yet")
+    str, Field(max_length=4000, description="folder of the repository to work in; empty if there is none yet")
 ]
 
 _REPLICATE = """\

@@ -123,7 +123,7 @@ class Service:
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
-            raise InputError("the task is empty: say what is to be implemented")
+            raise InputError("the task is empty: say what to implement")
         chosen = filters or Filters()
         return find_implementations(self._snapshot, self._seek, self._asking(), task, k, chosen, full)
 

@@ -26,7 +26,7 @@ def graph_files(place: Path) -> list[Path]:
         return [place]
     paths = sorted(path for path in place.glob("[!.]*.json") if path.name != EXPORTED)
     if not paths:
-        raise InputError(f"{place}: holds no graph file (*.json); name the folder that does")
+        raise InputError(f"{place}: has no graph file (*.json); name a folder that has")
     return paths
 
 
@@ -72,7 +72,7 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct the file or leave it out") from error
     except CorruptStoreError as error:
-        raise InputError(f"{path}: is no whole bundle file of this version of xkg; export it again") from error
+        raise InputError(f"{path}: is not a complete bundle file of this version of xkg; export it again") from error
     if len(bundle.techniques) > MOST_TECHNIQUES:
         raise InputError(f"{path}: has more than {MOST_TECHNIQUES:,} techniques, which no paper has; leave it out")
     return received(bundle) if claims else bundle

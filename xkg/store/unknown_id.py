@@ -10,7 +10,7 @@ from xkg.errors import UnknownIdError
 from xkg.model import PaperBundle, paper_of
 
 NEAREST = 3
-LIST_PAPERS = "list_papers has what is there"
+LIST_PAPERS = "list_papers lists the papers"
 _COMPARED = 5000
 _CLOSEST = 100
 _PIECE = 3

@@ -134,9 +134,9 @@ def canonical_host(host: str) -> str:
         try:
             return socket.inet_ntoa(socket.inet_aton(host))
         except OSError as error:
-            raise ValueError("it is no IP address") from error
+            raise ValueError("it is not an IP address") from error
     if not re.fullmatch(r"(?!.*\.\.)[a-z0-9_-][a-z0-9_.-]{0,252}", host):
-        raise ValueError("it is no name of a host")
+        raise ValueError("it is not a host name")
     return host
 
 

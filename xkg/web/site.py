@@ -111,7 +111,7 @@ class Site:
         kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
         empty = isinstance(error, EmptyGraphError)
-        message = str(error).replace(LIST_PAPERS, "the list of papers has what is there")
+        message = str(error).replace(LIST_PAPERS, "see the list of papers")
         return self.render(request, "error.html", 200 if empty else status, message=message, empty=empty)
 
 

@@ -155,7 +155,7 @@ def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path, parse
     with pytest.raises(InputError, match="no starter and no run"):
         read_task(None, {"method": "text", "metric": "a:max"})
     file.write_text("[1, 2]")
-    with pytest.raises(InputError, match="no task file"):
+    with pytest.raises(InputError, match="not a task file"):
         read_task(file, {})
     file.write_text("metod: x\nmethod: m\nstarter: s\nrun: r\nmetric: 'a:max'\n")
     with pytest.raises(InputError, match="metod"):
@@ -176,7 +176,7 @@ def test_a_section_of_a_paper_is_the_method(tmp_path: Path, parsers: Parsers) ->
         assert "Good" not in method.text
     with pytest.raises(InputError, match="its sections are Introduction, Our Method, Results"):
         read_method(read_task(None, {"method": f"{paper}#sec:none", **given}), parsers)
-    with pytest.raises(InputError, match="no file, no paper"):
+    with pytest.raises(InputError, match="neither a file, nor a paper"):
         read_method(read_task(None, {"method": "absent.tex", **given}), parsers)
 
 

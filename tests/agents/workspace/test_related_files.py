@@ -103,7 +103,7 @@ def test_where_folders_are_open_nothing_outside_of_them_is_read(code: Path, tmp_
     (code / "out.py").symlink_to(tmp_path / "secret.py")
     outside = [str(tmp_path / "secret.py"), "../secret.py", str(code / "out.py"), "deep/../../secret.py", "/etc/passwd"]
     for name in outside:
-        with pytest.raises(InputError, match="is no file of the starter"):
+        with pytest.raises(InputError, match="is not a file of the starter"):
             read_related([name], STARTER, [code])
         with pytest.raises(InputError, match="this server opens no folder"):
             read_related([name], STARTER, [])

@@ -118,7 +118,7 @@ def test_a_run_killed_at_any_write_has_the_version_before_or_after(
         return folder
 
     for writes in (0, 1):
-        with pytest.raises(InputError, match="holds no run"):
+        with pytest.raises(InputError, match="has no run"):
             Workspace.open(killed_after(writes))
         assert Workspace.create(tmp_path / f"run-{writes}", read).files == read.files
     reached = []
@@ -128,7 +128,7 @@ def test_a_run_killed_at_any_write_has_the_version_before_or_after(
         workspace.edit({"more.py": ""}, "goes on")
         reached.append(Workspace.open(workspace.folder).current.number)
     assert reached == [1, 1, 2, 2, 3, 3, 3, 3]
-    with pytest.raises(InputError, match="holds no run"):
+    with pytest.raises(InputError, match="has no run"):
         Workspace.open(tmp_path / "run-9" / "copy")
     assert Workspace.open(killed_after(10) / "copy").files == read.files
 
@@ -194,7 +194,7 @@ def test_a_patch_applies_to_a_folder_without_git(workspace: Workspace, starter: 
     (starter.parent / "changes.patch").write_bytes(patch(workspace))
     git(starter, "apply", "../changes.patch")
     assert (starter / "lib/model.py").read_text() == "def step(x):\n    return 9\n"
-    with pytest.raises(InputError, match="no git repository"):
+    with pytest.raises(InputError, match="not a git repository"):
         branch(workspace, "xkg/run")
 
 

@@ -85,7 +85,7 @@ def test_what_is_no_paper_is_told_in_one_line(tmp_path: Path, name: str, content
 def test_what_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         parse_paper(tmp_path / "gone.tex")
-    with pytest.raises(InputError, match="holds no paper"):
+    with pytest.raises(InputError, match="has no paper"):
         parse_paper(tmp_path)
     os.mkfifo(tmp_path / "pipe.tex")
     with pytest.raises(InputError, match="not a regular file"):

@@ -129,10 +129,10 @@ def test_an_answer_that_is_no_repository_is_refused(tmp_path: Path, hostile: Par
 @pytest.mark.parametrize(
     ("name", "word", "said"),
     [
-        ("slow.tex", "SPIN", "it takes more time than any honest one"),
-        ("large.tex", "HOARD", "it takes more memory than any honest one"),
+        ("slow.tex", "SPIN", "it takes too long to parse"),
+        ("large.tex", "HOARD", "it takes too much memory to parse"),
         ("bad.tex", "CRASH", "the parser crashed"),
-        ("lie.tex", "", "its answer is no paper"),
+        ("lie.tex", "", "its answer is not a paper"),
     ],
 )
 def test_a_paper_that_takes_the_parser_down_is_one_line(

@@ -60,7 +60,7 @@ def test_a_branch_with_other_commits_is_not_replaced(users: Path) -> None:
         add_branch(users, "xkg/one", head, [NewCommit({"a.py": TreeFile(b"x = 3\n")}, "other", 1)])
     with pytest.raises(InputError, match="no commit"):
         add_branch(users, "xkg/two", "1" * 40, commits)
-    with pytest.raises(InputError, match="no git repository"):
+    with pytest.raises(InputError, match="not a git repository"):
         add_branch(users.parent, "xkg/two", head, commits)
 
 

@@ -202,7 +202,7 @@ def test_what_lies_outside_is_not_told_from_what_does_not_exist(root: Path, priv
         (root / "copy" / ".git").write_text(f"gitdir: {target}\n")
         said.append(fetch_repository(str(root / "copy"), tmp_path, [root]))
     assert [(c.repository, c.files, c.notes) for c in said[:1]] == [(c.repository, c.files, c.notes) for c in said[1:]]
-    assert "it is no git directory" in said[0].notes[0]
+    assert "it is not a git directory" in said[0].notes[0]
 
 
 def linked_work_tree(base: Path) -> Path:

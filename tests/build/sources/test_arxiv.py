@@ -244,7 +244,7 @@ def test_more_than_any_paper_is_not_waited_for(
     monkeypatch.setattr(arxiv_feed if path == "/api" else arxiv, limit, 3_000_000)
     server.publish(NUMBER, source=SOURCE)
     server.faults += [(path, without_end(2 * MOST_UNPACKED))]
-    assert "has more than 3 MB, more than any honest paper" in told(kind=UnsafeInputError)
+    assert "has more than 3 MB, too large for a paper" in told(kind=UnsafeInputError)
 
 
 def test_an_unknown_id(server: Arxiv, told: Told) -> None:

@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -34,8 +35,9 @@ ROWS = [
 ]
 
 
-def test_rows_become_records_where_columns_do_not_fit() -> None:
-    assert table(COLUMNS, ROWS[1:], 30).splitlines() == [
+def test_rows_become_records_where_columns_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    assert table(COLUMNS, ROWS[1:]).splitlines() == [
         "-- 1 -------------------------",
         "paper_id    tent",
         "paper       Tent",
@@ -43,7 +45,8 @@ def test_rows_become_records_where_columns_do_not_fit() -> None:
         "techniques  12",
         "located     3",
     ]
-    wide = table(COLUMNS, ROWS, 120, (3, 4)).splitlines()
+    monkeypatch.setenv("COLUMNS", "120")
+    wide = table(COLUMNS, ROWS, (3, 4)).splitlines()
     assert wide[0].split() == list(COLUMNS)
     assert len(wide) == 3
 
@@ -59,7 +62,9 @@ def test_rows_become_records_where_columns_do_not_fit() -> None:
 )
 def test_every_cell_is_in_every_table(content: tuple[list[str], list[list[str]]], columns: int) -> None:
     names, rows = content
-    shown = table(names, rows, columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        shown = table(names, rows)
     letters = re.sub(r"\s", "", shown)
     for row in rows:
         for cell in row:

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import pty
-import re
 import sys
 from collections.abc import Callable
 
@@ -38,8 +37,8 @@ def call(*, dollars: float | None = 0.01, cached: bool = False) -> Call:
 def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
     """The lines on stderr, which is no terminal, after these events."""
 
-    def told(*events: object, papers: int = 1) -> list[str]:
-        with progress.text_lines(papers) as notify:
+    def told(*events: object) -> list[str]:
+        with progress.text_lines() as notify:
             for event in events:
                 notify(event)
         captured = capsys.readouterr()
@@ -62,7 +61,7 @@ def test_a_line_says_what_was_asked_so_far_and_what_it_took(plain: Callable[...,
     (line,) = plain(call(), call(), DAMPING)
     assert line.endswith("Exponential damping  2 calls, 3,000 tokens, $0.02")
     (line,) = plain(call(), call(cached=True), DAMPING)
-    assert line.endswith("  1 calls (1 more reused), 1,500 tokens, $0.01")
+    assert line.endswith("  1 call (1 more reused), 1,500 tokens, $0.01")
     (line,) = plain(call(cached=True), DAMPING)
     assert line.endswith("  0 calls (1 more reused), 0 tokens, $0.00")
 
@@ -92,31 +91,9 @@ def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) ->
     ]
 
 
-class Terminal:
-    """A display on a terminal that keeps what is written to it."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.file = io.StringIO()
-
-        def console(**options: object) -> Console:
-            options["file"] = self.file
-            return Console(**options, force_terminal=True, width=120)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(progress, "Console", console)
-
-    @property
-    def text(self) -> str:
-        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.file.getvalue())
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    return Terminal(monkeypatch)
-
-
-def live(*events: object, papers: int = 1) -> str:
+def live(*events: object) -> str:
     """The live line after these events."""
-    display = progress._Display(Console(file=io.StringIO()), papers)
+    display = progress._Build(Console(file=io.StringIO()))
     for event in events:
         display.live(event)
     return display.line().plain
@@ -126,32 +103,27 @@ def test_the_live_line_says_where_the_build_is() -> None:
     assert live() == "  starting  0:00"
     assert live(PARSED) == "  after parse  0:00"
     assert live(PARSED, DAMPING) == "  code 1/3  0:00"
-    assert live(PARSED, DAMPING, call()) == "  code 1/3  1 calls, 1,500 tokens, $0.01  0:00"
+    assert live(PARSED, DAMPING, call()) == "  code 1/3  1 call, 1,500 tokens, $0.01  0:00"
     assert live(PARSED, DAMPING, KEPT) == "  after extract  0:00"
-    assert live(PARSED, call(dollars=None)).endswith("1 calls, 1,500 tokens, price unknown  0:00")
+    assert live(PARSED, call(dollars=None)).endswith("1 call, 1,500 tokens, price unknown  0:00")
 
 
 def test_the_live_line_names_what_is_at_work_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    display = progress._Display(Console(file=io.StringIO()), 1)
+    display = progress._Build(Console(file=io.StringIO()))
     for event in (PARSED, Begun(stage="ground")):
         display.live(event)
     now += 12
-    assert display.line().plain == "  ground for 0:12  0:12"
+    assert display.line().plain == "  ground  0:12"
     display.live(PARSED.model_copy(update={"name": "ground"}))
     display.live(Begun(stage="code"))
     for name in ("Exponential damping", "Drift", "Kernel\n", "Step"):
         display.live(Begun(stage="code", about=name))
     now += 60
-    assert display.line().plain == "  code: Exponential damping, Drift and 2 more for 1:00  1:12"
+    assert display.line().plain == "  code: Exponential damping, Drift and 2 more  1:12"
     display.live(DAMPING)
     assert display.line().plain == "  code 1/3: Drift, Kernel and 1 more, about 2:00 left  1:12"
-
-
-def test_the_live_line_counts_papers_where_there_are_several() -> None:
-    assert live(PARSED, KEPT, papers=3).startswith("  paper 1/3, after extract")
-    assert live(PARSED, KEPT, PARSED, papers=3).startswith("  paper 2/3, after parse")
 
 
 def test_a_real_terminal_shows_both(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,10 +133,10 @@ def test_a_real_terminal_shows_both(monkeypatch: pytest.MonkeyPatch) -> None:
     text = ""
     with open(inner, "w") as terminal, monkeypatch.context() as patch:  # noqa: PTH123
         patch.setattr(sys, "stderr", terminal)
-        with progress.text_lines(2) as notify:
+        with progress.text_lines() as notify:
             notify(PARSED)
             notify(DAMPING)
-            while "paper 1/2, code 1/3" not in text:
+            while "code 1/3" not in text:
                 text += os.read(outer, 4096).decode()
     os.close(outer)
     assert "parse           0.2 s  7 sections" in text

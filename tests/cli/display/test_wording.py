@@ -43,7 +43,7 @@ def test_a_plan_of_ablations_names_commands() -> None:
         name="Without steam", component="p#steam", ablated_part="steam", action="REMOVE", replacement=(), metrics=(),
         why="so", note=note,
     )  # fmt: skip
-    late = "by no model: m: no answer in time; it goes on in the background: ask the same again in a minute"
+    late = "by no model: m: no answer in time; it continues in the background: ask the same again in a minute"
     plan = AblationPlan(paper="p", title="Bread", planned_by=late, ablations=(planned,), searched="stored places")
     shown = in_commands(plan)
     assert shown.ablations[0].note.endswith("; --repo FOLDER searches a repository")

@@ -243,7 +243,7 @@ def test_json_that_would_lose_something_is_left_alone(desk: Desk, text: str) -> 
     refused = desk.install("vscode", "--write")
     assert (refused.code, refused.out) == (1, "")
     line = next(line for line in refused.err.splitlines() if line.startswith("xkg: "))
-    assert "left as it is" in line
+    assert "it was not changed" in line
     assert '"servers"' in line
     pasted = re.search(r'put ("xkg": \{.*\}) into', line)
     assert pasted is not None
@@ -277,15 +277,15 @@ def test_toml_that_cannot_be_added_to_is_left_alone(desk: Desk, text: str) -> No
 def test_files_that_are_none_are_left_alone(desk: Desk, tmp_path: Path) -> None:
     path = desk.file("claude-code")
     path.mkdir()
-    assert "is no file" in desk.install("claude-code", "--write").err
+    assert "is not a regular file" in desk.install("claude-code", "--write").err
     path.rmdir()
     os.mkfifo(path)
-    assert "is no file" in desk.install("claude-code", "--write").err
+    assert "is not a regular file" in desk.install("claude-code", "--write").err
     path.unlink()
     path.write_bytes(b'{"a": "\xff"}')
     assert "not UTF-8" in desk.install("claude-code", "--write").err
     path.write_bytes(b" " * 5_000_000)
-    assert "larger than" in desk.install("claude-code", "--write").err
+    assert "too large" in desk.install("claude-code", "--write").err
     path.unlink()
     path.symlink_to(tmp_path / "victim.json")
     assert "leads out of" in desk.install("claude-code", "--write").err
@@ -311,15 +311,15 @@ def test_empty_files_marks_and_line_ends_are_met(desk: Desk) -> None:
     [
         (["--url", "http://kg.example.org/mcp"], "in the clear"),
         (["--url", "https://user:pass@kg.example.org/mcp"], "without user"),
-        (["--url", "kg.example.org"], "no address"),
+        (["--url", "kg.example.org"], "not an address"),
         (["--url", "https://kg.example.org/${HOME}"], "written out|something else"),
         (["--url", URL, "--token-env", "xkg_" + "a" * 43], "never a token"),
         (["--url", URL, "--token-env", "a b"], "never a token"),
         (["--token-env", "A"], "--url"),
         (["--url", URL, "--allow-build"], "who runs it decides"),
-        (["--name", "a b"], "no name"),
-        (["--name", "__proto__"], "no name"),
-        (["--project", "nowhere"], "no folder"),
+        (["--name", "a b"], "not a valid server name"),
+        (["--name", "__proto__"], "not a valid server name"),
+        (["--project", "nowhere"], "not a folder"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(desk: Desk, options: list[str], said: str) -> None:

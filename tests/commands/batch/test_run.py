@@ -96,7 +96,7 @@ def test_the_report_has_every_line_of_the_list(
     assert not (tmp_path / "kg").exists()  # before anything was built
     place = tmp_path / "report.html"
 
-    monkeypatch.setattr("xkg.cli.display.batch._State.take", lambda *_: place.mkdir(exist_ok=True))
+    monkeypatch.setattr("xkg.cli.display.progress._Papers.take", lambda *_: place.mkdir(exist_ok=True))
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         main([*command, str(place)])

@@ -43,8 +43,12 @@ def settings(tmp_path: Path) -> Settings:
     return chosen
 
 
-def asking(model: Ask) -> Callable[[], AbstractContextManager[Ask]]:
-    return lambda: nullcontext(model)
+def asking(model: Ask) -> Callable[[Settings], AbstractContextManager[Ask]]:
+    return lambda _: nullcontext(model)
+
+
+def without_model(settings: Settings) -> Settings:
+    return settings.model_copy(update={"llm": LlmSettings(model="none")})
 
 
 def relations(*given: str) -> dict[str, Any]:
@@ -52,7 +56,7 @@ def relations(*given: str) -> dict[str, Any]:
 
 
 def test_the_model_decides_what_is_open_and_is_asked_once(settings: Settings) -> None:
-    assert link.link(settings, None).open == 2
+    assert link.link(without_model(settings)).open == 2
     result = link.link(settings, asking(FakeModel({"same_concept": [relations("same", "variant")]})))
     assert (result.linked, result.decided, result.open) == ({"model": 1}, {"same": 1, "variant": 1}, 0)
     with open_store(settings) as store:
@@ -74,7 +78,7 @@ def test_what_was_decided_before_the_money_was_gone_is_kept(
         model = FakeModel({"same_concept": [relations("same"), gone]})
         with pytest.raises(type(gone), match=str(gone)):
             link.link(settings, asking(model))
-        after = link.link(settings, None)
+        after = link.link(without_model(settings))
         assert (after.linked, after.open) == ({"model": 1}, 1)
         with open_store(settings) as store:
             store.rollback()
@@ -93,7 +97,7 @@ def test_a_question_without_an_answer_leaves_its_pairs_open(
 def test_without_a_key_pairs_stay_open_and_it_says_so(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "XKG_LLM_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    result = link.link(settings, lambda: link.model(settings))
+    result = link.link(settings)
     assert result.open == 2
     assert len(result.notes) == 1
     assert "no API key" in result.notes[0]
@@ -101,4 +105,4 @@ def test_without_a_key_pairs_stay_open_and_it_says_so(settings: Settings, monkey
 
 def test_an_empty_graph_says_what_fills_it(tmp_path: Path) -> None:
     with pytest.raises(UnknownIdError, match="build or import one first"):
-        link.link(Settings(kg=tmp_path / "none"), None)
+        link.link(Settings(kg=tmp_path / "none"))

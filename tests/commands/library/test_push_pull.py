@@ -182,7 +182,7 @@ def test_the_command_line_says_what_was_left_out_and_shows_no_control_sequence(
     code, said = xkg("--kg", str(tmp_path / "one"), "push", library)
     assert code == 1
     assert "1 paper pushed" in said
-    assert "left out: arxiv:2101.00001: no licence is known" in said
+    assert "left out: arxiv:2101.00001: no known licence" in said
     place = open_place(library, tmp_path)
     with Seen(tmp_path, "evil") as seen:
         add(place, [change("evil\x1b[2J", "e" * 64)], seen)

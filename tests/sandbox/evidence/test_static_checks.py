@@ -43,7 +43,7 @@ def test_sound_source_is_parsed(source: str) -> None:
         ("print 'two'\n", "does not parse: Missing parentheses in call to 'print'. Did you mean print(...)? (line 1)"),
         ("x = 1\nreturn x\n", "does not parse: 'return' outside function (line 2)"),
         ("a\0b", "does not parse: source code string cannot contain null bytes"),
-        ("x = '\ud800'", "does not parse: holds characters that are no text (surrogates)"),
+        ("x = '\ud800'", "does not parse: contains characters that are not text (surrogates)"),
         ("x = " + "+".join("1" * 30_000), "does not parse: nested too deeply"),
         ("x = " + "-" * 200_000 + "1", "does not parse: too large or nested too deeply"),
         ("(" * 400 + ")" * 400, "does not parse: too many nested parentheses (line 1)"),

@@ -290,7 +290,7 @@ def test_nothing_needed_and_nothing_wanted(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
     (tmp_path / "file").write_text("")
     index.add("alpha", "1.0", {"alpha.py": ""})
-    with pytest.raises(PackagesError, match="free space or rights"):
+    with pytest.raises(PackagesError, match="free disk space or correct"):
         UvEnvironments(EnvironmentSettings(folder=tmp_path / "file/e"), BubblewrapRunner()).make(["alpha"])
 
 

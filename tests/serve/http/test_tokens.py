@@ -85,5 +85,5 @@ def test_times_to_live_and_scopes_are_read() -> None:
     with pytest.raises(InputError, match="no date is that far away"):
         Tokens(Path("unused")).create("a", expires=lifetime("999999w"))
     assert scopes_of(["build", "read", "read"]) == ("read", "build")
-    with pytest.raises(InputError, match="no scope"):
+    with pytest.raises(InputError, match="not a scope"):
         scopes_of(["write"])

@@ -126,7 +126,7 @@ def test_a_file_that_is_none_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(CorruptStoreError, match="remove it"):
         JobTable(tmp_path).next()
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(StoreError, match="rights"):
+    with pytest.raises(StoreError, match="permissions"):
         JobTable(tmp_path / "file" / "jobs").next()
 
 

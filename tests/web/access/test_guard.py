@@ -141,7 +141,7 @@ def test_a_link_elsewhere_does_not_ask_the_model(pages: Running) -> None:
 def test_an_address_that_means_nothing_says_so(pages: Running, path: str) -> None:
     answer = pages.client(**HTML).get(path)
     assert answer.status_code in (400, 404)
-    assert "That cannot be shown" in answer.text
+    assert "This page cannot be shown" in answer.text
 
 
 def test_without_the_extra_there_is_mcp_alone(web_graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:

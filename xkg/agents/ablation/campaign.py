@@ -142,13 +142,13 @@ class _Runner:
         notes += environment.notes
         if environment.missing:
             missing = "; ".join(f"{name}: {why}" for name, why in list(environment.missing.items())[:5])
-            notes.append(f"packages that could not be had: {missing}")
+            notes.append(f"packages that could not be installed: {missing}")
         baseline = self._baseline(notes)
         start.notify(f"baseline: {baseline.verdict}")
         space = self._space(baseline, notes)
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
         if not space.candidates and self._team is None:
-            raise InputError("nothing in this code can be ablated without a model: see what was left out, and why")
+            raise InputError("nothing in this code can be ablated without a model: the report says why")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
         for outcome in outcomes:
             shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
@@ -189,7 +189,7 @@ class _Runner:
         start = self._start
         if not self._task.is_whole:
             if self._questions is None:
-                raise InputError("what to run and to measure was not said: give --run and --metric, or a model (--llm)")
+                raise InputError("--run and --metric are missing: give them, or let a model find them (--llm)")
             planned = plan(self._questions, self._task, self._base, self._runs.texts)
             self._task = planned_task(self._task, planned)
             notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")

@@ -1,13 +1,14 @@
 """The task to reproduce and ablate: a task file `ablate.yaml`, or flags of the same names."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import yaml
 from pydantic import Field, ValidationError
 
+from xkg.agents.ablation.fields import PolicyName
 from xkg.agents.ablation.selection.bandit import BanditSettings
 from xkg.agents.workspace.metric import Metric
 from xkg.errors import InputError
@@ -16,7 +17,6 @@ from xkg.sandbox.isolation.gpus import names
 from xkg.sandbox.isolation.host_proxy import named_hosts
 from xkg.value import Value
 
-PolicyName = Literal["bandit", "exhaustive"]
 _FILE = re.compile(r"([^:]+\.(json|jsonl|csv)):([^:]+):(max|min)", re.IGNORECASE)
 _LARGEST = 100_000
 SEED = "{seed}"
@@ -88,29 +88,6 @@ class Task(Value):
         return " && ".join(part.strip().replace(SEED, str(seed)) for part in given if part)
 
 
-class TaskFields(TypedDict, total=False):
-    """The fields of a task other than `repo`, as in `Task`."""
-
-    run: str
-    metrics: Sequence[str]
-    paper: str
-    setup: str
-    allow_hosts: Sequence[str]
-    evaluate: str
-    data: Mapping[str, Path]
-    claimed: float
-    tolerance: float
-    seeds: Sequence[int]
-    budget: int
-    places: int
-    policy: PolicyName
-    seconds: float
-    memory_mb: int
-    disk_mb: int
-    only: Sequence[str]
-    devices: Sequence[str]
-
-
 def parse_metric(text: str) -> Metric:
     """A metric from `file.json:path:min`, `file.csv:column:max`, or the forms of `Metric.parse`. Raises
     `InputError`."""
@@ -129,11 +106,11 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         try:
             loaded = yaml.safe_load(read_regular(path, _LARGEST))
         except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); give a task file, or flags") from error
+            raise InputError(f"{path} cannot be read ({error.strerror}); give a task file, or options") from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise InputError(f"{path}: is no YAML ({' '.join(str(error).split())[:200]})") from error
+            raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())[:200]})") from error
         if not isinstance(loaded, dict):
-            raise InputError(f"{path}: holds no settings; it begins with lines such as `repo: ./repo`")
+            raise InputError(f"{path}: expected a mapping, with lines such as `repo: ./repo`")
         values = {str(key): value for key, value in loaded.items()}
         for name in ("metrics", "devices", "allow_hosts"):
             if isinstance(values.get(name), str):

@@ -1,7 +1,8 @@
 """The result of a run."""
 
-from xkg.agents.codification.task import Mode
+from xkg.agents.codification.fields import Mode
 from xkg.agents.codification.verdict import MEANING, Class
+from xkg.errors import XkgError
 from xkg.value import Value
 
 
@@ -33,6 +34,11 @@ class CodificationResult(Value):
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"
         return f"{self.result}, unproven: {meaning}, but {'; '.join(self.doubts)}"
+
+    @property
+    def failure(self) -> XkgError | None:
+        """The error of a run that brought no working code."""
+        return None if self.result in ("A", "B") else XkgError(f"no working code (class {self.result}); see the report")
 
     def __str__(self) -> str:
         before, after = ("none" if value is None else f"{value:g}" for value in (self.metric_before, self.metric_after))

@@ -144,7 +144,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the starter does not give its metric as it is: {baseline.problem}{notes}; correct --run or --metric, "
-            "name its data with --data, or give --baseline where it cannot run yet"
+            "name its data with --data, or give --baseline if it cannot run yet"
         )
     session.baseline, session.starter_removes = baseline.metric, baseline.removed
     session.outputs = baseline.rewritten

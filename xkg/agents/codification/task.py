@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
+from xkg.agents.codification.fields import Mode
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.shell_line import started
 from xkg.build.paper.document import Document
@@ -15,8 +16,6 @@ from xkg.errors import ConfigError, InputError
 from xkg.files import read_regular
 from xkg.model import slug
 from xkg.value import Value
-
-Mode = Literal["agent", "single", "prescribed"]
 
 _MOST_TASK, _MOST_METHOD = 1 << 20, 200_000
 _PAPERS = (".tex", ".md", ".pdf", ".html", ".htm", ".gz", ".zip", ".tar", ".tgz")
@@ -59,22 +58,6 @@ class Task(Value):
         return (*self.protect, *sorted(named))
 
 
-class TaskFields(TypedDict, total=False):
-    """The optional fields of a task, as in `Task`."""
-
-    evaluate: str
-    script: str
-    baseline: float
-    pseudocode: str
-    data_description: str
-    related: tuple[str, ...]
-    data: Mapping[str, Path]
-    protect: tuple[str, ...]
-    may_change_evaluation: bool
-    mode: Mode
-    graph: bool
-
-
 class Method(Value):
     """The method's text and its origin. `parts` are the names of its sub-parts in the graph, in build order. `library`
     has its components with their code and levels, and related techniques. `notes` name the parts of the paper that are
@@ -107,13 +90,14 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
         except OSError as error:
             raise InputError(f"{file} cannot be read ({error.strerror or error})") from error
         except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise InputError(f"{file} is no task file: {' '.join(str(error).split())[:200]}") from error
+            raise InputError(f"{file} is not a task file: {' '.join(str(error).split())[:200]}") from error
         if not isinstance(fields, dict):
-            raise InputError(f"{file} is no task file: it needs method, starter, run and metric")
+            raise InputError(f"{file} is not a task file: it needs method, starter, run and metric")
         fields = _beside(fields, file.parent)
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
-        raise InputError(f"the task has no {' and no '.join(missing)}: give --{missing[0]}, or a file with --task")
+        options = ", ".join(f"--{name}" for name in missing)
+        raise InputError(f"the task is incomplete: give {options}, or a file with --task")
     try:
         task = Task.model_validate(fields)
     except ValidationError as error:
@@ -157,8 +141,8 @@ def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method |
         if (known := in_graph(task.method)) is not None:
             return known
         raise InputError(
-            f"the method {task.method!a} is no file, no paper of the graph and no text: give paper.tex#section, "
-            "an id such as arxiv:1608.04471, or the text"
+            f"the method {task.method!a} is neither a file, nor a paper of the graph, nor a text: give "
+            "paper.tex#section, an id such as arxiv:1608.04471, or the text"
         )
     if path.suffix.lower() in _PAPERS or path.is_dir():
         return _of_paper(path, section, parsers)
@@ -199,7 +183,7 @@ def _whole_paper(document: Document, path: Path) -> Method:
 
 def _bounded(text: str, source: str) -> Method:
     if len(text.strip()) < 20:
-        raise InputError(f"the method in {source} is empty: describe what is to be implemented")
+        raise InputError(f"the method in {source} is empty: describe the method to implement")
     if len(text) > _MOST_METHOD:
         raise InputError(
             f"the method in {source} has {len(text):,} characters, and {_MOST_METHOD:,} is the most: name its section"

@@ -26,7 +26,7 @@ def steps(folder: Path) -> list[Taken]:
     """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run, `CorruptStoreError`."""
     path = folder / "journal.jsonl"
     if not path.is_file():
-        raise InputError(f"{folder} holds no run that has begun")
+        raise InputError(f"{folder} has no started run")
     journal = Journal(path, read_only=True)
     found: list[Taken] = []
     while (taken := journal.get(f"step {len(found) + 1}", Taken)) is not None:
@@ -45,7 +45,7 @@ def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
     if file.suffix not in (".eval", ".json"):
         raise InputError(f"{file}: Inspect reads logs that end with .eval or .json")
     if file.exists():
-        raise InputError(f"{file} is there already: name another file")
+        raise InputError(f"{file} already exists: name another file")
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:

@@ -31,8 +31,8 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
         folder = Path(workspace.spec.removeprefix("file://"))
     if workspace.base is None or not folder.expanduser().is_dir():
         raise InputError(
-            f"the starter {workspace.spec} is no git repository on this machine: take the result as a patch, or name a "
-            "clone of it with --to"
+            f"the starter {workspace.spec} is not a git repository on this machine: take the result as a patch, or "
+            "name a clone of it with --to"
         )
     touched = set(workspace.changed())
     if not touched:

@@ -48,7 +48,7 @@ class Metric(Value):
         try:
             pattern = re.compile(rest)
         except (re.error, RecursionError, OverflowError) as error:
-            raise InputError(f"the metric {rest!a} is no regular expression ({error})") from error
+            raise InputError(f"the metric {rest!a} is not a valid regular expression ({error})") from error
         if pattern.groups > 1:
             raise InputError(f"the metric {rest!a} has {pattern.groups} groups: put ( ) around the number alone")
         return cls(source="output", key=rest, direction=direction)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ class Metric(Value):
             try:  # one object per line: the last one counts
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
-                raise MissingMetricError(f"{self.path} is no JSON") from None
+                raise MissingMetricError(f"{self.path} is not valid JSON") from None
         for name in self.key.split("."):
             if isinstance(value, dict) and name in value:
                 value = value[name]
@@ -114,7 +114,7 @@ class Metric(Value):
             column = header.index(self.key)
             return next(row[column] for row in reversed(rows) if len(row) > column and row[column])
         except csv.Error as error:
-            raise MissingMetricError(f"{self.path} is no CSV ({error})") from error
+            raise MissingMetricError(f"{self.path} is not valid CSV ({error})") from error
         except (ValueError, StopIteration):
             raise MissingMetricError(f"{self.path} has no value in a column {self.key!a}") from None
 

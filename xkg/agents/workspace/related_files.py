@@ -92,10 +92,10 @@ def _place(name: str, roots: Sequence[Path] | None) -> Path:
             return path_under_roots(name, roots)
         place = Path(name).expanduser().resolve(strict=True)
     except InputError as error:
-        raise InputError(f"--related {name[:200]!a} is no file of the starter; {error}") from error
+        raise InputError(f"--related {name[:200]!a} is not a file of the starter; {error}") from error
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"--related {name[:200]!a} is no file of the starter, and no file or folder of this machine"
+            f"--related {name[:200]!a} is not a file of the starter, nor a file or folder on this machine"
         ) from error
     if place.parent == place or place == Path.home().resolve():
         raise InputError(f"--related {name!a}: name the folder of the code alone")
@@ -109,7 +109,7 @@ def _of_file(place: Path, name: str) -> str:
         raise InputError(f"--related {name!a} cannot be read ({error.strerror or error})") from error
     text = _text(data)
     if text is None:
-        raise InputError(f"--related {name!a} is no UTF-8 text: only text is read")
+        raise InputError(f"--related {name!a} is not UTF-8 text: only text is read")
     return text
 
 

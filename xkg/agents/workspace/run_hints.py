@@ -41,7 +41,7 @@ def hint(
         scripts = {path for program in programs if (path := program.script(workspace.files))}
         return cuda_remedy(device_options(workspace.text(path) for path in sorted(scripts)), on_cpu=cpu)
     if any(word.endswith(".ipynb") for program in programs for word in program.words):
-        return "a notebook is no program: convert it, as by jupyter nbconvert --to script"
+        return "a notebook is not a program: convert it, for example with jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if absent := _ABSENT.findall(traceback):
         path = next(filter(None, absent[-1]))

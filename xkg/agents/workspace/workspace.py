@@ -102,7 +102,7 @@ class Workspace:
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
-            raise InputError(f"{folder} holds no run") from error
+            raise InputError(f"{folder} has no run") from error
         except (OSError, ValidationError) as error:
             if (folder / "history.git").exists():
                 raise InputError(

@@ -127,11 +127,11 @@ class PaperFiles:
         for one that is too large."""
         text = self._load(path)
         if text is None:
-            raise InputError(f"{path} is missing or no regular file; name the paper's main file")
+            raise InputError(f"{path} is missing or not a regular file; name the paper's main file")
         if not text.strip():
             raise InputError(f"{path} is empty; give the paper's source")
         if sum(map(text.count, _CONTROLS)) > max(_FEW_CONTROLS, len(text) * _MOST_CONTROLS):
-            raise InputError(f"{path} is no text; give the paper's LaTeX or Markdown source")
+            raise InputError(f"{path} is not a text file; give the paper's LaTeX or Markdown source")
         return text
 
     def text(self, path: str) -> str | None:

@@ -128,7 +128,7 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
 def _require_at_most(most: int, paper: PaperOnDisk) -> None:
     if paper.size > most:
         raise UnsafeInputError(
-            f"{paper.path} has {paper.size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
+            f"{paper.path} has {paper.size // 1_000_000} MB, too large for a paper; give the paper's LaTeX source"
         )
 
 
@@ -139,7 +139,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     found = MainFiles(scratch, names)
     main = found.best() or _best_markdown(scratch, markdown) or found.fragment()
     if main is None:
-        raise InputError(f"{path} holds no paper (no .tex or .md file with text); name the paper's main file")
+        raise InputError(f"{path} has no paper (no .tex or .md file with text); name the paper's main file")
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
     text = _main_text(files, name, path / main)

@@ -34,8 +34,8 @@ MOST_DEADLY = 5
 """The maximum number of files of a repository that may crash the parsing process. After each, all other files are
 parsed again."""
 _IN_WORDS: dict[Reason, str] = {
-    "too-slow": "it takes more time than any honest one",
-    "out-of-memory": "it takes more memory than any honest one",
+    "too-slow": "it takes too long to parse",
+    "out-of-memory": "it takes too much memory to parse",
     "crashed": "the parser crashed",
 }
 _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
@@ -82,7 +82,7 @@ class Parsers:
         except WorkerDiedError as died:
             raise UnsafeInputError(_cannot(str(path), died.reason, died.detail)) from died
         except ValueError as error:
-            raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is no paper")) from error
+            raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is not a paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
         """Like `parse_repository`, without files that end the parsing process: they are `skipped` as too-slow,
@@ -125,7 +125,7 @@ class Parsers:
             )
             _require_consistent(codebase)
         except ValueError as error:
-            raise WorkerDiedError("crashed", "", "its answer is no parsed repository") from error
+            raise WorkerDiedError("crashed", "", "its answer is not a parsed repository") from error
         return codebase
 
 

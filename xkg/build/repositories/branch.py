@@ -72,7 +72,7 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     other commits, or only git can write the format of the references."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
-        raise InputError(f"{folder} is no git repository: take the result as a patch")
+        raise InputError(f"{folder} is not a git repository: take the result as a patch")
     if directory.settings.get("extensions.refstorage", "files") != "files":
         raise InputError(f"{folder} stores its branches in a format that only git writes: take the result as a patch")
     known = git.find_commit(directory, base)

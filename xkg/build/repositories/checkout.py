@@ -72,7 +72,7 @@ def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None
     not exist, no such commit, not reachable, empty."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
-        raise InputError(f"{spec!r} is not a repository; give a https URL, a folder or a git directory")
+        raise InputError(f"{spec!r} is not a repository; give an https URL, a folder or a git directory")
     scheme = re.match(r"([A-Za-z][\w+.-]*)://", spec)
     if scheme and scheme[1].lower() == "https":
         return _fetch_url(spec, cache)
@@ -96,7 +96,7 @@ def require_local(spec: str) -> None:
 
 def _require_folder(path: Path, spec: str) -> None:
     if not path.exists():
-        raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
+        raise InputError(f"{spec} does not exist; give a folder, a git directory or an https URL")
     if not path.is_dir():
         raise InputError(f"{spec} is a file, not a repository; give its folder")
 
@@ -250,8 +250,8 @@ def _plain(path: Path) -> tuple[str, ...]:
     """Notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
-            "the folder's .git may not be read for it: it is no git directory, or one elsewhere that does not name the "
-            "folder (core.worktree); the folder's present files were read",
+            "the folder's .git may not be read for it: it is not a git directory, or is one elsewhere that does not "
+            "name the folder (core.worktree); the folder's present files were read",
         )
     if git_directory.is_bare_data(path):
         return ("a bare repository inside a work tree is data of that tree: its present files were read",)

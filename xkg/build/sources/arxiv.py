@@ -86,7 +86,7 @@ class ArxivSource:
                 return self._bring(record, Path(work))
         except OSError as error:
             raise StoreError(
-                f"cannot write {self._folder}: {error.strerror}; free space or rights are needed"
+                f"cannot write {self._folder}: {error.strerror}; free disk space or correct its permissions"
             ) from error
 
     def stored_version(self, number: str) -> str | None:

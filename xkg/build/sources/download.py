@@ -101,11 +101,9 @@ class Web:
         status = self._patiently(url, attempt)
         return HttpReply(status, received, bytes(content))
 
-    def json(
-        self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
-    ) -> tuple[int, Any]:
+    def json(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
         """Status and value of a JSON response. Raises as `fetch`, and `UnreachableError` for any other response."""
-        reply = self.reply(url, largest, headers, body)
+        reply = self.reply(url, largest, headers)
         try:
             return reply.status, json.loads(reply.body)
         except (ValueError, RecursionError) as error:
@@ -160,7 +158,7 @@ class Web:
                     for piece in _pieces(answer):
                         size += len(piece)
                         if size > largest:
-                            much = f"more than {largest // 1_000_000} MB, more than any honest paper"
+                            much = f"more than {largest // 1_000_000} MB, too large for a paper"
                             raise UnsafeInputError(f"{url} has {much}; {self._remedy}")
                         if self._clock.monotonic() > deadline:
                             raise UnreachableError(

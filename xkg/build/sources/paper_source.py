@@ -88,5 +88,5 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
     if "://" in spec:
         raise InputError(f"{spec} is not an address of arXiv; give an arXiv id, or fetch the paper and name its file")
     if _NUMBER.fullmatch(spec):
-        raise InputError(f"{spec} is no file here and no arXiv id, which are as 2402.17135 or cs/0112017: correct it")
+        raise InputError(f"{spec} is neither a file nor an arXiv id such as 2402.17135 or cs/0112017")
     return PaperFile(path=path)

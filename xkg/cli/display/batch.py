@@ -1,112 +1,24 @@
-"""Shows a batch: live progress on stderr, and the report as lines and as a page."""
+"""Shows the report of a batch: as lines, and as a page."""
 
 import io
 import os
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.live import Live
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from xkg.build.stage_cache import Progress, StageReport
 from xkg.cli.display.layout import width
-from xkg.commands.batch.paper_list import ListedPaper
-from xkg.commands.batch.records import Row
 from xkg.commands.batch.run import BatchReport
-from xkg.commands.batch.side_by_side import Event
-from xkg.engine.engine import BegunAgain
 from xkg.errors import InputError
-from xkg.llm.client import Call
 from xkg.text.plural import plural
 from xkg.text.unicode import printable_line
 
 _INDENT = 7
 _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": "red"}
-
-
-@contextmanager
-def display(papers: int, jobs: int) -> Iterator[Callable[[Event], None]]:
-    """Shows a batch of this many papers: one line for each finished paper, and below them, on a terminal, the papers at
-    work with counts, calls, dollars and the remaining time."""
-    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    state = _State(console, papers, jobs)
-    if not console.is_terminal:
-        yield state.take
-        return
-    with Live(get_renderable=state.live, console=console, refresh_per_second=4, transient=True):
-        yield state.take
-
-
-class _State:
-    def __init__(self, console: Console, papers: int, jobs: int) -> None:
-        self._console = console
-        self._lock = threading.Lock()
-        self._papers, self._jobs = papers, jobs
-        self._started = time.monotonic()
-        self._at: dict[int, tuple[str, str, float]] = {}
-        self._ended = self._failed = self._calls = 0
-        self._seconds: list[float] = []
-        self._dollars = 0.0
-
-    def take(self, event: Event) -> None:
-        listed, value = event
-        with self._lock:
-            name, _, since = self._at.get(listed.line, (printable_line(listed.paper), "", time.monotonic()))
-            match value:
-                case Row():
-                    self._end(listed, value)
-                case StageReport():
-                    self._at[listed.line] = (name, f"after {value.name}", since)
-                case Progress():
-                    self._at[listed.line] = (name, f"{value.stage} {value.done}/{value.total}", since)
-                case BegunAgain():
-                    self._console.print(f"  {'':11} again     {'':9}  {name}: {printable_line(value.reason)}")
-                case Call():
-                    self._calls += not value.cached
-                    self._dollars += value.dollars or 0.0
-
-    def live(self) -> Table:
-        """The papers at work and the overall state."""
-        with self._lock:
-            table = Table.grid(padding=(0, 2))
-            for name, stage, since in self._at.values():
-                table.add_row("", Text(name[-50:]), Text(stage, style="dim"), _duration(time.monotonic() - since))
-            table.add_row("", Text(self._summary(), style="dim"))
-            return table
-
-    def _end(self, listed: ListedPaper, row: Row) -> None:
-        self._at.pop(listed.line, None)
-        self._ended += 1
-        self._failed += row.state in ("failed", "partial")
-        if row.seconds:
-            self._seconds.append(row.seconds)
-        what = printable_line(row.reason) if row.reason else plural(row.techniques, "technique")
-        self._console.print(
-            f"  {self._ended:>5}/{self._papers:<5} {row.state:<10}{row.seconds:7.1f} s  "
-            f"{printable_line(row.paper or row.name)}: {what}"
-        )
-
-    def _summary(self) -> str:
-        bill = f", {self._calls} calls, ${self._dollars:.2f}" if self._calls else ""
-        left = self._papers - self._ended
-        mean = sum(self._seconds) / len(self._seconds) if self._seconds else None
-        rest = f", about {_duration(mean * left / self._jobs)} left" if mean is not None and left else ""
-        gone = _duration(time.monotonic() - self._started)
-        return f"{self._ended}/{self._papers} papers, {self._failed} failed{bill}, {gone}{rest}"
-
-
-def _duration(seconds: float) -> str:
-    whole = int(seconds)
-    hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
-    return f"{hours}:{whole % 60:02}"
 
 
 def lines(report: BatchReport) -> Iterator[Text | Padding]:
@@ -144,7 +56,7 @@ def show(report: BatchReport) -> None:
 def require_place(path: Path) -> None:
     """Raises `InputError` if a page cannot be written to this file, so that hours of building are not wasted."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"the report {path} cannot be written: name a file in a folder that is there")
+        raise InputError(f"the report {path} cannot be written: name a file in an existing folder")
 
 
 def page(report: BatchReport, path: Path) -> None:

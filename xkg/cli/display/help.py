@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -24,33 +24,30 @@ HelpAll = Annotated[
 
 
 class FoldedCommand(TyperCommand):
-    """A command whose `--help` lists only the parameters named in `common`."""
-
-    common: ClassVar[frozenset[str]]
+    """A command whose `--help` lists only the parameters in `common` of its function (`xkg.cli.command`)."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        with _folded(self.params, self.common, ctx):
+        with _folded(self, ctx):
             super().format_help(ctx, formatter)
 
 
 class FoldedGroup(TyperGroup):
     """The same for a command that has subcommands."""
 
-    common: ClassVar[frozenset[str]]
-
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        with _folded(self.params, self.common, ctx):
+        with _folded(self, ctx):
             super().format_help(ctx, formatter)
 
 
 @contextmanager
-def _folded(parameters: list[Any], common: frozenset[str], context: Any) -> Iterator[None]:
-    rare = [each for each in parameters if each.name not in {*common, "help_all"}]
-    before = [each.hidden for each in rare]
-    for each in rare:
-        each.hidden = _EVERY not in context.meta
+def _folded(command: Any, context: Any) -> Iterator[None]:
+    common = command.callback.common
+    rare = [] if _EVERY in context.meta else [p for p in command.params if p.name not in {*common, "help_all"}]
+    shown = [each for each in rare if not each.hidden]
+    for each in shown:
+        each.hidden = True
     try:
         yield
     finally:
-        for each, hidden in zip(rare, before, strict=True):
-            each.hidden = hidden
+        for each in shown:
+            each.hidden = False

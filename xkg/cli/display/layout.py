@@ -4,10 +4,11 @@ import io
 import re
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -15,9 +16,7 @@ UNBOUNDED = 10_000
 _GAP = 2
 _HANG = 2
 _PROSE = 24
-"""The minimum width of a folded text column; narrower columns are not folded."""
-_MOST_LINES = 3
-_LONGEST_LABEL = 24
+"""The width down to which a column of text is folded; ids and numbers are not."""
 
 _FENCE = re.compile(r"\s*(`{3,})")
 _HANGING = re.compile(r"\s*(?:- |\d+\. |> )?")
@@ -62,84 +61,55 @@ def _folded(line: str, columns: int) -> list[str]:
     ) or [line]
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, numbers: Sequence[int] = ()) -> str:
-    """Aligned columns if they fit, else a record for each row. The parameters are those of `fitting_table`."""
-    if not rows:
-        return wrapped((" " * _GAP).join(columns), room)
-    return fitting_table(columns, rows, room, numbers) or _records(columns, rows, room)
-
-
-def fitting_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, numbers: Sequence[int] = ()
-) -> str | None:
-    """Aligned columns, with text columns folded into a few lines each; None if they do not fit. `numbers` are
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
+    """Aligned columns, with text folded, if they fit the terminal; else a record for each row. `numbers` are
     right-aligned columns. Cells are plain text."""
-    natural = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
-    floors = [_floor(column, wide) for column, wide in zip(zip(columns, *rows, strict=True), natural, strict=True)]
-    gaps = _GAP * (len(columns) - 1)
-    if sum(natural) + gaps <= room:
-        widths = natural
-    elif sum(floors) + gaps <= room:
-        widths = _shared(natural, floors, room - gaps)
-        if any(_lines(cell, wide) > _MOST_LINES for row in rows for cell, wide in zip(row, widths, strict=True)):
-            return None
-    else:
-        return None
-    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for number, (column, wide) in enumerate(zip(columns, widths, strict=True)):
-        grid.add_column(Text(column), width=wide, justify="right" if number in numbers else "left", overflow="fold")
+    return fitting_table(columns, rows, numbers) or _records(columns, rows)
+
+
+def fitting_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str | None:
+    """`table`, or None if the columns do not fit."""
+    grid = _grid(show_header=True)
+    for number, (name, *cells) in enumerate(zip(columns, *rows, strict=True)):
+        is_prose = any(" " in cell for cell in cells)
+        widest = max(map(cell_len, (name, *cells)))
+        grid.add_column(
+            Text(name),
+            justify="right" if number in numbers else "left",
+            no_wrap=not is_prose,
+            min_width=min(widest, _PROSE) if is_prose else widest,
+            overflow="fold",
+        )
     for row in rows:
         grid.add_row(*map(Text, row))
-    return _printed(grid, room + _GAP)
+    console = _console()
+    if Measurement.get(console, console.options.update(width=UNBOUNDED), grid).minimum > console.width:
+        return None
+    return _printed(console, grid)
 
 
-def _floor(column: Sequence[str], natural: int) -> int:
-    """The minimum width of a column: text may be folded, ids and numbers may not."""
-    if natural <= _PROSE or not any(" " in cell for cell in column):
-        return natural
-    return max(_PROSE, *(cell_len(word) for cell in column for word in cell.split()))
-
-
-def _shared(natural: Sequence[int], floors: Sequence[int], room: int) -> list[int]:
-    """Widths between floor and natural width that use all of `room`, in proportion to each column's deficit."""
-    spare = room - sum(floors)
-    lacking = sum(natural) - sum(floors)
-    return [floor + spare * (wide - floor) // lacking for wide, floor in zip(natural, floors, strict=True)]
-
-
-def _lines(cell: str, wide: int) -> int:
-    return sum(max(1, len(textwrap.wrap(line, wide))) for line in cell.split("\n")) if cell_len(cell) > wide else 1
-
-
-def _records(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> str:
-    label = min(_LONGEST_LABEL, max(map(cell_len, columns)))
+def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines: list[str] = []
     for number, row in enumerate(rows, start=1):
-        lines.append(f"-- {number} ".ljust(min(room, 40), "-"))
+        console = _console()
+        grid = _grid(show_header=False)
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
         for name, cell in zip(columns, row, strict=True):
-            first, *more = cell.split("\n") if cell else [""]
-            lines += _field(name.ljust(label), first, room)
-            lines += [line for each in more for line in _field(" " * label, each, room)]
+            grid.add_row(Text(name), Text(cell))
+        lines += [f"-- {number} ".ljust(min(console.width, 40), "-"), _printed(console, grid)]
     return "\n".join(lines)
 
 
-def _field(label: str, text: str, room: int) -> list[str]:
-    lead = f"{label}{' ' * _GAP}"
-    return [
-        line.rstrip()
-        for line in textwrap.wrap(
-            text,
-            max(room, len(lead) + _PROSE),
-            initial_indent=lead,
-            subsequent_indent=" " * len(lead),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        or [lead]
-    ]
+def _grid(*, show_header: bool) -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0), show_header=show_header)
 
 
-def _printed(grid: Table, room: int) -> str:
-    out = io.StringIO()
-    Console(file=out, width=room, highlight=False, emoji=False, markup=False).print(grid)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+def _console() -> Console:
+    return Console(file=io.StringIO(), width=width(), highlight=False, emoji=False, markup=False)
+
+
+def _printed(console: Console, grid: Table) -> str:
+    console.print(grid)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())

@@ -1,160 +1,172 @@
-"""The progress of a build on stderr: one live line on a terminal, plain lines elsewhere, or JSON lines."""
+"""Progress on stderr: one live line or table on a terminal, plain lines elsewhere, or JSON lines."""
 
 import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rich.console import Console
-from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from xkg.build.stage_cache import Begun, Progress, StageReport
+from xkg.cli.display.live import elapsed, shown, stderr_console, time_left
+from xkg.commands.batch.records import Row
+from xkg.engine.engine import BegunAgain
 from xkg.llm.client import Call
 from xkg.sandbox.packages.plan import Installing
+from xkg.text.plural import plural
 from xkg.text.unicode import printable_line
 
-if TYPE_CHECKING:
-    from xkg.commands.batch.side_by_side import Event
-
+Notify = Callable[[Any], None]
 _NAMED = 2
 """The number of techniques at work that are named."""
 
-
-@contextmanager
-def text_lines(papers: int = 1) -> Iterator[Callable[[object], None]]:
-    """Shows the events of a build of this many papers: one line for each finished stage, and below them, on a terminal,
-    the current state: papers, stage, techniques, calls, tokens, dollars and time."""
-    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    display = _Display(console, papers)
-    if not console.is_terminal:
-        yield display.plain
-        return
-    with Live(get_renderable=display.line, console=console, refresh_per_second=4, transient=True):
-        yield display.live
+_EVENTS = {
+    "StageReport": "stage",
+    "Progress": "progress",
+    "Begun": "begin",
+    "Installing": "installing",
+    "StepTaken": "step",
+    "Call": "calls",
+}
 
 
 @contextmanager
-def json_lines() -> Iterator[Callable[[object], None]]:
-    """Writes the events of a build for programs, one JSON object per line: `begin` and `stage` when a stage begins and
-    ends, `progress` within one, `installing` while packages are downloaded, `calls` after calls of the language model.
-    `dollars` is the sum so far, null if a price is unknown."""
-    display = _Display(Console(file=sys.stderr), 1)
-    yield display.as_json
+def text_lines() -> Iterator[Notify]:
+    """Shows the events of a build: one line for each finished stage and, without a terminal, technique; on a terminal,
+    the current state below them."""
+    console = stderr_console()
+    display = _Build(console)
+    with shown(console, display.line, display.live, display.plain) as notify:
+        yield notify
 
 
 @contextmanager
-def json_lines_of_papers() -> "Iterator[Callable[[Event], None]]":
-    """`json_lines` for several papers at a time: each line has the `paper` as it was named, calls and dollars are
-    totals, and an event `paper` with the paper's row ends one."""
-    from xkg.commands.batch.records import Row
-
-    display = _Display(Console(file=sys.stderr), 1)
-
-    def shown(event: "Event") -> None:
-        listed, value = event
-        if isinstance(value, Row):
-            display.write({"event": "paper", "paper": listed.paper, "row": value.model_dump()})
-        else:
-            display.as_json(value, paper=listed.paper)
-
-    yield shown
+def lines_of_papers(papers: int) -> Iterator[Notify]:
+    """Shows the builds of this many papers: one line for each finished paper; on a terminal, the papers at work and a
+    summary below them."""
+    console = stderr_console()
+    display = _Papers(console, papers)
+    with shown(console, display.table, display.take, display.take) as notify:
+        yield notify
 
 
-class _Display:
-    def __init__(self, console: Console, papers: int) -> None:
+@contextmanager
+def lines_of_run() -> Iterator[Notify]:
+    """Shows the steps of an implementation: action, outcome, dollars and metric; on a terminal, the model's calls below
+    them."""
+    console = stderr_console()
+    display = _Run(console)
+    with shown(console, display.line, display.take, display.plain) as notify:
+        yield notify
+
+
+@contextmanager
+def json_lines() -> Iterator[Notify]:
+    """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
+    is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after a call of the language model. Of
+    several papers, each line has the `paper` as it was named, and an event `paper` with the paper's row ends one."""
+    bill = _Bill()
+
+    def notify(event: Any) -> None:
+        about: dict[str, object] = {}
+        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # an event of one of several papers
+            listed, event = event
+            about["paper"] = listed.paper
+        bill.take(event)
+        fields = event._asdict() if hasattr(event, "_asdict") else getattr(event, "model_dump", dict)()
+        name = _EVENTS.get(type(event).__name__, "")
+        if isinstance(event, Row):
+            name, fields = "paper", {"row": fields}
+        elif isinstance(event, Call):
+            name, fields = "" if event.cached else name, {}
+        if name:
+            dollars = None if bill.dollars is None else round(bill.dollars, 6)
+            cost = {"calls": bill.calls, "tokens": bill.tokens, "dollars": dollars}
+            sys.stderr.write(json.dumps({"event": name, **cost, **fields, **about}) + "\n")  # one write: threads call
+            sys.stderr.flush()
+
+    yield notify
+
+
+class _Bill:
+    """The calls of the language model so far. Threads that made calls report them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.calls = self._reused = self.tokens = 0
+        self.dollars: float | None = 0.0
+
+    def take(self, event: Any) -> None:
+        if type(event).__name__ == "StepTaken":
+            self.dollars = event.dollars  # also of earlier sessions of the run
+        if not isinstance(event, Call):
+            return
+        with self._lock:
+            self.calls += not event.cached
+            self._reused += event.cached
+            self.tokens += event.input_tokens + event.output_tokens
+            if not event.cached:
+                unknown = self.dollars is None or event.dollars is None
+                self.dollars = None if unknown else (self.dollars or 0) + (event.dollars or 0)
+
+    def __str__(self) -> str:
+        if not self.calls and not self._reused:
+            return ""
+        reused = f" ({self._reused} more reused)" if self._reused else ""
+        cost = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
+        return f"{plural(self.calls, 'call')}{reused}, {self.tokens:,} tokens, {cost}"
+
+
+class _Build:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._lock = threading.Lock()  # the threads that made calls report them
-        self._papers = papers
-        self._begun = 0
+        self._lock = threading.Lock()
+        self._bill = _Bill()
         self._at: Progress | None = None
-        self._stage = ""
-        self._now = ""
+        self._state = "starting"
         self._working: dict[str, None] = {}
-        self._since = 0.0
-        self._calls = self._reused = self._tokens = 0
-        self._dollars = 0.0
-        self._unpriced = False
         self._started = time.monotonic()
+        self._since: float | None = None  # when the stage began
 
     def plain(self, event: object) -> None:
-        """One line for each finished stage and technique."""
         self._take(event)
-        if isinstance(event, StageReport):
+        if isinstance(event, Progress) and (bill := str(self._bill)):
+            self._console.print(f"  {event}  {bill}")
+        elif isinstance(event, StageReport | Progress):
             self._console.print(f"  {event}")
         elif isinstance(event, Installing) and not event.done_mb:
             self._console.print(f"  {printable_line(str(event))}")
-        elif isinstance(event, Progress):
-            self._console.print(f"  {event}{self._bill()}")
-
-    def as_json(self, event: object, **about: str) -> None:
-        self._take(event)
-        match event:
-            case StageReport():
-                fields: dict[str, object] = {"event": "stage", **event.model_dump()}
-            case Progress():
-                fields = {"event": "progress", **event.model_dump()}
-            case Begun():
-                fields = {"event": "begin", **event.model_dump()}
-            case Installing():
-                fields = {"event": "installing", **event.model_dump()}
-            case Call(cached=False):
-                fields = {"event": "calls"}
-            case _:
-                return
-        self.write({**fields, **about})
-
-    def write(self, fields: Mapping[str, object]) -> None:
-        """One line, with the cost so far."""
-        dollars = None if self._unpriced else round(self._dollars, 6)
-        line = json.dumps({**fields, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
-        sys.stderr.write(f"{line}\n")  # in one write, since several threads report calls
-        sys.stderr.flush()
 
     def live(self, event: object) -> None:
-        """Finished stages; the live line shows the rest."""
         self._take(event)
         if isinstance(event, StageReport):
             self._console.print(f"  {event}")
 
     def line(self) -> Text:
-        """The current state of the build: the stage and the techniques at work, the stage's remaining time if it can be
-        estimated, the cost, and the time since the build began."""
+        """The stage and the techniques at work, the stage's remaining time if it can be estimated, the cost, and the
+        time since the build began."""
         with self._lock:
-            parts = [f"paper {self._begun}/{self._papers}"] if self._papers > 1 else []
+            names = [printable_line(name) for name in self._working]
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            at = f": {', '.join(names[:_NAMED])}{more}" if names else ""
             if self._at is not None:
-                parts.append(f"{self._at.stage} {self._at.done}/{self._at.total}{self._names()}{self._rest(self._at)}")
-            elif self._now:
-                parts.append(f"{self._now}{self._names()} for {_minutes(time.monotonic() - self._since)}")
-            elif self._stage:
-                parts.append(f"after {self._stage}")
+                state = f"{self._at.stage} {self._at.done}/{self._at.total}{at}"
+                state += "" if self._since is None else time_left(self._since, self._at.done, self._at.total)
             else:
-                parts.append("starting")
-            gone = _minutes(time.monotonic() - self._started)
-            return Text("  " + ", ".join(parts) + self._bill() + f"  {gone}", style="dim")
-
-    def _names(self) -> str:
-        """The first few techniques at work."""
-        names = [printable_line(name) for name in self._working]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f": {', '.join(names[:_NAMED])}{more}" if names else ""
-
-    def _rest(self, at: Progress) -> str:
-        """The estimated remaining time of the stage, from the average time of its techniques."""
-        if not self._now or not at.done or at.done == at.total:
-            return ""
-        gone = time.monotonic() - self._since
-        return f", about {_minutes(gone / at.done * (at.total - at.done))} left"
+                state = f"{self._state}{at}"
+            bill = f"  {self._bill}" if str(self._bill) else ""
+            return Text(f"  {state}{bill}  {elapsed(self._started)}", style="dim")
 
     def _take(self, event: object) -> None:
+        self._bill.take(event)
         with self._lock:
             if isinstance(event, StageReport):
-                self._begun += event.name == "parse"
-                self._stage, self._at = event.name, None
-                self._now = ""
+                self._state, self._at, self._since = f"after {event.name}", None, None
                 self._working.clear()
             elif isinstance(event, Progress):
                 self._at = event
@@ -162,23 +174,83 @@ class _Display:
             elif isinstance(event, Begun) and event.about:
                 self._working[event.about] = None
             elif isinstance(event, Begun):
-                self._now, self._since = event.stage, time.monotonic()
+                self._state, self._since = event.stage, time.monotonic()
             elif isinstance(event, Installing):
-                self._now = printable_line(str(event))
-            elif isinstance(event, Call):
-                self._calls += not event.cached
-                self._reused += event.cached
-                self._tokens += event.input_tokens + event.output_tokens
-                self._unpriced = self._unpriced or (event.dollars is None and not event.cached)
-                self._dollars += event.dollars or 0.0
-
-    def _bill(self) -> str:
-        if not self._calls and not self._reused:
-            return ""
-        reused = f" ({self._reused} more reused)" if self._reused else ""
-        cost = "price unknown" if self._unpriced else f"${self._dollars:.2f}"
-        return f"  {self._calls} calls{reused}, {self._tokens:,} tokens, {cost}"
+                self._state = printable_line(str(event))
 
 
-def _minutes(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+class _Papers:
+    def __init__(self, console: Console, papers: int) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._bill = _Bill()
+        self._papers = papers
+        self._started = time.monotonic()
+        self._at: dict[int, tuple[str, str, float]] = {}
+        self._ended = self._failed = 0
+
+    def take(self, event: tuple[Any, object]) -> None:
+        listed, value = event
+        self._bill.take(value)
+        with self._lock:
+            name, _, since = self._at.get(listed.line, (printable_line(listed.paper), "", time.monotonic()))
+            match value:
+                case Row():
+                    self._at.pop(listed.line, None)
+                    self._end(value)
+                case StageReport():
+                    self._at[listed.line] = (name, f"after {value.name}", since)
+                case Progress():
+                    self._at[listed.line] = (name, f"{value.stage} {value.done}/{value.total}", since)
+                case BegunAgain():
+                    self._console.print(f"  {'':11} again     {'':9}  {name}: {printable_line(value.reason)}")
+
+    def table(self) -> Table:
+        """The papers at work and a summary."""
+        with self._lock:
+            table = Table.grid(padding=(0, 2))
+            for name, stage, since in self._at.values():
+                table.add_row("", Text(name[-50:]), Text(stage, style="dim"), elapsed(since))
+            left = time_left(self._started, self._ended, self._papers)
+            bill = f", {self._bill}" if str(self._bill) else ""
+            summary = (
+                f"{self._ended}/{self._papers} papers, {self._failed} failed{bill}, {elapsed(self._started)}{left}"
+            )
+            table.add_row("", Text(summary, style="dim"))
+            return table
+
+    def _end(self, row: Row) -> None:
+        self._ended += 1
+        self._failed += row.state in ("failed", "partial")
+        what = printable_line(row.reason) if row.reason else plural(row.techniques, "technique")
+        self._console.print(
+            f"  {self._ended:>5}/{self._papers:<5} {row.state:<10}{row.seconds:7.1f} s  "
+            f"{printable_line(row.paper or row.name)}: {what}"
+        )
+
+
+class _Run:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._state = "running the starter"
+        self._calls = 0
+
+    def take(self, event: Any) -> None:
+        if isinstance(event, Call):
+            self._calls += not event.cached
+            self._state = f"{plural(self._calls, 'call')}, the last: {printable_line(event.about)[:60]}"
+        elif isinstance(event, Installing):
+            self._state = printable_line(str(event))
+        elif type(event).__name__ == "StepTaken":
+            dollars = "" if event.dollars is None else f"  ${event.dollars:.3f}"
+            metric = "" if event.metric is None else f"  metric {event.metric:g}"
+            outcome = printable_line(event.outcome)[:90]
+            self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
+
+    def plain(self, event: object) -> None:
+        self.take(event)
+        if isinstance(event, Installing) and not event.done_mb:
+            self._console.print(f"  {printable_line(str(event))}")
+
+    def line(self) -> Text:
+        return Text(f"  {self._state}", style="dim")

@@ -205,12 +205,12 @@ def remote(url: str, token: str | None) -> Remote:
     try:
         place = address(plain_url(url))
     except ValueError:
-        raise InputError(f"{url[:200]!a} is no address: give https://HOST/mcp, without user or password") from None
+        raise InputError(f"{url[:200]!a} is not an address: give https://HOST/mcp, without user or password") from None
     if "${" in url:
         raise InputError(f"{url[:200]!a} means something else to clients: write the address out")
     here = place.is_loopback
     if not here and place.scheme != "https":
-        raise InputError(f"{url} would send tokens and answers in the clear: give a https address")
+        raise InputError(f"{url} would send tokens and answers in the clear: give an https address")
     if token is not None and not re.fullmatch(r"(?!xkg_)[A-Za-z_][A-Za-z0-9_]{0,99}", token):
         raise InputError("--token-env takes the name of an environment variable, such as XKG_TOKEN, never a token")
     return Remote(url, token if token is not None or here else TOKEN_VARIABLE)
@@ -230,7 +230,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
     """Raises `InputError` for a name that some client refuses, and for a server that this client cannot reach by its
     file."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
-        raise InputError(f"{name[:80]!a} is no name for a server: use up to 40 letters, digits, - and _")
+        raise InputError(f"{name[:80]!a} is not a valid server name: use up to 40 letters, digits, - and _")
     form = _FORMATS[client]
     match server:
         case Local(command):
@@ -242,7 +242,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
             if form.url is None:
                 raise InputError(
                     f"the file of {form.name} holds no addresses: add {url} there under Settings, Connectors; or leave "
-                    "--url out, and it starts a server itself"
+                    "--url out, and the client starts a server itself"
                 )
             fields: dict[str, Any] = {**form.remote, form.url: url}
             if token is None:
@@ -252,7 +252,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
             if form.variable is None:
                 raise InputError(
                     f"{form.name} takes a token only as plain text in its settings: add the server and its header "
-                    "yourself, or leave --url out, and it starts a server itself"
+                    "yourself, or leave --url out, and the client starts a server itself"
                 )
             fields["headers"] = {"Authorization": f"Bearer {form.variable.format(token)}"}
             return Entry(form.servers, name, fields, [_token_input(token)] if client == "vscode" else [])

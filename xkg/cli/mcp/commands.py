@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from xkg.cli.display.output import settings_of
+from xkg.cli.command import command
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ def _group() -> None:
 
 
 @mcp_app.command("install")
+@command()
 def install(
-    context: typer.Context,
+    settings: "Settings",
     client: Annotated[
         ClientName, typer.Argument(help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}.", show_choices=False)
     ],
@@ -71,7 +72,6 @@ def install(
     nothing."""
     from xkg.cli.mcp import clients, config
 
-    settings = settings_of(context)
     scope = scope or clients.default_scope(client)
     options = {
         "--allow-build": allow_build or (skill and url is None),
@@ -86,7 +86,7 @@ def install(
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give that of a project, or --scope user")
+        raise InputError(f"{folder} is not a folder: give a project's folder, or --scope user")
     wanted = clients.entry(client, server, name)
     command = clients.add_command(client, wanted) if scope == "user" else None
     if write:

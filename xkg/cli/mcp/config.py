@@ -77,7 +77,7 @@ def _read(path: Path, target: Path) -> bytes | None:
         if not target.exists():
             return None
         if not target.is_file():
-            raise InputError(f"{path} is no file: move it away, then run this again")
+            raise InputError(f"{path} is not a regular file: move it away, then run this again")
         with target.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
@@ -85,7 +85,7 @@ def _read(path: Path, target: Path) -> bytes | None:
             f"{path} cannot be read ({error.strerror}): correct its permissions, then run this again"
         ) from error
     if len(data) > _LARGEST:
-        raise InputError(f"{path} is larger than any honest configuration: look at it first")
+        raise InputError(f"{path} is too large for a configuration file: check it first")
     return data
 
 
@@ -111,10 +111,10 @@ def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
                 object_pairs_hook=_once,
             )
     except (ValueError, RecursionError) as error:
-        why = "has comments or is no JSON" if path.suffix != ".toml" else f"is not valid TOML ({error})"
+        why = "has comments or is not JSON" if path.suffix != ".toml" else f"is not valid TOML ({error})"
         _by_hand(path, why, wanted)
     if not isinstance(value, dict):
-        _by_hand(path, "holds no object", wanted)
+        _by_hand(path, "is not a JSON object", wanted)
     return value
 
 
@@ -211,4 +211,4 @@ def _by_hand(path: Path, why: str, wanted: Entry) -> NoReturn:
     else:
         how = f'put {json.dumps({wanted.name: dict(wanted.server)})[1:-1]} into "{wanted.servers}"'
         how += "".join(f' and {json.dumps(each)} into "inputs"' for each in wanted.inputs)
-    raise InputError(f"{path} {why}, so it was left as it is: {how}")
+    raise InputError(f"{path} {why}, so it was not changed: {how}")

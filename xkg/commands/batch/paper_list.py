@@ -166,7 +166,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     else:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 3:
-            raise InputError(f"{len(columns)} columns: paper, repository and id are three")
+            raise InputError(f"{len(columns)} columns: there are three, paper, repository and id")
         # A comment after text begins with a space, since an address may contain "#".
         columns[-1] = columns[-1].partition(" #")[0].strip()
     paper, repository, paper_id = [*columns, "", ""][:3]

@@ -56,19 +56,9 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
     if isinstance(outcome, WorkFailed):
         return row.model_copy(update={"reason": str(outcome)})
     state = "partial" if outcome.unfinished else "built" if outcome.published else "unchanged"
-    update = {
-        "state": state,
-        "paper": outcome.paper,
-        "title": outcome.title,
-        "techniques": outcome.techniques,
-        "hidden": outcome.hidden,
-        "levels": outcome.levels,
-        "generation": outcome.generation,
-        "cost_usd": outcome.cost_usd,
-        "reason": outcome.unfinished,
-        "notes": outcome.notes,
-    }
-    return row.model_copy(update=update)
+    same = ("paper", "title", "techniques", "hidden", "levels", "generation", "cost_usd", "notes")
+    known = {name: getattr(outcome, name) for name in same}
+    return row.model_copy(update={**known, "state": state, "reason": outcome.unfinished})
 
 
 class Record(Value):
@@ -119,7 +109,7 @@ class Records:
     def _unwritten(self, error: OSError) -> StoreError:
         return StoreError(
             f"{self._path} cannot be written ({error.strerror}): free space or correct permissions, then run the same "
-            "command again, which goes on from here"
+            "command again to continue"
         )
 
 

@@ -1,9 +1,9 @@
 """Services of the graph's machine for builds on other machines: claims, the ledger of model calls, the outbox."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from xkg.commands.published import BuildResult, HeldClaims, OwnGraph
 from xkg.config import Settings
@@ -13,8 +13,7 @@ from xkg.errors import StoreUnreachableError
 if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.paper.document import Document
     from xkg.llm.client import LanguageModel
-    from xkg.llm.endpoint import Reply
-    from xkg.llm.ledger import Ledger, Question
+    from xkg.llm.ledger import CallLedger, Ledger
     from xkg.model import PaperBundle
 
 
@@ -99,7 +98,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
         settings.llm,
         settings.kg,
         notify,
-        ledger=_LedgerAtHome(home),
+        ledger=cast("CallLedger", _LedgerAtHome(home)),
         turn=partial(home.turn, "model"),
         # Papers of one list share questions, and two machines may reach the same one at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),
@@ -108,40 +107,13 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
 
 
 class _LedgerAtHome:
-    """`CallLedger` of the graph."""
+    """`CallLedger` of the graph: each method is called there."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
 
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return partial(self._home.call, "ledger", method)
+
     def close(self) -> None:
         """The ledger stays open: others use it."""
-
-    def answer(self, key: bytes) -> "Reply | None":
-        reply: Reply | None = self._home.call("ledger", "answer", key)
-        return reply
-
-    def begin(
-        self, question: "Question", dollars: float | None, limit: float | None, total_limit: float | None = None
-    ) -> int:
-        call: int = self._home.call("ledger", "begin", question, dollars, limit, total_limit)
-        return call
-
-    def end(self, call: int, question: "Question", key: bytes, reply: "Reply") -> "Reply":
-        stored: Reply = self._home.call("ledger", "end", call, question, key, reply)
-        return stored
-
-    def fail(self, call: int, question: "Question", seconds: float) -> None:
-        self._home.call("ledger", "fail", call, question, seconds)
-
-    def reuse(self, question: "Question", key: bytes) -> None:
-        self._home.call("ledger", "reuse", question, key)
-
-    def reject(self, key: bytes) -> None:
-        self._home.call("ledger", "reject", key)
-
-    def forget(self, keys: Iterable[bytes]) -> None:
-        self._home.call("ledger", "forget", list(keys))
-
-    def spent(self, paper: str) -> float | None:
-        dollars: float | None = self._home.call("ledger", "spent", paper)
-        return dollars

@@ -63,7 +63,7 @@ def build_side_by_side(
             papers = list(again)
         problem = publisher.finish()
         if problem is not None:
-            notes = (f"who cites whom is not drawn yet: {problem}",)
+            notes = (f"citations between papers are not linked yet: {problem}",)
     finally:
         publisher.close()
     return notes

@@ -1,13 +1,13 @@
 """`xkg check-blacklist`: checks whether a graph, or a log of answers, contains anything on a blacklist."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from xkg.commands.graph.open import blacklist_guard, open_store
 from xkg.config import Settings
-from xkg.errors import InputError
+from xkg.errors import InputError, XkgError
 from xkg.text.plural import plural
 from xkg.value import Value
 
@@ -48,6 +48,14 @@ class AuditResult(Value):
     def clean(self) -> bool:
         return not self.findings and not self.unchecked
 
+    @property
+    def failure(self) -> XkgError | None:
+        """The error of a check that found something, or could not compare everything."""
+        if self.clean:
+            return None
+        found = plural(len(self.findings), "finding") if self.findings else "nothing was found"
+        return InputError(f"{found}; comparisons that failed: {len(self.unchecked)}")
+
     def __str__(self) -> str:
         looked = (
             f"{plural(self.papers, 'paper')}, {plural(self.repositories, 'repository', 'repositories')}, "
@@ -66,8 +74,6 @@ def audit(
     settings: Settings,
     blacklist: Path,
     logs: Sequence[Path] = (),
-    *,
-    notify: "Callable[[str], None]" = lambda _: None,
 ) -> AuditResult:
     """Compares every paper, repository and text of the graph, and every line of `logs`, with a blacklist. Repositories
     are compared by content with those of the blacklist if both can be read, from the graph's folder or by fetching.
@@ -81,7 +87,6 @@ def audit(
     with open_store(settings) as store:
         for bundle in store.bundles():
             papers, repositories, code = papers + 1, repositories + len(bundle.repositories), code + len(bundle.code)
-            notify(bundle.paper.id)
             findings += _in_bundle(bundle, guard, texts)
             for repository in bundle.repositories:
                 findings += _in_repository(bundle.paper.id, repository, guard, settings, unchecked)

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from xkg.errors import (
     StoreError,
     StoreUnreachableError,
     UnknownIdError,
+    XkgError,
 )
 from xkg.text.plural import plural
 from xkg.value import Value
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.serve.service import Service
 
 
-from xkg.commands.graph.open import chosen_papers, open_store, outbox_when_unreachable, stored_paper
+from xkg.commands.graph.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 
 _ABSTRACT = 600
 
@@ -36,6 +37,15 @@ class ImportResult(Value):
     problems: tuple[str, ...]
     generation: int
     published: bool
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return self.problems
+
+    @property
+    def failure(self) -> XkgError | None:
+        lines = f"files left out: {len(self.problems)}; correct them, then import again"
+        return InputError(lines) if self.problems else None
 
     def __str__(self) -> str:
         if not self.papers:
@@ -54,9 +64,18 @@ class PushResult(Value):
     problems: tuple[str, ...]
     generation: int
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return self.problems
+
+    @property
+    def failure(self) -> XkgError | None:
+        lines = f"{plural(len(self.problems), 'paper')} not sent; the lines above say what to do"
+        return StoreError(lines) if self.problems else None
+
     def __str__(self) -> str:
         if not self.sent and not self.problems:
-            return "no papers wait to be sent"
+            return "no papers are waiting to be sent"
         lines = [f"sent: {paper}" for paper in self.sent]
         return "\n".join([*lines, f"{len(self.sent)} sent, {len(self.problems)} left; generation {self.generation}"])
 
@@ -86,6 +105,14 @@ class IndexReport(Value):
 
     generation: int | None
     problems: tuple[str, ...]
+
+    @property
+    def failure(self) -> XkgError | None:
+        return (
+            StoreError(f"problems found: {len(self.problems)}; the lines above say what to do")
+            if self.problems
+            else None
+        )
 
     def __str__(self) -> str:
         whole = f"generation {self.generation}: every stored file matches its checksum"
@@ -159,7 +186,9 @@ def push(settings: Settings) -> PushResult:
                 known = stored_paper(store, bundle.paper.id) if bundle.paper.origin == "build" else None
                 if known is not None:
                     if bundle.paper.state != "complete" and known[1].paper.state == "complete":
-                        problems.append(f"{path}: the graph has {bundle.paper.id} whole, and this is a part: remove it")
+                        problems.append(
+                            f"{path}: the graph has a complete {bundle.paper.id}, and this one is partial: remove it"
+                        )
                         continue
                     bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)
                 store.publish([bundle])
@@ -176,7 +205,9 @@ def push(settings: Settings) -> PushResult:
                     path.unlink(missing_ok=True)
                     sent.append(bundle.paper.id)
                 else:
-                    problems.append(f"{path}: {bundle.paper.id} is another one there already: push again, or remove it")
+                    problems.append(
+                        f"{path}: {bundle.paper.id} differs from the one in the graph: push again, or remove it"
+                    )
     return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
 
 
@@ -184,11 +215,13 @@ def export_graphs(
     settings: Settings,
     papers: Sequence[str],
     to: Path,
-    form: Literal["peer", "bundle", "bibtex", "csl", "graphml"],
+    form: Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
 ) -> ExportResult:
     """Writes the named papers (none: all) into a folder, one file each, and the measurements of their techniques into
-    another file; BibTeX, CSL-JSON and GraphML go into one file. Raises `UnknownIdError`, and `InputError` if the folder
-    cannot be written."""
+    another file; BibTeX, CSL-JSON and GraphML go into one file. Raises `UnknownIdError`, `InputError` if the folder
+    cannot be written, and `ConfigError` for HTML without the extra `web`."""
+    if form == "html":
+        return ExportResult(files=tuple(_pages(settings, papers, to)))
     from xkg.model import paper_of
     from xkg.store.ablations import export
     from xkg.store.exchange import export_folder, write_file
@@ -213,6 +246,32 @@ def export_graphs(
         measured = export(to, (a for a in store.ablations() if paper_of(a.technique) in chosen))
         files += [measured] if measured else []
     return ExportResult(files=tuple(str(file) for file in files))
+
+
+def _pages(settings: Settings, papers: Sequence[str], to: Path) -> Iterator[str]:
+    from xkg.web.require_web import require_extra
+
+    require_extra()
+    from xkg.build.stage_cache import folder_name
+    from xkg.web.paper_file import paper_file
+
+    with open_service(settings) as service:
+        with service.snapshot() as snapshot:
+            chosen = papers or [line.id for line in snapshot.paper_lines()]
+        for paper in chosen:
+            identity, text = paper_file(service, paper)
+            path = to / f"{folder_name(identity)}.html"
+            write_page(path, text)
+            yield str(path)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Writes a page, in a folder that is created if missing. Raises `InputError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): choose another place") from error
 
 
 def remove(settings: Settings, paper: str) -> RemoveResult:

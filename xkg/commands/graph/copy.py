@@ -45,7 +45,7 @@ def at(settings: Settings, place: str) -> Settings:
             raise ConfigError(str(error)) from error
         return settings.model_copy(update={"store": settings.store.model_copy(update={"url": place})})
     if "://" in place:
-        raise ConfigError(f"{place!a} is no place of a graph: give a folder, or an address such as bolt://host:7687")
+        raise ConfigError(f"{place!a} is not a graph: give a folder, or an address such as bolt://host:7687")
     return settings.model_copy(update={"kg": Path(place), "store": StoreSettings()})
 
 
@@ -71,7 +71,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
         if step is not None and len(batch) >= step:
             publish()
     if not sent.digests:
-        raise UnknownIdError(f"{source.place} holds no paper: there is nothing to copy")
+        raise UnknownIdError(f"{source.place} has no papers: there is nothing to copy")
     if batch:
         publish()
     if decided := source.decisions():
@@ -87,8 +87,8 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
     if received.digests != sent.digests:
         wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
-            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} are not what was sent, first {wrong[0]!a}: "
-            "another process may be writing there; copy again"
+            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from those that were sent, "
+            f"first {wrong[0]!a}: another process may be writing there; copy again"
         )
     with target.snapshot() as snapshot:
         generation = snapshot.generation

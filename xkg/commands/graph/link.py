@@ -44,9 +44,9 @@ def model(settings: Settings) -> "Iterator[Ask]":
         yield language_model.for_paper("link")
 
 
-def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] | None") -> LinkResult:
-    """Links the papers of the graph, and asks the model about open pairs. `asking` is called if there are any; None
-    leaves them open, as does a model without a key.
+def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManager[Ask]]" = model) -> LinkResult:
+    """Links the papers of the graph, and asks the model about open pairs. They stay open if `llm.model` is none or has
+    no key.
 
     Decisions are published before an error is raised: `ModelUnavailableError` or `BudgetError` if the model fails
     midway, `UnknownIdError` for an empty graph, and the errors of `GraphStore.decide`."""
@@ -58,10 +58,10 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
     with open_store(settings) as store:
         store.connect()
         generation, links, pairs = _linked(store)
-        if pairs and asking is not None:
+        if pairs and settings.llm.model != "none":
             with ExitStack() as opened:
                 try:
-                    ask = opened.enter_context(asking())
+                    ask = opened.enter_context(asking(settings))
                 except ModelUnavailableError as error:
                     notes.append(f"open pairs stay open: {error}")
                 else:
@@ -85,7 +85,7 @@ def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
     """The generation, its links, and the open pairs, most similar first, since the budget may not suffice for all."""
     with store.snapshot() as snapshot:
         if snapshot.generation == 0:
-            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+            raise UnknownIdError(f"{store.place} has no papers yet; build or import one first")
         links = snapshot.links()
         waiting = sorted((link for link in links if link.how == "open"), key=lambda link: -link.score)
         pairs = [(snapshot.technique(link.first), snapshot.technique(link.second)) for link in waiting]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.serve.service import Service
     from xkg.store.graph_store import GraphStore, Snapshot
 
-BUILD_WITHOUT_KEY = "a build can do without one: `--llm none`"
+BUILD_WITHOUT_KEY = "a build works without one: `--llm none`"
 """The note of a build whose language model has no key."""
 
 
@@ -118,7 +118,7 @@ def require_folder(folder: Path) -> None:
     try:
         private_folder(folder)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be made ({error.strerror}): give another folder with --kg") from error
+        raise StoreError(f"{folder} cannot be created ({error.strerror}): give another folder with --kg") from error
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
@@ -137,7 +137,7 @@ def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[st
     from xkg.serve.answers.references import paper_id
 
     if not snapshot.paper_count():
-        raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+        raise UnknownIdError(f"{store.place} has no papers yet; build or import one first")
     if not papers:
         return [paper.id for paper in snapshot.papers()]
     return list(dict.fromkeys(paper_id(snapshot, paper) for paper in papers))

@@ -11,7 +11,7 @@ from xkg.attestations.trust import trusted
 from xkg.blacklist import Blacklist, read_blacklist
 from xkg.commands.graph.open import embedder, open_store
 from xkg.config import Settings
-from xkg.errors import InputError, StoreBusyError, UnknownIdError
+from xkg.errors import InputError, StoreBusyError, UnknownIdError, XkgError
 from xkg.files import private_folder, said_when_full
 from xkg.library.heads import files_of, note, open_head
 from xkg.library.layout import Row
@@ -49,12 +49,20 @@ class PulledPapers(Value):
     sample: str = ""
     generation: int = 0
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return self.problems
+
+    @property
+    def failure(self) -> XkgError | None:
+        return InputError(f"papers left out: {len(self.problems)}; the others were pulled") if self.problems else None
+
     def __str__(self) -> str:
         lines = [self.sample] if self.sample else []
         lines += [f"pulled: {paper}" for paper in self.papers[:_LISTED]]
         lines += [f"and {len(self.papers) - _LISTED} more"] if len(self.papers) > _LISTED else []
         lines += [f"kept: {line}" for line in self.kept]
-        by = f"signed by {self.signer}" if self.signer else "not signed: whoever can write there decides what is in it"
+        by = f"signed by {self.signer}" if self.signer else "not signed: anyone who can write there can change it"
         count = f"{plural(len(self.papers), 'paper')} pulled from {self.place} ({by})"
         return "\n".join([*lines, f"{count}; the graph is generation {self.generation}"])
 
@@ -104,7 +112,7 @@ def pull(
         store = opened.enter_context(open_store(settings))
         at = open_head(library, seen)
         if at.data is None:
-            raise UnknownIdError(f"{library.name} holds no library yet: push a paper there, or check the address")
+            raise UnknownIdError(f"{library.name} has no library yet: push a paper there, or check the address")
         files = files_of(library)
         if papers:
             rows = [named(files, at.head, paper, library.name) for paper in papers]

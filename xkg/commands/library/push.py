@@ -13,6 +13,7 @@ from xkg.attestations.bundles import detach
 from xkg.blacklist import Blacklist, read_blacklist
 from xkg.commands.graph.open import chosen_papers, embedder, open_store
 from xkg.config import Settings
+from xkg.errors import InputError, XkgError
 from xkg.library.heads import Change, add, files_of, open_head
 from xkg.library.layout import Package, Row, Version, path_of
 from xkg.library.licences import blacklisted, unlicensed, without_code
@@ -42,6 +43,11 @@ class PushedPapers(Value):
     unchanged: int
     left_out: tuple[str, ...] = ()
 
+    @property
+    def failure(self) -> XkgError | None:
+        ways = "--claims-only pushes them without code, --allow-unlicensed also code of unknown licence"
+        return InputError(f"papers left out: {len(self.left_out)}; {ways}") if self.left_out else None
+
     def __str__(self) -> str:
         lines = [f"pushed: {paper}" for paper in self.papers]
         total = f"{plural(len(self.papers), 'paper')} pushed to {self.place}, {self.unchanged} there already"
@@ -59,7 +65,7 @@ def push(
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushedPapers:
     """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Left out
-    are those on the blacklist, and those with code of which no licence is known, unless `allow_unlicensed`; with
+    are those on the blacklist, and those with code of unknown licence, unless `allow_unlicensed`; with
     `claims_only` places and definitions go there without code. `notify` is called with each step: what is
     done, how much of it, of how much, and with what.
 

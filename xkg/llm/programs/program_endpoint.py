@@ -51,12 +51,12 @@ class ProgramEndpoint:
             folder = Path(tempfile.mkdtemp(dir=parent))
         except OSError as error:
             raise ModelUnavailableError(
-                f"no folder for {self.at} can be made in {error.filename} ({error.strerror})"
+                f"no folder for {self.at} can be created in {error.filename} ({error.strerror})"
             ) from error
         try:
             return replace(self._answer(request, folder), seconds=time.monotonic() - begun)
         except OSError as error:
-            raise ModelUnavailableError(f"{self.at} cannot be started ({error}): install it anew") from error
+            raise ModelUnavailableError(f"{self.at} cannot be started ({error}): reinstall it") from error
         except ProgramError as error:
             line = printable_line(str(error))[:_LONGEST_LINE]
             raise ModelUnavailableError(

@@ -126,7 +126,7 @@ def _unparsed(source: str) -> str | None:
     except MemoryError:
         return "does not parse: too large or nested too deeply"
     except UnicodeEncodeError:
-        return "does not parse: holds characters that are no text (surrogates)"
+        return "does not parse: contains characters that are not text (surrogates)"
     except ValueError as error:  # for example a NUL byte
         return f"does not parse: {error}"
     undefined = dict.fromkeys(str(m.message_args[0]) for m in problems if isinstance(m, messages.UndefinedName))

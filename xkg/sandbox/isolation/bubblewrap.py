@@ -36,6 +36,7 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 
 # bwrap returns 128 + the signal that ended the command, up to SIGSYS.
 _SIGNALLED = range(129, 160)
+_EXIT_SECONDS = 5
 
 
 class BubblewrapRunner:
@@ -163,14 +164,14 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
     return child, exit_code
 
 
-def _wait_for_exit(process: int, seconds: float = 5) -> None:
+def _wait_for_exit(process: int) -> None:
     """Waits until process 1 of the sandbox is dead. It dies after every other process inside."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:
         return
     try:
-        select.select([descriptor], [], [], seconds)
+        select.select([descriptor], [], [], _EXIT_SECONDS)
     finally:
         os.close(descriptor)
 

@@ -124,7 +124,7 @@ class WarmRunner:
         with self._lock:
             already_cold, self._cold = kind in self._cold, self._cold | {kind}
         if not already_cold:
-            self._notify(f"nothing is preloaded, each run starts anew: {cold}")
+            self._notify(f"nothing is preloaded, each run starts a new process: {cold}")
         return None
 
     def _kind(self, job: Job) -> _Kind:

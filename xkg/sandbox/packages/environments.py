@@ -142,7 +142,8 @@ class UvEnvironments:
             environment = self._cached_or_new(_Request(names, tuple(requirements), tuple(declared), written, versions))
         except OSError as error:
             raise PackagesError(
-                f"cannot write packages to {self._folder}: {error.strerror or error}; free space or rights are needed"
+                f"cannot write packages to {self._folder}: {error.strerror or error}; free disk space or correct its "
+                "permissions"
             ) from error
         places = repository_sources(requirements)
         missing = {
@@ -177,7 +178,7 @@ class UvEnvironments:
             return None
         outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
         if not outcome.ok:
-            raise PackagesError(f"the image's interpreter does not run ({outcome.output.strip()[-200:]}): make it anew")
+            raise PackagesError(f"the image's interpreter does not run ({outcome.output.strip()[-200:]}): rebuild it")
         return f"container {outcome.output.strip()}"
 
     def _tag(self, interpreter: Interpreter) -> str:

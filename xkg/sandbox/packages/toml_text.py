@@ -12,9 +12,9 @@ def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
     """The tables of a text of at most `longest` characters. Raises `ValueError` for text that is not TOML, is nested
     too deep, or is larger than any honest file."""
     if len(text) > longest:
-        raise ValueError(f"TOML of {len(text):,} characters is more than any honest file has")
+        raise ValueError(f"TOML of {len(text):,} characters is too large")
     if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
-        raise ValueError(f"TOML has a line with over {_MOST_DOTS:,} dots, more than any honest file has")
+        raise ValueError(f"TOML has a line with over {_MOST_DOTS:,} dots, too many")
     try:
         return tomllib.loads(text)
     except RecursionError as error:

@@ -245,7 +245,7 @@ def _proven(code: Code) -> str:
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.1%} of its statements are in the sources"
         if last.fidelity.by_definition:
-            summary += f", {last.fidelity.by_definition:.1%} follow the definition where these have nothing"
+            summary += f", {last.fidelity.by_definition:.1%} follow the definition if the sources have no match"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
         summary += _departures(last.fidelity)
     return summary + (f"; next level: {last.reason}" if last.reason else "")

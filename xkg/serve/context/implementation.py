@@ -141,12 +141,12 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-_ORDERED = "In build order: what is used comes before what uses it."
+_ORDERED = "In build order: dependencies come first."
 _TOO_LONG = "\n## Too long for this budget, to be asked for by id\n\n"
 _EXPLAINED: dict[CodeForm, str] = {
     "raw": "Code: the lines of the repository that the graph made its own from, unchanged.",
-    "rewritten": "What was proven of code stands in brackets: none, parsed, imported, executed, tested or faithful.",
-    "verified": "The test of all code here has run; what was proven stands in brackets: executed, tested or faithful.",
+    "rewritten": "Levels of the code are in brackets: none, parsed, imported, executed, tested or faithful.",
+    "verified": "The test of all code here has run; levels are in brackets: executed, tested or faithful.",
 }
 _WITHOUT_CODE: dict[CodeForm, str] = {
     "raw": "without lines of the repository",

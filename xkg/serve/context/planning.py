@@ -103,7 +103,7 @@ def _coverage(chosen: Chosen) -> str:
 
 def _components(chosen: Chosen) -> Iterator[Step]:
     """One line each, from the top of the hierarchy down, so that every component follows its parent."""
-    title = "\n## Components (what is indented is part of what stands above it)\n\n"
+    title = "\n## Components (indented ones are part of the one above)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
 
@@ -151,7 +151,7 @@ def _order(chosen: Chosen) -> str:
         others = [other for other in chosen.uses[technique] if chosen.by_id[other].parent != technique]
         used = dict.fromkeys(other for other in map(chosen.name, others) if other != name)
         names[name] = names.get(name) or name + (f" (its code uses {', '.join(used)})" if used else "")
-    return "\n## Build order (what is used comes before what uses it)\n\n- " + "; ".join(names.values())
+    return "\n## Build order (dependencies first)\n\n- " + "; ".join(names.values())
 
 
 def _packages(chosen: Chosen) -> str:

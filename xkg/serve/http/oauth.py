@@ -110,7 +110,7 @@ class Issuer:
         for name in ("exp", "nbf", "iat"):
             value = claims.get(name, 0)
             if type(value) not in (int, float) or not 0 <= value <= LAST_MOMENT:
-                return f"{name} is no date"
+                return f"{name} is not a date"
         return None
 
     def has_seen(self, token: str) -> bool:
@@ -196,7 +196,7 @@ def _safe(issuer: str, address: object) -> str:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:
         raise ConfigError(
-            f"{issuer} publishes its keys at {str(address)[:200]!a}, which is no https address: set serve.oauth.jwks"
+            f"{issuer} publishes its keys at {str(address)[:200]!a}, not an https address: set serve.oauth.jwks"
         ) from None
 
 

@@ -33,8 +33,11 @@ BACKLOG = 2048
 WORKER_SECONDS = 60
 """A worker that does not answer its parent for this long is replaced. Imports on a busy machine may take most of it."""
 
+_SHUTDOWN_SECONDS = 10
+"""The time that calls under way get when the server ends."""
+
 LAST_SECONDS = 2.0
-"""A call that still runs this long after `serve.http.shutdown_seconds` is aborted."""
+"""A call that still runs this long after `_SHUTDOWN_SECONDS` is aborted."""
 
 CLOSING_SECONDS = 60.0
 """Without such a call, the time that closing the server may take: indexes and models, on a busy machine."""
@@ -71,7 +74,7 @@ def serve_http(
     log.info("listening", extra={"facts": facts})
     bound(url)
     if url.startswith("http:") and not is_loopback(host):
-        log.warning("tokens travel in the clear: let a proxy with TLS stand before this, and set serve.http.url to it")
+        log.warning("tokens travel in the clear: put a proxy with TLS in front, and set serve.http.url to it")
     with listener:
         if workers == 1:
             server = uvicorn.Server(config)
@@ -93,7 +96,7 @@ def parse(address: str) -> tuple[str, int]:
     elif ":" in host:
         host = ""
     if not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"--http {address!r} is no address: write HOST:PORT, as in 127.0.0.1:8321 or [::1]:8321")
+        raise ConfigError(f"--http {address!r} is not an address: write HOST:PORT, as in 127.0.0.1:8321 or [::1]:8321")
     return host, int(port)
 
 
@@ -136,7 +139,7 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
         backlog=BACKLOG,
         workers=workers,
         timeout_keep_alive=max(1, round(settings.serve.http.request_seconds)),
-        timeout_graceful_shutdown=settings.serve.http.shutdown_seconds,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         timeout_worker_healthcheck=WORKER_SECONDS,
     )
 

@@ -57,7 +57,7 @@ def lifetime(text: str) -> timedelta:
     """A duration such as `12h`, `90d` or `4w`. Raises `InputError` for any other form."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
-        raise InputError(f"{text!r} is no time to live: write a number and h, d or w, as in 90d")
+        raise InputError(f"{text!r} is not a duration: write a number and h, d or w, such as 90d")
     return int(match[1]) * _UNIT[match[2]]
 
 
@@ -65,7 +65,7 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
     """The scopes with these names, each once. Raises `InputError` for an unknown scope."""
     for name in names:
         if name not in SCOPES:
-            raise InputError(f"{name[:80]!r} is no scope: there are {', '.join(SCOPES)}")
+            raise InputError(f"{name[:80]!r} is not a scope: choose from {', '.join(SCOPES)}")
     return tuple(scope for scope in SCOPES if scope in names)
 
 
@@ -92,7 +92,7 @@ class Tokens:
         """Return a new token, whose secret is not stored. The name of a revoked or expired token may be used again.
         Raises `InputError` for a name that is in use or invalid, and `StoreError` if the file cannot be written."""
         if not _NAME.fullmatch(name):
-            raise InputError(f"{name[:80]!r} is no name for a token: use up to 64 letters, digits and . _ -")
+            raise InputError(f"{name[:80]!r} is not a valid token name: use up to 64 letters, digits and . _ -")
         now = datetime.now(UTC)
         try:
             until = None if expires is None else now + expires
@@ -159,7 +159,7 @@ class Tokens:
             raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
-                f"{self._path} is damaged, so nobody is let in: remove it and create the tokens anew"
+                f"{self._path} is damaged, so nobody is let in: remove it and create the tokens again"
             ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:

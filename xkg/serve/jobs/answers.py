@@ -136,7 +136,7 @@ class JobAnswer(Value):
     id in short, `repository` the starter code). `at` is how far it is, as `modularize 3/10` or `step 4 edit_script`.
     `dollars` is what this job spent on the language model so far, None where a price is unknown. `result` is there once
     something was built, `curated` once papers were found, `implementation` once an agent has ended, `error` where it
-    did not end well: one line, with what to do."""
+    failed: one line, with what to do."""
 
     job: int
     kind: Kind

@@ -279,7 +279,7 @@ class Jobs:
             private_folder(self._folder)
             private_file(lock)
         except OSError as error:
-            raise StoreError(f"{self._folder} cannot be written ({error.strerror}): see to its rights") from error
+            raise StoreError(f"{self._folder} cannot be written ({error.strerror}): check its permissions") from error
         while not self._closing.is_set():
             with file_lock(lock, wait=False) as free:
                 if free:
@@ -294,7 +294,7 @@ class Jobs:
             try:
                 build: _Build = self._started(row)
             except OSError as error:
-                self._settle(row, "failed", f"the job cannot be started ({error.strerror}): see to the server")
+                self._settle(row, "failed", f"the job cannot be started ({error.strerror}): check the server")
                 return
         else:
             build = _Build(self._output(row.id), row.pid, None)
@@ -306,9 +306,9 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server ended while it ran: ask for it again to go on from there"
+                state, why = "failed", "the server ended while it ran: ask for it again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
-                state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to go on"
+                state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to continue"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
                 break
@@ -380,10 +380,10 @@ class Jobs:
                 whole, why = bool(outcome.get("papers") or not notes), "; ".join(map(str, notes))
             else:
                 whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
-            state, error = ("done", "") if whole else ("partial", why or "parts of it failed: ask again to try anew")
+            state, error = ("done", "") if whole else ("partial", why or "parts of it failed: ask again to retry")
         elif state is None:
-            signalled = f" (signal {-code}, perhaps for want of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error line{signalled}: ask for it again to go on from there"
+            signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
+            ended = f"its process ended without an error line{signalled}: ask for it again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):

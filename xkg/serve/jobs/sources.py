@@ -28,10 +28,10 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
     if known is not None:
         return f"https://arxiv.org/abs/{known}"
     if "://" in name:
-        raise InputError(f"{name[:200]!a} is no address of arXiv: give an arXiv id, such as arxiv:1608.04471")
+        raise InputError(f"{name[:200]!a} is not an arXiv address: give an arXiv id, such as arxiv:1608.04471")
     if not roots:
         raise InputError(
-            f"{name[:200]!a} is no arXiv id, and this server opens no folder: give an id such as arxiv:1608.04471"
+            f"{name[:200]!a} is not an arXiv id, and this server opens no folders: give an id such as arxiv:1608.04471"
         )
     try:
         return str(path_under_roots(name, roots))
@@ -49,8 +49,8 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
         return method
     if not roots:
         raise InputError(
-            f"{method[:200]!a} is no text and no id, and this server opens no folder: give the method's text, or an id "
-            "such as arxiv:1608.04471"
+            f"{method[:200]!a} is neither a text nor an id, and this server opens no folders: give its text, or "
+            "an id such as arxiv:1608.04471"
         )
     path, mark, section = method.partition("#")
     return f"{path_under_roots(path, roots)}{mark}{section}"
@@ -83,7 +83,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:
             raise InputError(
-                f"{name[:200]!a} is no address, and this server opens no folder: give https://HOST/OWNER/NAME"
+                f"{name[:200]!a} is not an address, and this server opens no folders: give https://HOST/OWNER/NAME"
             )
         folder = path_under_roots(name, roots)
         if not folder.is_dir():
@@ -98,7 +98,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
         raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, perhaps with @COMMIT")
     if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
-            f"{place.server[:100]!a} is no host that this server fetches from ({', '.join(hosts) or 'none'}): "
+            f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}): "
             "use one of these, or have serve.build.hosts extended"
         )
     return f"https://{place.server}{place.path}"
@@ -106,4 +106,4 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
 
 def _refuse_odd(name: str) -> None:
     if not name.strip() or name.startswith("-") or not name.isprintable() or "\\" in name:
-        raise InputError(f"{name[:200]!a} is no name of a paper or a repository")
+        raise InputError(f"{name[:200]!a} is not a valid name of a paper or repository")

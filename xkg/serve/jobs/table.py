@@ -180,13 +180,15 @@ class JobTable:
                     _migrate(db)
                 yield db
         except sqlite3.OperationalError as error:
-            raise StoreError(f"{self._path} cannot be used ({error}): see to its rights and to free space") from error
+            raise StoreError(
+                f"{self._path} cannot be used ({error}): check its permissions and free disk space"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise CorruptStoreError(
                 f"{self._path} is damaged ({error}): remove it; the list of builds is lost with it, no build is"
             ) from error
         except OSError as error:
-            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): see to its rights") from error
+            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): check its permissions") from error
 
 
 def _migrate(db: sqlite3.Connection) -> None:

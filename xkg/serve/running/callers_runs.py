@@ -146,7 +146,7 @@ def _database(folder: Path) -> Iterator[sqlite3.Connection]:
             yield db
     except sqlite3.Error as error:
         raise StoreError(
-            f"{path} cannot be used ({error}): remove it, and see to its rights and to free space"
+            f"{path} cannot be used ({error}): remove it, and check its permissions and free disk space"
         ) from error
     except OSError as error:
-        raise StoreError(f"{folder} cannot be made ({error.strerror}): see to its rights") from error
+        raise StoreError(f"{folder} cannot be created ({error.strerror}): check its permissions") from error

@@ -124,7 +124,7 @@ class _Search:
         if not groups and self.filters.chosen:
             return _NONE_LEFT
         if not rows:
-            return "weaker matches; say it in other words, or search more widely"
+            return "weaker matches; rephrase the query, or drop filters"
         more = groups - rows if rows == self.k else 0
         matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
         return f"{matches} after the first {self.k}; {MORE_ROWS}" if more > 0 else ""

@@ -39,7 +39,7 @@ _Llm = Annotated[
 ]
 
 _BUILDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
-"""A paper's earlier build is replaced; asking twice for what is under way gives the same job."""
+"""A paper's earlier build is replaced; the same request returns the running job."""
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 _ANSWERS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -95,13 +95,13 @@ def _add_build(server: MCPServer, building: Building, roots: Sequence[Path]) -> 
         ] = None,
         llm: _Llm = None,
     ) -> JobAnswer:
-        """Has a paper and its repository built into the graph. Answers at once with a job; builds run one after the
-        other and take minutes to hours, so ask job_status now and then, not in a loop. When it is done, result.paper
-        is the id for the other tools.
+        """Builds a paper and its repository into the graph. Returns a job at once; builds run one after the other and
+        take minutes to hours, so ask job_status now and then, not in a loop. When it is done, result.paper is the id
+        for the other tools.
 
-        Asking again for what is under way gives the same job; asking again for one that ended goes on from the stages
-        that are finished. An earlier build of the same paper is replaced when the new one is complete. What the
-        language model may cost is bounded by the operator."""
+        The same request returns the running job, or continues one that ended from its finished stages. An earlier
+        build of the same paper is replaced when the new one is complete. The operator limits the cost of the language
+        model."""
         caller = building.asking("build")
         named = paper_named(paper, roots)
         source = None if repository is None else repository_named(repository, roots, jobs.hosts)
@@ -128,7 +128,7 @@ def _add_curate(server: MCPServer, building: Building, roots: Sequence[Path]) ->
 
 
 def _note(row: Row, new: bool) -> str:
-    known = "" if new else "This was asked for already: it is the same job."
+    known = "" if new else "This is the job of an earlier request."
     return f"{known} You answer its questions: ask `questions` with job={row.id}.".strip() if row.llm else known
 
 
@@ -139,7 +139,7 @@ def _add_questions(server: MCPServer, building: Building) -> None:
     @tool("Questions of a job", annotations=_ANSWERS, waits=True)
     def questions(
         job: Annotated[int, Field(ge=1, description="number of a job that you asked for with llm=caller")],
-        k: Annotated[int, Field(ge=1, le=20, description="most questions")] = 4,
+        k: Annotated[int, Field(ge=1, le=20, description="maximum questions")] = 4,
         known: Annotated[
             list[str],
             Field(
@@ -193,8 +193,8 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
             Field(
                 min_length=1,
                 max_length=1000,
-                description="https address of the starter code, perhaps with @commit, on a host that the server takes; "
-                "or a folder under its roots",
+                description="https address of the starter code, optionally with @commit, on a host that the server "
+                "allows; or a folder under its roots",
             ),
         ],
         run: Annotated[
@@ -223,7 +223,9 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
         ] = None,
         protect: Annotated[
             list[str] | None,
-            Field(max_length=50, description="more of the evaluation that may not change: file or file::function"),
+            Field(
+                max_length=50, description="other parts of the evaluation that may not change: file or file::function"
+            ),
         ] = None,
         data: Annotated[
             dict[str, str] | None,
@@ -231,13 +233,13 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
         ] = None,
         llm: _Llm = None,
     ) -> JobAnswer:
-        """Has an agent implement a method in starter code, run it in a sandbox and check it. Answers at once with a
-        job; jobs run one after the other and take minutes to hours, so ask job_status now and then, not in a loop.
+        """Lets an agent implement a method in starter code, run it in a sandbox and check it. Returns a job at once;
+        jobs run one after the other and take minutes to hours, so ask job_status now and then, not in a loop.
         When it is done, implementation has its class (A error-free and better than the starter, B error-free, C
         erroneous, D nothing), the metric before and after, and the patch. The starter code itself is not changed.
 
-        Asking again for what is under way gives the same job; asking again for one that ended goes on from there.
-        What the language model may cost is bounded by the operator."""
+        The same request returns the running job, or continues one that ended. The operator limits the cost of the
+        language model."""
         caller = building.asking("implement")
         named = method_named(method, roots)
         task: dict[str, object] = {
@@ -263,10 +265,10 @@ def _add_jobs(server: MCPServer, building: Building) -> None:
     def job_status(
         job: Annotated[int | None, Field(ge=1, description="number of the job; none lists the newest")] = None,
     ) -> JobsAnswer:
-        """How a job is doing: state (queued, running, done, partial, failed, cancelled), the stages that ended and
-        how far the one under way is, what it spent, and in the end result (of a build; result.paper is the id for
-        other tools), curated (of a curation), implementation (of an agent; with its patch) or error, which says
-        what to do. Without job, your newest jobs in short; a token with the scope admin sees those of all callers."""
+        """The state of a job (queued, running, done, partial, failed, cancelled), its finished stages, the progress of
+        the current one, the cost, and in the end result (of a build; result.paper is the id for other tools), curated
+        (of a curation), implementation (of an agent; with its patch) or error, which says what to do. Without job, your
+        newest jobs in short; a token with the scope admin sees those of all callers."""
         caller = building.caller()
         if job is None:
             return jobs_answer(jobs, LISTED, caller)
@@ -276,8 +278,8 @@ def _add_jobs(server: MCPServer, building: Building) -> None:
     def cancel_job(
         job: Annotated[int, Field(ge=1, description="number of the job, as it was answered")],
     ) -> JobAnswer:
-        """Ends a job that waits or runs; what it has finished is kept, and asking for it again goes on from there. One
-        that has ended stays as it is."""
+        """Ends a waiting or running job; finished work is kept, and the same request continues it. Does not change a
+        job that has ended."""
         row = jobs.cancel(job, building.caller())
         note = "It is being ended: job_status shows when it has." if row.state == "running" else ""
         return job_answer(jobs, row, note)

@@ -21,7 +21,7 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("Graph schema")
     def graph_schema(detail: Detail = "concise") -> SchemaAnswer:
-        """The graph's tables and edges as Cypher matches them (columns are strings where no type stands), the number of
+        """The graph's tables and edges as Cypher matches them (columns without a type are strings), the number of
         papers, and for cypher the named queries with their parameters, and an example. Full has the statements that
         made the tables, and what each named query answers: ask for it before you write a statement of your own."""
         return service.schema(full=detail == "full")
@@ -43,7 +43,7 @@ def add(server: MCPServer, service: Service) -> None:
                 "lists of these"
             ),
         ] = {},  # noqa: B006
-        limit: Annotated[int, Field(ge=1, le=1000, description="most rows")] = 100,
+        limit: Annotated[int, Field(ge=1, le=1000, description="maximum rows")] = 100,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> CypherAnswer:

@@ -34,10 +34,10 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="folder of a working copy under your or the server's roots; none answers from the graph",
+                description="folder of a working copy under your or the server's roots; default: the graph",
             ),
         ] = None,
-        k: Annotated[int, Field(ge=1, le=50, description="most places")] = 10,
+        k: Annotated[int, Field(ge=1, le=50, description="maximum places")] = 10,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> LocateAnswer:

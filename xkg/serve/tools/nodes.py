@@ -24,17 +24,17 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("List papers")
     def list_papers(
-        text: Annotated[str, Field(max_length=300, description="words that title, id or an author's name has")] = "",
+        text: Annotated[str, Field(max_length=300, description="words of title, id or authors")] = "",
         first_year: Annotated[int | None, Field(description="only of this year or later")] = None,
         last_year: Annotated[int | None, Field(description="only of this year or earlier")] = None,
         with_code: Annotated[bool, Field(description="only with code")] = False,
         tested: Annotated[bool, Field(description="only with code of level tested or faithful")] = False,
         state: Annotated[State | None, Field(description="of the paper's build")] = None,
-        k: Annotated[int, Field(ge=1, le=200, description="most rows")] = 20,
+        k: Annotated[int, Field(ge=1, le=200, description="maximum rows")] = 20,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
-        """The papers of the graph by title: id, title, year (null where unknown: filters of years leave it out),
+        """The papers of the graph by title: id, title, year (null if unknown: filters of years leave it out),
         origin, state, and how many techniques it shows, have code, have tested code. To find papers for a question use
         search_techniques."""
         filters = PaperFilters(text, (first_year, last_year), with_code, Level.TESTED if tested else None, state)
@@ -69,7 +69,7 @@ def add(server: MCPServer, service: Service) -> None:
     def plan_context(
         paper: Annotated[Id, Field(description=PAPER)],
         budget_tokens: Annotated[
-            int, Field(ge=200, le=8000, description="most tokens of the plan, four characters each")
+            int, Field(ge=200, le=8000, description="maximum tokens of the plan (four characters each)")
         ] = 2000,
     ) -> ContextAnswer:
         """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
@@ -124,5 +124,5 @@ def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
         findings=(),
         resources=(),
         implementations=tuple(code for code in answer.implementations if code.technique in visible),
-        cut=f"what stands on the page before; {answer.cut}".removesuffix("; "),
+        cut=f"fields of the previous page; {answer.cut}".removesuffix("; "),
     )

@@ -33,19 +33,18 @@ def add(server: MCPServer, service: Service, runs: CallersRuns, *, by_token: boo
             str,
             Field(min_length=1, max_length=LONGEST_SCRIPT, description="lines of Python that use the code"),
         ],
-        seconds: Annotated[float | None, Field(gt=0, description="most seconds of the script; 30 if left out")] = None,
+        seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds; default 30")] = None,
         detail: Detail = "concise",
     ) -> RunAnswer:
         """Runs a few lines of yours over a technique's code, with its packages, in a sandbox: try it before copying it.
 
-        The script begins with every name of the code (get_code shows it), its imports too; `implementation` is the
-        module. As in a notebook, the value of the last expression is printed, and open matplotlib figures come back as
-        pictures. Files that it writes into the working folder come back if they are small: text, and the first 4 PNG
-        or JPEG as pictures. There is no network and no file of the server; each run begins anew, and changes nothing in
-        the graph.
+        The script can use every name of the code (get_code shows it) and its imports; `implementation` is the module.
+        As in a notebook, the value of the last expression is printed, and open matplotlib figures come back as
+        pictures. Files that it writes into the working folder come back if they are small: text, and the first 4 PNG or
+        JPEG as pictures. Runs have no network and no files of the server, are independent, and do not change the graph.
 
-        error says why it did not end well; output then ends with the traceback, with the line numbers of your script.
-        If packages have to be installed first, an error may say to ask again in a minute."""
+        error says why the script failed; output then ends with the traceback, with the line numbers of your script. If
+        packages have to be installed first, an error may say to ask again in a minute."""
         answer = runs.run(id, script, caller(by_token=by_token), seconds)
         output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
         cut = [] if output == answer.output else ["the middle of output: print less"]

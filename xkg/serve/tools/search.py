@@ -21,7 +21,7 @@ from xkg.serve.tools.tool_decorator import PAPER, REPEATED, Cursor, Detail, Id, 
 
 Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
 WithCode = Annotated[bool, Field(description="only techniques that have code")]
-Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out")]
+Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to exclude")]
 
 ROW_TOKENS = 170
 """The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
@@ -39,7 +39,7 @@ def add(server: MCPServer, service: Service) -> None:
             str,
             Field(min_length=1, max_length=4000, description="a name, a need in your own words, or code"),
         ],
-        k: Annotated[int, Field(ge=1, le=50, description="most rows")] = 5,
+        k: Annotated[int, Field(ge=1, le=50, description="maximum rows")] = 5,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
         first_year: Annotated[int | None, Field(description="only papers of this year or later")] = None,
@@ -52,21 +52,21 @@ def add(server: MCPServer, service: Service) -> None:
         exclude: Exclude = [],  # noqa: B006
         verify: Annotated[
             bool,
-            Field(description="let a language model drop what does not serve and say how to apply the rest"),
+            Field(description="let a language model drop rows that do not fit, and explain how to apply the rest"),
         ] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> SearchAnswer:
         """Finds techniques of papers, with their code, for one step of an implementation.
 
-        Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and names that no other
-        has. score, in 0..1, is about the probability that the row fits. level is what was proven of the code, no_code
-        why there is none, measured the largest effect of an ablation. relatives are techniques above or below the row
-        that the query matched too. No rows: nothing here fits; nearest is probably not it.
+        Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and also unique names.
+        score, in 0..1, is about the probability that the row fits. level is the proven level of the code, no_code says
+        why there is none, measured is the largest effect of an ablation. relatives are techniques above or below the
+        row that also match the query. No rows: nothing here fits; nearest is probably not it.
 
-        With verify, a model reads each candidate with its code: rows are those that serve the step, with reason and
-        guidance, dropped are others. verified says by which model, or why not: then rows are those of the search, for
-        you to judge by question."""
+        With verify, a model reads each candidate with its code: rows are those that fit the step, with reason and
+        guidance, dropped are the others. verified names the model, or says why nothing was verified: then judge the
+        rows yourself by question."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.seen, filters=filters, verify=verify)
@@ -75,21 +75,21 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Find implementations", waits=True)
     def find_implementations(
         task: Annotated[
-            str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
+            str, Field(min_length=1, max_length=20_000, description="what to implement, in your own words")
         ],
-        k: Annotated[int, Field(ge=1, le=5, description="most rows for one part")] = 1,
+        k: Annotated[int, Field(ge=1, le=5, description="maximum rows per part")] = 1,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
         exclude: Exclude = [],  # noqa: B006
         detail: Detail = "concise",
     ) -> ImplementationsAnswer:
-        """Splits a task into its steps and does for each what search_techniques does with verify: for a whole task,
-        where that is for one step. It takes up to 40 seconds.
+        """Splits a whole task into steps, and searches for each as search_techniques does with verify. Takes up to 40
+        seconds.
 
         parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
-        that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and code.
-        verified is as in search_techniques; where nothing is verified, the last part has what a search for the whole
-        task finds, with the parts of a method under their paper."""
+        that also fit this one; note says if nothing fits: write that part yourself. Full adds reasons and code.
+        verified is as in search_techniques; if nothing is verified, the last part has the results of a search for the
+        whole task, with the parts of a method under their paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
@@ -100,8 +100,8 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Related papers")
     def related_papers(
         paper: Annotated[Id, Field(description=PAPER)],
-        k: Annotated[int, Field(ge=1, le=50, description="most rows")] = 10,
-        exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to leave out")] = [],  # noqa: B006
+        k: Annotated[int, Field(ge=1, le=50, description="maximum rows")] = 10,
+        exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to exclude")] = [],  # noqa: B006
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> RelatedAnswer:

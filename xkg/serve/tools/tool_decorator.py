@@ -35,7 +35,7 @@ Cursor = Annotated[
     str | None,
     Field(
         max_length=paging.MOST_CHARACTERS,
-        description="of the answer before, else as asked",
+        description="from the previous answer; keep the other arguments",
     ),
 ]
 PAPER = "id such as arxiv:2006.10726, title or its start, or its method's name such as tent"

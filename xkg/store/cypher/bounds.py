@@ -104,7 +104,7 @@ def _check_length(tokens: Sequence[Token], star: int) -> None:
 
 def _check_bound(length: str, bound: str, quoted: str, example: str) -> None:
     if not re.fullmatch(r"(\d*(\.\.|,))?\d*", length):
-        raise refused(quoted, f"is no length of a path; write {example} or less")
+        raise refused(quoted, f"is not a valid path length; write {example} or less")
     if not bound.isdigit():
         raise refused(quoted, f"has no upper bound, and would walk all that can be reached; write {example} or less")
     if len(bound) > 9 or int(bound) > LONGEST_PATH or (bound[0] == "0" and bound != "0"):

@@ -120,7 +120,7 @@ def _check_folding(text: str) -> None:
         if form in _FORBIDDEN or form in _KEYWORDS:
             raise refused(repr(text), f"folds into the keyword {form}; put a name in backticks")
     if not text.isidentifier():
-        raise refused(repr(text), "is no name; put it in backticks")
+        raise refused(repr(text), "is not a name; put it in backticks")
 
 
 class _Reader:

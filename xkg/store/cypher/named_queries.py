@@ -92,7 +92,7 @@ def find(name: str) -> NamedQuery:
     if name in known:
         return known[name]
     raise InputError(
-        f"{name[:80]!r} is no statement and no named query; nearest: {', '.join(_nearest(name, known))} "
+        f"{name[:80]!r} is neither a statement nor a named query; nearest: {', '.join(_nearest(name, known))} "
         "(graph_schema lists them)"
     )
 

@@ -75,9 +75,7 @@ def _count_problems(opened: Generation) -> list[str]:
         f"{table} rows in the graph": (rows, manifest.counts.get(table, 0))
         for table, rows in _graph_counts(opened.folder / GRAPH).items()
     }
-    return [
-        f"{what}: {have} where {want} should be: {REBUILD}" for what, (have, want) in counted.items() if have != want
-    ]
+    return [f"{what}: {have}, expected {want}: {REBUILD}" for what, (have, want) in counted.items() if have != want]
 
 
 def _graph_counts(path: Path) -> dict[str, int]:

@@ -163,7 +163,7 @@ class EmbeddedStore:
         self._require_content("go back to")
         with self._generations.writing() as current:
             if current.generation == 0:
-                raise StoreError(f"{self.folder} holds no paper: there is nothing to go back from")
+                raise StoreError(f"{self.folder} has no papers: there is nothing to roll back")
             manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
             target = Current(
                 generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
@@ -276,7 +276,7 @@ class EmbeddedStore:
     def _require_content(self, purpose: str) -> None:
         if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
             generation.read_current(self.folder)
-            raise StoreError(f"{self.folder} holds no graph yet, nothing to {purpose}: build or import a paper first")
+            raise StoreError(f"{self.folder} has no graph yet, nothing to {purpose}: build or import a paper first")
 
     def _check_model(self, opened: Generation) -> None:
         if self._model is not None and opened.manifest.model not in ("", self._model):

@@ -100,7 +100,7 @@ def differences(
 def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, second: int | None) -> tuple[int, int]:
     record = transaction.run(_SPAN).single()
     if record is None:
-        raise StoreError(f"the Neo4j at {place} holds no graph yet, nothing to compare: build or import a paper first")
+        raise StoreError(f"the Neo4j at {place} has no graph yet, nothing to compare: build or import a paper first")
     earliest, present = record["earliest"], record["generation"]
     if second is None:
         second = present

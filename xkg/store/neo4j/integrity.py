@@ -65,7 +65,7 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
     )
     have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
     return [
-        f"nodes {label}: {have.get(label, 0)} where the papers have {number}: publish the papers again, or take out "
+        f"nodes {label}: {have.get(label, 0)} but the papers have {number}: publish the papers again, or take out "
         "what was added by hand"
         for label, number in wanted.items()
         if have.get(label, 0) != number

@@ -81,11 +81,13 @@ class Sessions:
             with closing(open_wal(self._path, _SCHEMA)) as db:
                 yield db
         except sqlite3.OperationalError as error:
-            raise StoreError(f"{self._path} cannot be used ({error}): see to its rights and to free space") from error
+            raise StoreError(
+                f"{self._path} cannot be used ({error}): check its permissions and free disk space"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise CorruptStoreError(f"{self._path} is damaged ({error}): remove it, and sign in again") from error
         except OSError as error:
-            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): see to its rights") from error
+            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): check its permissions") from error
 
 
 def _digest(secret: str) -> bytes:

@@ -85,7 +85,7 @@ def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
     answers = [{**REPAIR, "edits": [], "requirements": ["git+https://example.org/x"]}, REPAIR]
     world.answers["fix"] = lambda _: answers.pop(0)
     world.run(budget=1)
-    assert "is no requirement" in world.asked("fix")[1]["messages"][-1]["content"]
+    assert "is not a requirement" in world.asked("fix")[1]["messages"][-1]["content"]
 
 
 def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:

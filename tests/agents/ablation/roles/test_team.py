@@ -203,7 +203,7 @@ def test_without_money_the_code_alone_goes_on(world: World) -> None:
 
 def test_without_a_model_what_to_run_must_be_said(world: World) -> None:
     world.llm["model"] = "none"
-    with pytest.raises(InputError, match="--run and --metric, or a model"):
+    with pytest.raises(InputError, match="--run and --metric are missing"):
         world.run(run=None)
 
 

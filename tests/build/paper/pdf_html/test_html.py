@@ -184,9 +184,9 @@ def test_a_page_of_another_maker() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("a.html", b"", "holds no text"),
-        ("a.html", b"<html><body><script>x</script></body></html>", "holds no text"),
-        ("saved", b"<!DOCTYPE html><html><body><nav>Menu</nav></body></html>", "holds no text"),
+        ("a.html", b"", "has no text"),
+        ("a.html", b"<html><body><script>x</script></body></html>", "has no text"),
+        ("saved", b"<!DOCTYPE html><html><body><nav>Menu</nav></body></html>", "has no text"),
     ],
 )
 def test_what_holds_no_paper_is_said_in_one_line(tmp_path: Path, name: str, content: bytes, what: str) -> None:

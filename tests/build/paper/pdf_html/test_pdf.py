@@ -188,7 +188,7 @@ def test_references_of_which_no_two_begin_at_one_place_are_kept() -> None:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (scan(), "holds no text, only images.*OCR"),
+        (scan(), "has no text, only images.*OCR"),
         (
             pdf([column(["Z R O b U T O b # / 3 D 0 S @ K A W , + 1 0 & 4 ( + ' / > O D c % $ &"] * 5, 60, 99)]),
             "no readable text.*OCR",
@@ -196,7 +196,7 @@ def test_references_of_which_no_two_begin_at_one_place_are_kept() -> None:
         (encrypted(), "is encrypted; save it without a password"),
         (paper()[:2000], "damaged PDF, or one cut short; fetch it again"),
         (b"%PDF-1.4\nnothing\n%%EOF\n", "damaged PDF, or one cut short"),
-        (pdf([]), "damaged|holds no text"),
+        (pdf([]), "damaged|has no text"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, content: bytes, what: str) -> None:
@@ -209,7 +209,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, content: bytes,
 
 
 def test_a_file_without_pages_after_an_encrypted_one_is_not_called_encrypted() -> None:
-    for content, what in ((encrypted(), "encrypted"), (pdf([]), "damaged|holds no text")):
+    for content, what in ((encrypted(), "encrypted"), (pdf([]), "damaged|has no text")):
         with pytest.raises(InputError, match=what):
             parse_pdf(content, Path("paper.pdf"))
 

@@ -299,7 +299,7 @@ class Executor:
                     *(f"metric that has to be there: {metric}" for metric in self.task.metrics),
                     given(self.task.model_copy(update={"run": "", "metrics": (), "setup": None, "evaluate": None})),
                     f"packages: {packages}",
-                    f"packages that could not be had: {missing}" if missing else "",
+                    f"packages that could not be installed: {missing}" if missing else "",
                     f"kind of failure: {outcome.failure}",
                     f"what is wrong: {outcome.problem}",
                     f"end of its output:\n{outcome.output_end}",
@@ -316,7 +316,7 @@ class Executor:
                 requirement = Requirement(line)
                 lines = [other for other in lines if Requirement(other).name != requirement.name]
             except InvalidRequirement as error:
-                raise EditError(f"{line!a} is no requirement ({error})") from error
+                raise EditError(f"{line!a} is not a requirement ({error})") from error
             if requirement.url:
                 raise EditError(f"{line!a}: packages come from the index alone")
             lines.append(str(requirement))

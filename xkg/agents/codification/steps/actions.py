@@ -274,7 +274,7 @@ class Actions:
         path, to = _named(given.file), _named(given.to)
         text = self._session.text(path)
         if to in self._workspace.files:
-            return f"refused: {to} is there already"
+            return f"refused: {to} already exists"
         if self._session.beside.holds(to):
             return f"refused: {to} would be among the files for reading alone: give another path"
         file = self._workspace.files.get(path)

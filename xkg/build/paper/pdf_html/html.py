@@ -50,7 +50,7 @@ def parse_html(data: bytes, path: Path) -> Document:
         walk.front(root, body)
         walk.blocks(body)
     if not writer.text.strip("# \n"):
-        raise InputError(f"{path} holds no text; give the page of the paper itself, saved as HTML")
+        raise InputError(f"{path} has no text; give the page of the paper itself, saved as HTML")
     files = PaperFiles(MemoryReader({path.name: writer.text.encode("utf-8", "replace")}))
     document = parse_markdown(files, path.name)
     metadata = _metadata(root)

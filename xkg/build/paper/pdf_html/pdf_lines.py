@@ -119,9 +119,9 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
     remedy = "give the paper's LaTeX source, or put a text layer into the PDF with OCR (such as ocrmypdf)"
     text = " ".join(line.text for page in pages for line in page.fragments)
     if len(text) < _FEWEST_CHARACTERS:
-        raise InputError(f"{path} holds no text, only images (a scan?); {remedy}")
+        raise InputError(f"{path} has no text, only images (a scan?); {remedy}")
     if sum(map(len, _WORD.findall(text))) < _FEWEST_IN_WORDS * len(text.replace(" ", "")):
-        raise InputError(f"{path} holds no readable text: its fonts do not identify their characters; {remedy}")
+        raise InputError(f"{path} has no readable text: its fonts do not identify their characters; {remedy}")
     return PrintedPaper(pages, " ".join(title.split()))
 
 

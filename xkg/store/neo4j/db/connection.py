@@ -55,7 +55,7 @@ def credentials(settings: StoreSettings) -> Credentials:
         values = _file(settings.credentials)
         where = str(settings.credentials)
     if not values.get("NEO4J_PASSWORD"):
-        raise StoreUnreachableError(f"{where} holds no password for {settings.url}: {_BOTH_WAYS}")
+        raise StoreUnreachableError(f"{where} has no password for {settings.url}: {_BOTH_WAYS}")
     return Credentials(values.get("NEO4J_USERNAME") or "neo4j", values["NEO4J_PASSWORD"])
 
 

@@ -38,7 +38,7 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
     if isinstance(error, UnsupportedServerProduct) or other:
         return StoreUnreachableError(
             f"the server at {address} does not speak Neo4j's Bolt protocol: give store.url the Bolt port (7687), "
-            "with +s where the server wants TLS"
+            "with +s if the server requires TLS"
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(

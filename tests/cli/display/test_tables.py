@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from xkg.cli.display.table_formats import Format, render
+from xkg.cli.display.tables import Format, render
 from xkg.serve.answers.quoting import visible
 from xkg.store.graph_store import Table
 

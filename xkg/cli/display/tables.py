@@ -1,4 +1,4 @@
-"""Query results for a terminal, a program or a spreadsheet."""
+"""Lists of papers, and query results for a terminal, a program or a spreadsheet."""
 
 import csv
 import io
@@ -9,29 +9,30 @@ from itertools import chain, count, groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from xkg.cli.display.layout import UNBOUNDED, wrapped
-from xkg.serve.answers.quoting import visible
+from xkg.cli.display import layout
+from xkg.cli.display.wording import for_people
+from xkg.serve.answers.quoting import one_line, visible
 from xkg.store.graph_store import Table
+from xkg.text.plural import plural
 
 if TYPE_CHECKING:
+    from xkg.serve.answers.types import PapersAnswer
     from xkg.store.cypher.named_queries import NamedQuery
     from xkg.store.graph_store import Snapshot
 
 _ID = re.compile(r"(?:arxiv|doi|title):.")
 _CODE = re.compile(r"@[0-9a-f]{12}$")
+_COLUMNS = ("id", "title", "year", "techniques", "code", "tested", "state")
+_NUMBERS = (2, 3, 4, 5)
+_LONGEST_TITLE = 100
 
 
 Format = Literal["table", "json", "csv"]
 
 
-def render(
-    table: Table,
-    format: Format,
-    columns: int = UNBOUNDED,
-    short: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """The rows as aligned columns with `short` forms of ids (as records if they do not fit the `columns` of a
-    terminal), as a JSON list of objects (repeated column names get _2, _3), or as CSV with a header."""
+def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The rows as a table with `short` forms of ids, as a JSON list of objects (repeated column names get _2, _3), or
+    as CSV with a header."""
     if format == "json":
         names = _unique(table.columns)
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
@@ -41,10 +42,10 @@ def render(
         writer.writerow(map(visible, table.columns))
         writer.writerows([[visible(_cell(value)) for value in row] for row in table.rows])
         return out.getvalue()
-    return _aligned(table, columns, short)
+    return _aligned(table, short)
 
 
-def query_list(queries: "Sequence[NamedQuery]", format: Format, columns: int = UNBOUNDED) -> str:
+def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
     """Named queries by group: name, summary, parameters; one row each as CSV, all fields as JSON."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
@@ -62,7 +63,7 @@ def query_list(queries: "Sequence[NamedQuery]", format: Format, columns: int = U
             lines += [f"    {query.example}"] if query.parameters else []
         lines += [""]
     usage = "xkg cypher NAME --param NAME=VALUE ... runs one; a parameter without '=' is required."
-    return wrapped("\n".join([*lines, usage]), columns) + "\n"
+    return layout.wrapped("\n".join([*lines, usage]), layout.width()) + "\n"
 
 
 def short_ids_in(table: Table, snapshot: "Snapshot") -> dict[str, str]:
@@ -76,9 +77,7 @@ def short_ids_in(table: Table, snapshot: "Snapshot") -> dict[str, str]:
     return papers | {cell: short[own] + cell[len(own) :] for cell, own in techniques.items()}
 
 
-def _aligned(table: Table, columns: int, short: Mapping[str, str]) -> str:
-    from xkg.cli.display import layout
-
+def _aligned(table: Table, short: Mapping[str, str]) -> str:
     rows = [[visible(short.get(cell, cell)) for cell in map(_cell, row)] for row in table.rows]
     numbers = [
         number
@@ -86,9 +85,8 @@ def _aligned(table: Table, columns: int, short: Mapping[str, str]) -> str:
         if any(row[number] is not None for row in table.rows)
         and all(isinstance(row[number], int | float | None) for row in table.rows)
     ]
-    shown = layout.table([visible(column) for column in table.columns], rows, columns, numbers)
-    count = f"{len(table.rows)} row" + ("s" if len(table.rows) != 1 else "")
-    return f"{shown}\n({count})\n"
+    shown = layout.table([visible(column) for column in table.columns], rows, numbers)
+    return f"{shown}\n({plural(len(rows), 'row')})\n"
 
 
 def _cell(value: object) -> str:
@@ -103,3 +101,37 @@ def _unique(columns: tuple[str, ...]) -> list[str]:
         candidates = chain([column], (f"{column}_{n}" for n in count(2)))
         names.append(next(name for name in candidates if name not in names))
     return names
+
+
+def paper_table(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
+    """A row for each paper, or a record if rows are too wide (id, title, and the numbers); then the number of listed
+    and omitted papers."""
+    rows = [
+        (
+            one_line(short.get(row.id, row.id)),
+            _short(one_line(row.title)),
+            str(row.year or ""),
+            *map(str, (row.techniques, row.code, row.tested)),
+            row.state,
+        )
+        for row in answer.rows
+    ]
+    notes = [f"({answer.searched})", *([f"Left out: {for_people(answer.cut)}."] if answer.cut else [])]
+    if not rows:
+        return "\n".join(["No such paper.", *notes])
+    return "\n".join([layout.fitting_table(_COLUMNS, rows, _NUMBERS) or _paper_records(answer, short), *notes])
+
+
+def _paper_records(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
+    lines: list[str] = []
+    for row in answer.rows:
+        lines.append(one_line(short.get(row.id, row.id)))
+        year = f"{row.year}, " if row.year else ""
+        lines.append(f"  {one_line(row.title)}")
+        techniques = plural(row.techniques, "technique")
+        lines.append(f"  {year}{techniques}, {row.code} with code, {row.tested} tested; {row.state}")
+    return layout.wrapped("\n".join(lines), layout.width())
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1].rstrip()}…"

@@ -1,0 +1,87 @@
+"""How a function becomes a command: its options, its settings, its result and its failure."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from xkg.cli.command import command
+from xkg.config import Settings
+from xkg.errors import InputError, XkgError
+from xkg.option import Option
+from xkg.value import Value
+
+
+class Fields(TypedDict, total=False):
+    seeds: Annotated[Sequence[int], Option("Seeds.", "--seed")]
+    data: Annotated[Mapping[str, Path], Option("Data.")]
+    graph: Annotated[bool, Option("Without the graph.", "--no-graph")]
+    mode: Annotated[Literal["fast", "slow"], Option("Mode.")]
+    text: str
+
+
+class Said(Value):
+    text: str
+    notes: tuple[str, ...] = ("a note",)
+
+    @property
+    def failure(self) -> XkgError | None:
+        return InputError("it was bad") if self.text == "bad" else None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def runs(function: Any, *words: str) -> Any:
+    app = typer.Typer()
+
+    @app.callback()
+    def main(context: typer.Context) -> None:
+        context.obj = {"kg": None, "more": []}
+
+    app.command("it")(function)
+    return CliRunner().invoke(app, ["it", *words])
+
+
+def test_fields_become_options_and_only_the_given_ones_arrive() -> None:
+    arrived: list[object] = []
+
+    @command()
+    def it(fields: Fields) -> None:
+        arrived.append(fields)
+
+    assert runs(it).exit_code == 0
+    assert runs(it, "--seed", "1", "--seed", "2", "--data", "a=/b", "--no-graph", "--mode", "slow").exit_code == 0
+    assert arrived == [{}, {"seeds": [1, 2], "data": {"a": Path("/b")}, "graph": False, "mode": "slow"}]
+    assert runs(it, "--text", "x").exit_code == 2
+    assert "write PATH=FOLDER" in str(runs(it, "--data", "a").exception)
+
+
+def test_named_options_override_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM__MODEL", "from-the-environment")
+    arrived: list[Settings] = []
+
+    @command(llm="Model.", packages="Packages.")
+    def it(settings: Settings) -> None:
+        arrived.append(settings)
+
+    runs(it)
+    runs(it, "--llm", "none", "--with", "h5py")
+    assert [each.llm.model for each in arrived] == ["from-the-environment", "none"]
+    assert arrived[1].environment.packages == ("h5py",)
+
+
+def test_a_result_is_printed_as_text_or_json_before_its_failure() -> None:
+    @command()
+    def it(text: str) -> Said:
+        return Said(text=text)
+
+    said = runs(it, "good")
+    assert (said.stdout, said.stderr) == ("good\n", "note: a note\n")
+    assert '"text": "good"' in runs(it, "good", "--json").stdout
+    failed = runs(it, "bad")
+    assert failed.stdout == "bad\n"
+    assert str(failed.exception) == "it was bad"

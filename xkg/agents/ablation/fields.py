@@ -1,0 +1,51 @@
+"""The fields of a task that may be given, as options of `xkg ablate` and arguments in Python; `task.py` reads them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypedDict
+
+from xkg.option import Option
+
+PolicyName = Literal["bandit", "exhaustive"]
+
+
+class RepositoryField(TypedDict, total=False):
+    repo: Annotated[str, Option("Repository: folder, folder@commit or https URL.")]
+
+
+class TaskFields(TypedDict, total=False):
+    """The fields of a task other than `repo`, as in `Task`."""
+
+    run: Annotated[str, Option("Command that trains and evaluates; {seed} takes each seed.")]
+    metrics: Annotated[
+        Sequence[str],
+        Option("results.json:test_mse:min, log.csv:loss:min or a pattern; the first is primary.", "--metric"),
+    ]
+    paper: Annotated[str, Option("Paper of the graph whose techniques are the components.")]
+    setup: Annotated[str, Option("Command that runs before --run, in the same sandbox.")]
+    allow_hosts: Annotated[
+        Sequence[str],
+        Option(
+            "Host that --setup may reach, such as data.example.org; --setup then runs once (repeatable).",
+            "--allow-host",
+        ),
+    ]
+    evaluate: Annotated[str, Option("Command that measures the output of --run in a separate sandbox.")]
+    data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
+    claimed: Annotated[float, Option("Value of the primary metric in the paper.")]
+    tolerance: Annotated[float, Option("Relative tolerance of --claimed (0.05).")]
+    seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0, 1, 2).", "--seed")]
+    budget: Annotated[int, Option("Maximum number of candidates (25).")]
+    places: Annotated[int, Option("Candidates per round (5).")]
+    policy: Annotated[PolicyName, Option("How candidates are selected (bandit).")]
+    seconds: Annotated[float, Option("Wall seconds of one run (600).")]
+    memory_mb: Annotated[int, Option("Memory of one run (4096).")]
+    disk_mb: Annotated[int, Option("Scratch disk of one run (1024).")]
+    only: Annotated[Sequence[str], Option("Only components with this in their name (repeatable).")]
+    devices: Annotated[
+        Sequence[str], Option("nvidia:0, or nvidia for every GPU; a run gets one (repeatable).", "--device")
+    ]
+
+
+class AllFields(RepositoryField, TaskFields, total=False):
+    """All fields of a task."""

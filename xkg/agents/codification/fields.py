@@ -1,0 +1,50 @@
+"""The fields of a task that may be given, as options of `xkg implement` and arguments in Python; `task.py` reads
+them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypedDict
+
+from xkg.option import Option
+
+Mode = Literal["agent", "single", "prescribed"]
+
+
+class NamedFields(TypedDict, total=False):
+    """The fields that every task has, in its file or as options."""
+
+    method: Annotated[
+        str, Option("paper.tex#sec:method, a text file, a paper or technique of the graph, or the text itself.")
+    ]
+    starter: Annotated[str, Option("Folder, folder@commit or https URL of the starter code.")]
+    run: Annotated[str, Option("Command that trains and evaluates, such as 'python train.py'.")]
+    metric: Annotated[str, Option("'test acc: ([0-9.]+):max', json:FILE#PATH:max or csv:FILE#COLUMN:min.")]
+
+
+class TaskFields(TypedDict, total=False):
+    """The optional fields of a task, as in `Task`."""
+
+    evaluate: Annotated[
+        str, Option("Command that measures the output of --run in a separate sandbox, and prints the metric.")
+    ]
+    script: Annotated[str, Option("File of the starter to start from.")]
+    baseline: Annotated[float, Option("Metric of the starter, instead of measuring it.")]
+    pseudocode: str
+    data_description: str
+    data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
+    related: Annotated[
+        Sequence[str],
+        Option("File or folder that belongs to the method, in the starter or elsewhere, read-only (repeatable)."),
+    ]
+    protect: Annotated[
+        Sequence[str], Option("File, or file::function, of the evaluation that may not change (repeatable).")
+    ]
+    may_change_evaluation: Annotated[bool, Option("Allow changes of evaluation code, which the report lists.")]
+    mode: Annotated[
+        Mode, Option("agent (default); for comparison, one call (single) or a fixed sequence (prescribed).")
+    ]
+    graph: Annotated[bool, Option("Work without the graph's techniques and code.", "--no-graph")]
+
+
+class AllFields(NamedFields, TaskFields, total=False):
+    """All fields of a task."""
