@@ -3,10 +3,6 @@
 python -m evaluation.ablation_bench small PAPERS OUT [--graphs FOLDER]
 python -m evaluation.ablation_bench plans LOG OUT
 python -m evaluation.ablation_bench report LOG [LOG …] [--against LOG] [--json]
-python -m evaluation.ablation_bench construct OUT PAPER [PAPER …]
-python -m evaluation.ablation_bench collected LOG ROWS
-python -m evaluation.ablation_bench judge LOG LABELS [--planner NAME]
-python -m evaluation.ablation_bench published
 """
 
 import argparse
@@ -14,10 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from evaluation.ablation_bench.instances.construct import construct, with_collected
 from evaluation.ablation_bench.instances.small import gold_papers, make, with_reviews
-from evaluation.ablation_bench.judges.human_labels import quality, read_labels
-from evaluation.ablation_bench.scores.report import PUBLISHED, as_json, as_text, overall, plans_of, read_log, read_run
+from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_log, read_run
 from evaluation.inputs.command import run_command
 from xkg.cli.display.wording import for_people
 from xkg.errors import XkgError
@@ -40,17 +34,6 @@ def main() -> int:
     report.add_argument("logs", type=Path, nargs="+")
     report.add_argument("--against", type=Path, help="an earlier log of the same papers")
     report.add_argument("--json", action="store_true")
-    new = commands.add_parser("construct", help="new instances from papers: filtered, cut, without golds yet")
-    new.add_argument("out", type=Path)
-    new.add_argument("papers", type=Path, nargs="+", help="folders of LaTeX, or Markdown files")
-    collected = commands.add_parser("collected", help="put what the task collect found into rows")
-    collected.add_argument("log", type=Path)
-    collected.add_argument("rows", type=Path)
-    judge = commands.add_parser("judge", help="the judge of a log beside human labels (JudgeEval)")
-    judge.add_argument("log", type=Path)
-    judge.add_argument("labels", type=Path)
-    judge.add_argument("--planner", default="", help="whose plans the log judges, where labels are of several")
-    commands.add_parser("published", help="figures of others, by source")
     given = parser.parse_args()
     try:
         return _run(given)
@@ -66,20 +49,8 @@ def _run(given: argparse.Namespace) -> int:
         given.out.mkdir(parents=True, exist_ok=True)
         for paper, plan in plans_of(read_log(given.log)).items():
             (given.out / f"{Path(paper).name}.jsonl").write_text(plan, encoding="utf-8")
-    elif given.command == "report":
-        _report(given.logs, given.against, given.json)
-    elif given.command == "construct":
-        count, left_out = construct(given.papers, given.out)
-        print(f"{count} papers; left out: {', '.join(f'{n} x {why}' for why, n in left_out.items()) or 'none'}")
-        return 0 if count else 1
-    elif given.command == "collected":
-        counts = with_collected(given.rows, plans_of(read_log(given.log)))
-        print("; ".join(f"{papers} papers with {n} ablations" for n, papers in sorted(counts.items())))
-    elif given.command == "judge":
-        _judge(given.log, given.labels, given.planner)
     else:
-        for what, source, figures in PUBLISHED:
-            print(f"{what:<15}{source:<20}{figures}")
+        _report(given.logs, given.against, given.json)
     return 0
 
 
@@ -106,17 +77,6 @@ def _report(logs: list[Path], against: Path | None, as_data: bool) -> None:
     print("\n\n".join(as_text(run, other) for run in runs))
     if (mean := overall(runs)) is not None:
         print(f"\nmean F1 of both tasks: {mean:.3f}")
-
-
-def _judge(log: Path, path: Path, planner: str) -> None:
-    labels, problems = read_labels(path)
-    found = quality(read_run(log), labels, planner)
-    print(
-        f"{found.papers} papers: precision {found.precision:.3f}, recall {found.recall:.3f}, F1 {found.f1:.3f} "
-        "(means over papers)"
-    )
-    for kind, count in (problems + found.problems).items():
-        print(f"{count} x {kind}")
 
 
 if __name__ == "__main__":

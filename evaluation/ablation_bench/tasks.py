@@ -1,4 +1,4 @@
-"""The two tasks of AblationBench, and one that collects the ablations of papers for new instances.
+"""The two tasks of AblationBench.
 
 inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=FILE -T planner=lm -T graph=DIR
 """
@@ -12,7 +12,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Solver
 
 from evaluation.ablation_bench.instances.rows import Instance, Loaded, TaskName, load
-from evaluation.ablation_bench.judges.scorers import counted, judge_scorer
+from evaluation.ablation_bench.judges.scorers import judge_scorer
 from evaluation.ablation_bench.planners.solvers import (
     agent_planner,
     graph_planner,
@@ -27,7 +27,6 @@ from evaluation.inputs.paths import given_path
 from evaluation.inputs.task_parameters import checked
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
-Judge = Literal["lm", "agent"]
 _MAKE = "python -m evaluation.ablation_bench small PAPERS OUT"
 SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
 """Gold ablations of five papers. The papers are not in the repository: see docs/howto/measure.md."""
@@ -40,7 +39,6 @@ def author(
     planner: Planner = "lm",
     graph: str = "",
     k: int = 5,
-    judge: Judge = "lm",
     judges: int = 1,
     plans: str = "",
     window: int = 100_000,
@@ -48,7 +46,7 @@ def author(
     """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (the last
     two need `graph`; the planner `graph` asks no model), or stored (plans in the folder `plans`). `graph`: the folder
     of a graph that has the papers, cut like the instances. `judges`: 1, or 3 for a majority."""
-    return _task("author", instances, planner, graph, k, judge, judges, plans, window)
+    return _task("author", instances, planner, graph, k, judges, plans, window)
 
 
 @task
@@ -58,26 +56,12 @@ def reviewer(
     planner: Planner = "lm",
     graph: str = "",
     k: int = 2,
-    judge: Judge = "lm",
     judges: int = 1,
     plans: str = "",
     window: int = 100_000,
 ) -> Task:
     """Find the missing ablations of a whole paper. Parameters are as in `author`."""
-    return _task("reviewer", instances, planner, graph, k, judge, judges, plans, window)
-
-
-@task
-@checked
-def collect(instances: str, k: int = 20, window: int = 100_000) -> Task:
-    """List and count the ablations that whole papers report, as golds of new instances, which a person checks."""
-    loaded = _loaded(instances, "collect")
-    return Task(
-        dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
-        solver=lm_planner("collect", k, "", window),
-        scorer=counted(),
-        metadata={"k": k, "planner": "lm", "rows": dict(loaded.problems)},
-    )
+    return _task("reviewer", instances, planner, graph, k, judges, plans, window)
 
 
 def _task(
@@ -86,7 +70,6 @@ def _task(
     planner: Planner,
     graph: str,
     k: int,
-    judge: Judge,
     judges: int,
     plans: str,
     window: int,
@@ -104,13 +87,12 @@ def _task(
     return Task(
         dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
         solver=_solver(name, planner, graph, k, plans, window),
-        scorer=judge_scorer(name, k, judges, judge == "agent", window),
+        scorer=judge_scorer(name, k, judges, window),
         config=GenerateConfig(max_tool_output=MOST_BYTES),
         metadata={
             "k": k,
             "planner": planner,
             "graph": bool(graph),
-            "judge": judge,
             "judges": judges,
             "rows": dict(loaded.problems),
         },

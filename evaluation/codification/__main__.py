@@ -3,12 +3,10 @@
     python -m evaluation.codification RUNS… [--judgements FILE.csv]
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
     python -m evaluation.codification RUNS… --case NAME
-    python -m evaluation.codification --judged
 
 RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge independently reads every
 run, and the rows are added to the file of judgements. With `--case`, the property test of a case (`cases/NAME`) is run
-on the code of every run. `--judged` prints the judgements of two independent judges, who knew neither the mode nor each
-other, for the runs in evaluation/notes/implement.md. `python -m evaluation.codification.replay` restores removed
+on the code of every run. `python -m evaluation.codification.replay` restores removed
 techniques of the example.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025."""
@@ -18,7 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from evaluation.codification.judging import case_judgements, judged, judged_runs, judgements_in, of_cases, write
+from evaluation.codification.judging import judged, judged_runs, judgements_in, write
 from evaluation.codification.properties import properties
 from evaluation.codification.results import PUBLISHED, by_mode, runs_in
 from evaluation.inputs.command import run_command
@@ -27,24 +25,15 @@ from xkg.config import load
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, or of one")
+    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs, or of one")
     parser.add_argument("--judgements", type=Path, help="CSV of run, judge, quality, edited, repaired")
     parser.add_argument("--judge", action="append", default=[], help="name of a judge, who is a model")
     parser.add_argument("--llm", help="model of the judges")
     parser.add_argument("--case", help="case whose property test is run over the code")
-    parser.add_argument("--judged", action="store_true", help="what independent judges gave for the runs of the cases")
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
     if not console.is_terminal:
         console = Console(highlight=False, soft_wrap=True, width=160)
-    if options.judged:
-        for line in of_cases(case_judgements()):
-            console.print(line)
-        console.print(PUBLISHED)
-    if not options.runs:
-        if not options.judged:
-            parser.error("give folders of runs, or --judged")
-        return
     runs = runs_in(options.runs)
     console.print(by_mode(runs))
     console.print(PUBLISHED)

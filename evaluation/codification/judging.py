@@ -22,8 +22,6 @@ from xkg.llm.prompt import load_prompt
 from xkg.value import Value
 
 _PROMPT = Path(__file__).parent / "prompts" / "quality.md"
-STORED = Path(__file__).parent / "cases" / "judgements.csv"
-"""The judgements of two independent judges for the runs reported in evaluation/notes/implement.md."""
 _TRIES = 3
 _LONGEST = 100_000
 
@@ -148,42 +146,6 @@ def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
     for arm in sorted({runs[each.run].arm for each in judgements}):
         lines.append(f"{arm}: {_sums([each for each in judgements if runs[each.run].arm == arm])}")
     return [*lines, f"all: {_sums(judgements)}", agreement(judgements)]
-
-
-class CaseJudgement(Judgement):
-    """A judgement of a run that is not on this machine: `run` is empty, `case` and `arm` identify it, `result` is its
-    class."""
-
-    run: str = ""
-    case: str
-    arm: str
-    result: str
-
-
-def case_judgements(file: Path = STORED) -> list[CaseJudgement]:
-    with file.open(newline="", encoding="utf-8") as rows:
-        return [
-            CaseJudgement.model_validate({**row, "run": f"{row['case']}, {row['arm']}"}) for row in csv.DictReader(rows)
-        ]
-
-
-def of_cases(judgements: Sequence[CaseJudgement]) -> list[str]:
-    """A line for each run with each judge's verdict, one for each mode, and one for all, with how often two judges
-    agree on the quality and on the number of lines to repair."""
-    lines = []
-    runs: dict[str, list[CaseJudgement]] = {}
-    for each in judgements:
-        runs.setdefault(each.run, []).append(each)
-    for name, of in runs.items():
-        given = "; ".join(
-            f"{each.judge} {each.quality}, {each.repaired} of {each.edited} lines repaired" for each in of
-        )
-        lines.append(f"{name}, class {of[0].result}: {given}")
-    for arm in sorted({each.arm for each in judgements}):
-        lines.append(f"{arm}: {_sums([each for each in judgements if each.arm == arm])}")
-    same = sum(len({each.repaired for each in of}) == 1 for of in runs.values())
-    alike = f"they name as many lines to repair in {same} of {len(runs)}"
-    return [*lines, f"all: {_sums(judgements)}", f"{agreement(judgements)}; {alike}"]
 
 
 def agreement(judgements: Sequence[Judgement]) -> str:

@@ -5,6 +5,7 @@ weights of all-MiniLM-L6-v2. Missing parts are reported, and then only the CPU i
 generated: unit length, 384 dimensions, in clusters. The CPU embeds at most 1,000 of the texts."""
 
 import argparse
+import random
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +14,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.generated.paper import ACTS, ADJECTIVES, NOUNS, VERBS
 from evaluation.inputs.command import run_command
-from evaluation.speed.embedding import abstracts
 from xkg.config import EmbeddingSettings
 from xkg.embeddings.factory import make_embedder
 from xkg.errors import EmbeddingError
@@ -44,6 +45,13 @@ class Search(NamedTuple):
     alone: float | None
     together: float | None
     recall: float | None
+
+
+def abstracts(count: int, seed: int = 0) -> list[str]:
+    """Different texts of 120 to 220 words."""
+    rng = random.Random(seed)
+    words = [*ADJECTIVES, *NOUNS, *ACTS, *VERBS, "the", "of", "a", "and", "we", "which", "is", "by", "for", "with"]
+    return [" ".join(rng.choices(words, k=rng.randint(120, 220))) + f" {n}." for n in range(count)]
 
 
 def seconds(work: Callable[[], object]) -> float:

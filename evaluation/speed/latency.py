@@ -1,11 +1,8 @@
 """How fast the server answers over stdio, next to a bare SDK server and one query embedding in the same run.
 
-    python -m evaluation.speed.latency --kg DIR [--rounds N] [--calls N]
-
 Starts of the two servers alternate, so that machine load affects both. Calls are timed at the pipe, by a client that
 only writes a line and reads one."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -13,13 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
-
-from evaluation.inputs.command import run_command
 
 ECHO = """
 from mcp.server import MCPServer
@@ -155,29 +146,3 @@ def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], dict[str, 
         memory[name] = pipe.peak_mb()
         pipe.close()
     return warm, memory
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kg", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=5, help="starts of each server")
-    parser.add_argument("--calls", type=int, default=100, help="warm calls of each tool")
-    options = parser.parse_args()
-    started = starts(options.kg, options.rounds)
-    warm, _ = warm_calls(options.kg, options.calls)
-    table = Table("", "median", "p95 or worst", title="milliseconds")
-    for label, times in (
-        ("start → initialize, bare server", started["bare"]),
-        ("start → initialize, xkg", started["ours"]),
-        ("start → first search answered, xkg", started["search"]),
-    ):
-        table.add_row(label, f"{median(times) * 1e3:.0f}", f"{max(times) * 1e3:.0f}")
-    for label, times in warm.items():
-        table.add_row(f"warm: {label}", f"{median(times) * 1e3:.1f}", f"{quantiles(times, n=20)[-1] * 1e3:.1f}")
-    console = Console(width=100)
-    console.print(table)
-    console.print(f"initialize: {median(started['ours']) / median(started['bare']):.2f} × the bare server (goal 1.2)")
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -29,7 +29,6 @@ from rich.table import Table
 from evaluation.generated.perturbed_graph import VECTORS_FILE
 from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import check_graph
-from evaluation.metrics import recall_of
 from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours, starts
 from xkg.embeddings.onnx import OnnxEmbedder
@@ -183,7 +182,8 @@ def recall(
     vectors = np.load(vectors_file, mmap_mode="r")
     queries = embedder.embed(questions)
     found = [[row for row, _ in snapshot.vector_index().search(query, AT)] for query in queries]
-    return recall_of(nearest_rows(vectors, queries).tolist(), found)
+    exact = nearest_rows(vectors, queries).tolist()
+    return fmean(len({*right} & {*rows}) / len(right) for right, rows in zip(exact, found, strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,6 +1,6 @@
 """Ablations of the graph with any score that a command prints:
 
-    python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER --plot study.svg -- COMMAND…
+    python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER -- COMMAND…
 
 Variants, as published: the full graph; without paper, code or technique nodes; raw, rewritten or verified code; and
 without a graph. For each variant and paper, both views are written to FOLDER, then the command runs `--runs` times. In
@@ -24,7 +24,7 @@ from evaluation.inputs.graph import check_graph
 from evaluation.results.document import Results, mean_figure
 from evaluation.results.table import add_options, conclude, read_earlier
 from evaluation.study.runs import Run, run
-from evaluation.study.summary import plot, scores, table
+from evaluation.study.summary import scores, table
 from evaluation.study.variants import VARIANTS, Variant, chosen, write_context
 from xkg.errors import InputError
 from xkg.model import slug
@@ -75,15 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--budget-tokens", type=int, default=8000, help="of each view (%(default)s)")
     parser.add_argument("--seconds", type=float, default=3600, help="limit of one run (%(default)s)")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--plot", type=Path, metavar="FILE")
     parser.add_argument("command", nargs="+", help="what is run, after --")
     add_options(parser)
     options = parser.parse_args(arguments)
     read_earlier(options, "study")
     if options.runs < 1 or not options.seconds > 0:
         raise InputError("--runs must be 1 or more, --seconds above 0")
-    if options.plot is not None and not options.plot.absolute().parent.is_dir():
-        raise InputError(f"{options.plot}: its folder is not there; name a .svg or .png file in one that is")
     check_graph(options.kg)
     made, notes = study(
         options.kg,
@@ -97,8 +94,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     print(table(made))
     print()
-    if options.plot is not None:
-        plot(made, options.plot)
     by_variant = {name: scores(of_variant) for name, of_variant in made.items()}
     figures = [mean_figure(name, values, unit="number", source="command") for name, values in by_variant.items()]
     problems = [f"{r.variant}, {r.paper}, run {r.number}: {r.problem}" for rs in made.values() for r in rs if r.problem]

@@ -1,14 +1,12 @@
-"""Summarises the runs of a study: mean ± sd, best@k, differences from the full graph, and a plot."""
+"""Summarises the runs of a study: mean ± sd, best@k, and differences from the full graph."""
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from evaluation.results.compare import paired
 from evaluation.results.table import aligned, number
 from evaluation.study.runs import Run
-from xkg.errors import InputError
 from xkg.model import paper_of
 from xkg.value import Value
 
@@ -89,27 +87,3 @@ def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
 def scores(runs: Sequence[Run]) -> dict[str, float]:
     """The score of each run by `<paper>#run-<n>`."""
     return {f"{run.paper}#run-{run.number}": run.score for run in runs if run.score is not None}
-
-
-def plot(runs: Mapping[str, Sequence[Run]], path: Path) -> None:
-    """Every run as a point, with means and standard deviations; the suffix of `path` sets the file format. Raises
-    `InputError` for a suffix that matplotlib does not know, and if the file cannot be written."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 0.5 * len(runs) + 1.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    for place, (variant, of_variant) in enumerate(runs.items()):
-        summary = summarize(variant, of_variant)
-        values = list(scores(of_variant).values())
-        axes.plot(values, [place] * len(values), ".", color="0.6", zorder=1)
-        if summary.mean is not None:
-            axes.errorbar(summary.mean, place, xerr=summary.sd or 0.0, fmt="o", color="C0", capsize=3, zorder=2)
-    axes.set_yticks(range(len(runs)), list(runs))
-    axes.invert_yaxis()
-    axes.set_xlabel("score (points: runs; bars: mean ± sd)")
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({str(error)[:120]}); name a .svg or .png file") from error

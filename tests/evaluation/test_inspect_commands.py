@@ -38,7 +38,7 @@ def test_the_tasks_are_listed() -> None:
     assert {task.name for task in list_tasks("evaluation", root_dir=ROOT)} == {
         *("exact_pairs", "valid_techniques", "same_techniques"),
         *("react_agent", "iterative_agent", "papercoder_flow"),
-        *("author", "reviewer", "collect"),
+        *("author", "reviewer"),
     }
 
 

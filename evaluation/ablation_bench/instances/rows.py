@@ -12,7 +12,7 @@ from evaluation.ablation_bench.answers import PlanEntry, plan_entry
 from evaluation.inputs.paths import given_path
 from xkg.value import Value
 
-TaskName = Literal["author", "reviewer", "collect"]
+TaskName = Literal["author", "reviewer"]
 TEXTS = (".tex", ".md", ".txt", ".text", ".bbl")
 MOST_BYTES = 8_000_000
 _LFS = b"version https://git-lfs.github.com/spec/"
@@ -76,8 +76,6 @@ def _instance(row: dict[str, Any], task: TaskName, folder: Path) -> Instance | s
     if isinstance(paper, str):
         return paper
     groups = {group: str(row[group]) for group in GROUPS if row.get(group) not in (None, "")}
-    if task == "collect":
-        return Instance(id=name, title=title, abstract=abstract, paper=paper, groups=groups)
     if task == "author":
         golds = _golds(row.get("ablations_in_paper"))
         if isinstance(golds, str):

@@ -1,3 +1,3 @@
-"""Judges as Inspect scorers, their prompts, the parsing of their answers, and comparison with human labels.
+"""Judges as Inspect scorers, their prompts, and the parsing of their answers.
 
 Imports of the benchmark: `answers`, `instances`, `reading`, `scores`."""

@@ -1,5 +1,4 @@
-"""Judges as Inspect scorers: one model or the majority of several, each asked one question or run as an agent that
-reads the paper's files.
+"""Judges as Inspect scorers: one model or the majority of several, each asked one question.
 
 Models are those of the roles `judge`, `judge_2` and `judge_3` (`--model-role judge=…`). Without a role, the model under
 evaluation judges its own plans."""
@@ -23,7 +22,6 @@ from evaluation.ablation_bench.judges.matching import (
     majority_matches,
     reviewer_labels,
 )
-from evaluation.ablation_bench.reading.agent import ask_agent
 from evaluation.ablation_bench.scores.metrics import MOST_K, Scores, author_scores, reviewer_scores
 from evaluation.ablation_bench.scores.report import ROLES
 from xkg.llm.prompt import load_prompt
@@ -32,7 +30,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 @scorer(metrics={"*": [mean(), stderr()]})
-def author_judge(k: int, judges: int = 1, agent: bool = False) -> Scorer:
+def author_judge(k: int, judges: int = 1) -> Scorer:
     """Precision, recall, F1 and nDCG of the first `k` entries, by the majority of `judges` judges. The metadata has the
     matches, the problems in each judge's answer, and the scores at 1 to 10."""
 
@@ -47,7 +45,7 @@ def author_judge(k: int, judges: int = 1, agent: bool = False) -> Scorer:
             sides = blinded(instance.golds, plan.entries, f"{instance.id} {len(votes)}")
             prompt = load_prompt(PROMPTS / "judge_author.md")
             inputs = {"title": instance.title, "abstract": instance.abstract, "side_A": sides.a, "side_B": sides.b}
-            answers.append(await _ask(model, prompt.render(inputs), instance, agent, problems))
+            answers.append(await _ask(model, prompt.render(inputs)))
             matches, wrong = author_matches(answers[-1], sides, golds, plan.names)
             votes.append(matches)
             problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
@@ -60,14 +58,14 @@ def author_judge(k: int, judges: int = 1, agent: bool = False) -> Scorer:
 
 
 @scorer(metrics={"*": [mean(), stderr()]})
-def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 100_000) -> Scorer:
+def reviewer_judge(k: int, judges: int = 1, window: int = 100_000) -> Scorer:
     """Precision, recall and F1 of the first `k` entries, by the majority of `judges` judges, which read at most
     `window` tokens of the paper."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
         plan = _plan(state)
-        text, left_out = ("", ()) if agent else shortened(source(instance.paper), 4 * window)
+        text, left_out = shortened(source(instance.paper), 4 * window)
         reviews = "\n\n".join(f"Review {n}:\n{review}" for n, review in enumerate(instance.reviews, start=1))
         problems = _problems(state)
         problems.update({"judge: reviews cut off at the limit of characters": int(len(reviews) > MOST_CHARACTERS)})
@@ -82,7 +80,7 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
                 "reviews": reviews[:MOST_CHARACTERS],
                 "paper": text,
             }
-            answers.append(await _ask(model, prompt.render(inputs), instance, agent, problems))
+            answers.append(await _ask(model, prompt.render(inputs)))
             labels, wrong = reviewer_labels(answers[-1], plan.names)
             votes.append(labels)
             problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
@@ -96,21 +94,8 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
     return score
 
 
-@scorer(metrics=[mean(), stderr()])
-def counted() -> Scorer:
-    """The number of ablations in a plan."""
-
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        plan = _plan(state)
-        return Score(
-            value=len(plan.entries), answer=plan.jsonl(), metadata={"problems": state.store.get("problems", {})}
-        )
-
-    return score
-
-
-def judge_scorer(task: TaskName, k: int, judges: int, agent: bool, window: int) -> Scorer:
-    return author_judge(k, judges, agent) if task == "author" else reviewer_judge(k, judges, agent, window)
+def judge_scorer(task: TaskName, k: int, judges: int, window: int) -> Scorer:
+    return author_judge(k, judges) if task == "author" else reviewer_judge(k, judges, window)
 
 
 def _judges(count: int) -> list[Model]:
@@ -119,15 +104,9 @@ def _judges(count: int) -> list[Model]:
     return [get_model(role=role, default=first) for role in ROLES[:count]]
 
 
-async def _ask(
-    model: Model, question: tuple[str, str], instance: Instance, as_agent: bool, problems: Counter[str]
-) -> str:
+async def _ask(model: Model, question: tuple[str, str]) -> str:
     system, user = question
-    if not as_agent:
-        return (await model.generate([ChatMessageSystem(content=system), ChatMessageUser(content=user)])).completion
-    end, wrong = await ask_agent(system, user, instance.paper, model=model)
-    problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
-    return end.output.completion
+    return (await model.generate([ChatMessageSystem(content=system), ChatMessageUser(content=user)])).completion
 
 
 def _problems(state: TaskState) -> Counter[str]:

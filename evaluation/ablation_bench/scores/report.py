@@ -15,15 +15,6 @@ from evaluation.results.compare import Comparison, paired
 
 ROLES = ("judge", "judge_2", "judge_3")
 MEASURES = ("precision", "recall", "f1", "ndcg")
-PUBLISHED = (
-    ("author F1@5", "paper v1", "o3-mini, Gemini 2.5 Flash .26; Claude 3.5 Sonnet .23; agents at most .17"),
-    ("author F1@5", "later leaderboard", "Claude 3.5 Sonnet .40; o3-mini .35; agents .28 to .32"),
-    ("reviewer F1@2", "paper v1", ".22"),
-    ("reviewer F1@2", "later leaderboard", ".27"),
-    ("judges, F1", "paper v1", "author .81 (LM), .79 (agent); reviewer .70"),
-    ("judges, F1", "later leaderboard", ".78 (author .81, reviewer .74)"),
-)
-"""Published figures on the benchmark's own papers. Do not compare them with runs on a few papers."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +100,7 @@ def _judged_by(log: EvalLog) -> str:
         given = roles.get(role, roles.get(ROLES[0]))
         first = given[0] if isinstance(given, list) else given
         models.append(first.model if first else f"{log.eval.model}, the planner's own model")
-    kind = "agent" if known.get("judge") == "agent" else "model"
-    return f"{kind} {models[0]}" if count == 1 else f"the majority of {count} {kind}s: {'; '.join(models)}"
+    return f"model {models[0]}" if count == 1 else f"the majority of {count} models: {'; '.join(models)}"
 
 
 def _judged(sample: EvalSample) -> Judged | None:

@@ -5,10 +5,8 @@ import pytest
 from evaluation.codification.judging import (
     Judgement,
     agreement,
-    case_judgements,
     judged,
     judgements_in,
-    of_cases,
     write,
 )
 from evaluation.codification.results import by_mode, runs_in
@@ -67,13 +65,3 @@ def test_judges_say_what_was_repaired(tmp_path: Path) -> None:
     assert lines[-1] == agreement(rows) == "the judges agree on 1 of 2 runs that several judged"
     with pytest.raises(InputError, match="no run a"):
         judged(rows, {})
-
-
-def test_the_stored_judgements_are_of_every_run_by_two_judges() -> None:
-    rows = case_judgements()
-    assert len(rows) == 32
-    assert {each.judge for each in rows} == {"first", "second"}
-    assert all((each.quality == "S1") == (each.repaired == 0) for each in rows)
-    lines = of_cases(rows)
-    assert lines[-1].startswith("the judges agree on 16 of 16 runs that several judged; they name as many lines")
-    assert len([line for line in lines if ", class " in line]) == 16
