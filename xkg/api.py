@@ -101,11 +101,12 @@ class KnowledgeGraph(GraphChanges):
         with_code: bool = False,
         tested: bool = False,
         state: "State | None" = None,
+        field: str = "",
     ) -> "PapersAnswer":
         """The papers in the order of their titles, at most `k`: those whose title, id or authors have the words of
         `text`, of these `years` (first and last, either may be None; papers without a year are left out), with code,
-        with tested code, or of the `state` "complete" or "partial". The answer can be iterated and indexed as its rows
-        can.
+        with tested code, of the `state` "complete" or "partial", or of the arXiv domain or subfield `field`, such as
+        "cs" or "cs.LG". The answer can be iterated and indexed as its rows can.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -117,7 +118,7 @@ class KnowledgeGraph(GraphChanges):
 
         level = Level.TESTED if tested else None
         return self._service.list_papers(
-            None if k is None else number(k), PaperFilters(text, years, with_code, level, state)
+            None if k is None else number(k), PaperFilters(text, years, with_code, level, state, field=field)
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":

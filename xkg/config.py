@@ -230,8 +230,8 @@ class HttpSettings(_Section):
     `url` is the address that clients use where it is not the one that is bound, as behind a proxy; `hosts` are further
     names that a Host header may carry, `origins` the web pages (`https://app.example.org`) that may call. `per_minute`
     requests of one token, or of one address without, 0 for any number; `concurrency` of all at work at a time, `queue`
-    waiting for their turn. `connections` may be open; where more come, those idle longest are closed. A request is at
-    most `body_kb` large and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
+    waiting for their turn. `connections` may be open; requests beyond are refused. A request is at most `body_kb` large
+    and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()

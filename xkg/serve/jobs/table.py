@@ -35,8 +35,6 @@ _SCHEMA = {
         kind TEXT NOT NULL DEFAULT 'build', task TEXT NOT NULL DEFAULT '', llm TEXT NOT NULL DEFAULT '')""",
 }
 _COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel, kind, task, llm"
-_ADDED = ("kind TEXT NOT NULL DEFAULT 'build'", "task TEXT NOT NULL DEFAULT ''", "llm TEXT NOT NULL DEFAULT ''")
-"""Columns that tables of earlier versions lack."""
 
 
 @dataclass(frozen=True)
@@ -174,10 +172,10 @@ class JobTable:
             private_folder(self._folder)
             with closing(open_wal(self._path, _SCHEMA)) as db:
                 version = db.execute("PRAGMA user_version").fetchone()[0]
-                if version > _VERSION:
+                if version not in (0, _VERSION):
                     raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
-                if version < _VERSION:
-                    _migrate(db)
+                if not version:
+                    db.execute(f"PRAGMA user_version = {_VERSION}")
                 yield db
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self._path} cannot be used ({error}): see to its rights and to free space") from error
@@ -187,15 +185,6 @@ class JobTable:
             ) from error
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be made ({error.strerror}): see to its rights") from error
-
-
-def _migrate(db: sqlite3.Connection) -> None:
-    with transaction(db):
-        present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
-        for column in _ADDED:
-            if column.partition(" ")[0] not in present:
-                db.execute(f"ALTER TABLE jobs ADD COLUMN {column}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _count(db: sqlite3.Connection, where: str, *values: object) -> int:
