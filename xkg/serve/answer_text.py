@@ -50,7 +50,7 @@ AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer | Qu
 
 _HEADS: Mapping[type[BaseModel], str] = {
     Again: "as in part {part}: {name} {id}",
-    CodeAnswer: "Code: {name}  [{level}]",
+    CodeAnswer: "Code: {name}  [{level}]\n{id}",
     Excerpt: "{section}, characters {start}-{end}",
     FoundPaper: "arxiv:{arxiv_id} {title}",
     Implementation: "{name}  [{level}] {code}",
@@ -59,22 +59,22 @@ _HEADS: Mapping[type[BaseModel], str] = {
     JobQuestion: "## question {question}: {stage}",
     LeftOutPaper: "{title}: {dropped}",
     Pair: "{own_name} {own} and {other_name} {other}",
-    PaperAnswer: "Paper: {title}",
+    PaperAnswer: "Paper: {title}\n{id}",
     PaperRow: "{title}  [{origin}, {state}; techniques {techniques}, code {code}, tested {tested}] {id}",
     Measured: "{metric} {change} {baseline} {value} {low} {high} {seeds} {description}",
     Mention: "{name} {id}: {reason}",
     NamedText: "{name}: {description}",
     PartAnswer: "Part {number}: {step}",
     Relative: "{relation}: {name} {id}",
-    RelatedRow: "{title}  [score {score:g}]",
+    RelatedRow: "{title}  [score {score:g}]\n{id}",
     RunAnswer: "The script over {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]",
     RunFile: "File {name}: {media_type}, {size:,} bytes",
-    SearchRow: "{name}  [score {score:g}, level {level}]",
+    SearchRow: "{name}  [score {score:g}, level {level}]\n{id}",
     StageDone: "{name}: {summary}, {seconds:.1f} s",
-    TechniqueAnswer: "Technique: {name}",
+    TechniqueAnswer: "Technique: {name}\n{id}",
     TechniqueLine: "{name}  [{level}] {id}",
 }
-"""The first line of a value; its other fields follow."""
+"""The head of a value; its other fields follow."""
 
 _NAMES = {
     "at": "now", "claims": "claims of the imported file, not checked", "cut": "Left out",
@@ -112,7 +112,7 @@ _NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
 def text(answer: AnyAnswer) -> str:
     """The answer for people."""
     shown, own = _parts(answer)
-    return visible("\n".join([*shown, *own])).rstrip() + "\n"
+    return visible("\n".join([*_nothing(answer), *shown, *own])).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
@@ -125,7 +125,13 @@ def text_for_agents(answer: AnyAnswer) -> str:
         own = [asked, *own] if answer.question else own
     quotes, last = visible("\n".join(shown)).rstrip(), visible("\n".join(own))
     quotes = framed(quotes).rstrip() if quotes and _quotes(answer) else quotes
-    return "\n".join(filter(None, (quotes, last))) + "\n"
+    return "\n".join(filter(None, (*_nothing(answer), quotes, last))) + "\n"
+
+
+def _nothing(answer: AnyAnswer) -> list[str]:
+    """What the server says of an answer without rows."""
+    field, words = _NOTHING.get(type(answer), ("", ""))
+    return [words] if field and not answer.__dict__[field] else []
 
 
 def _quotes(answer: AnyAnswer) -> bool:
@@ -147,8 +153,6 @@ def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
         own_names = _OWN - {"searched", "note"}  # the authors of a repository chose the names of its folders
     said = {name: one_line(fields[name]) for name in fields if name in own_names and fields[name]}
     own = [f"{_named(name)}: {value}" for name, value in said.items()]
-    if (nothing := _NOTHING.get(type(answer))) is not None and not fields[nothing[0]]:
-        own.insert(0, nothing[1])
     if isinstance(answer, CypherAnswer):
         return [" | ".join(map(_cell, row)) for row in (answer.columns, *answer.rows)], own
     for_models = ("question", "candidates") if isinstance(answer, SearchAnswer | ImplementationsAnswer) else ()
@@ -165,7 +169,8 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
     line = one_line(str(value)) if isinstance(value, Measured) else line  # it has a form for its interval
     if row:
         inline = {name: item for name, item in rest.items() if _is_short(name, item)}
-        line = "; ".join(filter(None, (line, *(f"{_named(name)} {_scalar(item)}" for name, item in inline.items()))))
+        short = "; ".join(f"{_named(name)} {_scalar(item)}" for name, item in inline.items())
+        line = ("\n" if "\n" in head else "; ").join(filter(None, (line, short)))
         rest = {name: item for name, item in rest.items() if name not in inline}
     if line:
         yield line
@@ -214,10 +219,9 @@ def _item(mark: str, item: BaseModel) -> Iterator[str]:
         yield from ("", *_value(item, item.__dict__))
         return
     indent = "  " * getattr(item, "depth", 0)
-    first, *others = _value(item, item.__dict__, row=True)
+    first, *others = "\n".join(_value(item, item.__dict__, row=True)).split("\n")
     yield f"{indent}{mark}{first}"
-    for line in "\n".join(others).split("\n") if others else ():
-        yield f"{indent}  {line}"
+    yield from (f"{indent}  {line}" for line in others)
 
 
 def _places(places: tuple[Place, ...]) -> Iterator[str]:
