@@ -3,6 +3,7 @@
 An answer is a head line, if its type has one, and its other fields that are not empty, in their order. Text of several
 lines is a Markdown quote and code is fenced, so that no text can imitate another line."""
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -162,8 +163,7 @@ def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
 
 def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) -> Iterator[str]:
     """The head of a value and its other fields. In a row, short ones are in the head."""
-    head = _HEADS.get(type(value), "")
-    in_head = {name for _, name, _, _ in Formatter().parse(head) if name}
+    head, in_head = _head(type(value))
     rest = {name: item for name, item in fields.items() if item and name not in in_head and name not in _NOT_SHOWN}
     line = head.format_map({name: _scalar(fields[name]) for name in in_head}).replace(":  ", ": ").removesuffix(": ")
     line = one_line(str(value)) if isinstance(value, Measured) else line  # it has a form for its interval
@@ -176,6 +176,13 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
         yield line
     for name, item in rest.items():
         yield from _field(name, item, value)
+
+
+@functools.cache
+def _head(kind: type[BaseModel]) -> tuple[str, frozenset[str]]:
+    """The head of a type, and the fields in it."""
+    head = _HEADS.get(kind, "")
+    return head, frozenset(name for _, name, _, _ in Formatter().parse(head) if name)
 
 
 def _field(name: str, item: Any, owner: BaseModel) -> Iterator[str]:

@@ -68,10 +68,10 @@ def fitted(
     was cut."""
     most = most or TOKENS[detail]
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
+    if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
+        return shown
     answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # nothing longer fits, and each try would measure it
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
-    if size(shown := cut_to({})) <= most:
-        return shown
     limits: dict[Kind, int] = {}
     for kind, least in leasts.items():
         limits[kind] = least
@@ -103,7 +103,7 @@ def _pointing(
 ) -> A:
     """The answer, cut to the limits, with notes on what was cut and where to find it."""
     cut = dict.fromkeys(limits, False)
-    shown: A = _cut(answer, limits, cut)
+    shown: A = _cut(answer, limits, cut) if limits else answer
     paged = getattr(type(answer), "paged", "")
     rows, left = len(getattr(answer, paged, ())), len(getattr(shown, paged, ()))
     update: dict[str, Any] = {"cursor": more(left)} if more is not None else {}
