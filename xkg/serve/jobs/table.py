@@ -33,6 +33,7 @@ _SCHEMA = {
         state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
         cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
         kind TEXT NOT NULL DEFAULT 'build', task TEXT NOT NULL DEFAULT '', llm TEXT NOT NULL DEFAULT '')""",
+    "runs": "CREATE TABLE IF NOT EXISTS runs (asked_by TEXT NOT NULL, asked TEXT NOT NULL)",
 }
 _COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel, kind, task, llm"
 
@@ -105,6 +106,19 @@ class JobTable:
                 (paper, repository, caller, _iso(now), kind, task, llm),
             )
             return self._row(db, int(inserted.lastrowid or 0)), True
+
+    def count_run(self, caller: str, per_day: int) -> None:
+        """Counts the run of a script. Raises `InputError` if the caller ran `per_day` within a day."""
+        now = datetime.now(UTC)
+        with self._changing() as db:
+            db.execute("DELETE FROM runs WHERE asked <= ?", (_iso(now - timedelta(days=1)),))
+            (count,) = db.execute("SELECT count(*) FROM runs WHERE asked_by = ?", (caller,)).fetchone()
+            if count >= per_day:
+                raise InputError(
+                    f"you ran {count} scripts within a day, which is all that this server takes from one caller "
+                    "(serve.run.per_day): ask again tomorrow"
+                )
+            db.execute("INSERT INTO runs VALUES (?, ?)", (caller, _iso(now)))
 
     def get(self, job: int) -> Row | None:
         with self._reading() as db:
