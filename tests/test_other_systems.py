@@ -87,7 +87,7 @@ from contextlib import closing
 from mcp.client import Client
 from xkg.serve.http.app import make_app
 from xkg.serve.service import Service
-from xkg.serve.stdio import make_server
+from xkg.serve.protocol.stdio import make_server
 
 async def asked(service):
     async with Client(make_server(service)) as client:

@@ -100,10 +100,12 @@ class KnowledgeGraph(GraphChanges):
         with_code: bool = False,
         tested: bool = False,
         state: "State | None" = None,
+        field: str = "",
     ) -> "PapersAnswer":
         """At most `k` papers, ordered by title: those with the words of `text` in their title, id or authors, of these
         `years` (first and last, either may be None; papers without a year are left out), with code, with tested code,
-        or of the `state` "complete" or "partial". You can iterate over the answer and index it like its rows.
+        of the `state` "complete" or "partial", or of the arXiv category `field`, such as "cs" or "cs.LG". You can
+        iterate over the answer and index it like its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -115,7 +117,7 @@ class KnowledgeGraph(GraphChanges):
 
         level = Level.TESTED if tested else None
         return self._service.list_papers(
-            None if k is None else number(k), PaperFilters(text, years, with_code, level, state)
+            None if k is None else number(k), PaperFilters(text, years, with_code, level, state, field=field)
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":

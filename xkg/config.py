@@ -236,8 +236,8 @@ class HttpSettings(_Section):
     `url` is the address that clients use if it differs from the bound one, for example behind a proxy; `hosts` are
     other allowed names in the Host header, `origins` the web pages (`https://app.example.org`) that may call.
     `per_minute` is the number of requests of one token, or of one address without a token (0: unlimited); `concurrency`
-    the number of requests at work, `queue` of those waiting. At most `connections` are open; beyond that, those idle
-    longest are closed. A request has at most `body_kb`, and must arrive within `request_seconds`."""
+    the number of requests at work, `queue` of those waiting. At most `connections` may be open; requests
+    beyond them are refused. A request has at most `body_kb`, and must arrive within `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()

@@ -86,10 +86,10 @@ Name = Annotated[str, AfterValidator(_cut)]
 class Paper(Node):
     """`incomplete` gives the reasons why `state` is `partial`, one a line. `claims` is data of an imported file that
     the model does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that was read, such
-    as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` come from arXiv's primary
-    category: `cs` and `cs.LG`. `nothing_in` lists the passages (their beginning) and functions (`path::name`) that no
-    technique covers and in which the model found none when asked. `packages` are requirement lines given in addition to
-    the repository's own; `cpu` says that its CUDA code ran on the CPU."""
+    as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's primary category, or
+    the one that a model chose: `cs` and `cs.LG`. `nothing_in` lists the passages (their beginning) and functions
+    (`path::name`) that no technique covers and in which the model found none when asked. `packages` are requirement
+    lines given in addition to the repository's own; `cpu` says that its CUDA code ran on the CPU."""
 
     id: str
     title: Name

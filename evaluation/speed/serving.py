@@ -32,9 +32,9 @@ from evaluation.inputs.graph import check_graph
 from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours, starts
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.serve.generation import ANSWERS
 from xkg.serve.search.candidates import DEPTH
 from xkg.serve.search.search import search
-from xkg.serve.service import ANSWERS
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 

@@ -11,7 +11,7 @@ from mcp.server import MCPServer
 
 from scripts.reference.markdown import page, table
 from xkg.config import Settings
-from xkg.serve.mcp_server import add_all
+from xkg.serve.protocol.mcp_server import add_all
 from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.service import Service
 from xkg.serve.tools.build import Building

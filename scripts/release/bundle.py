@@ -18,9 +18,9 @@ from typing import Any
 from hatch_build import registry_name
 from xkg.config import Settings
 from xkg.files import sha256_of
-from xkg.serve.mcp_server import add_all
+from xkg.serve.protocol.mcp_server import add_all
+from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.service import Service
-from xkg.serve.tool_errors import PlainErrors
 
 DESCRIPTION = "Machine-learning papers as graphs: techniques, where a paper defines them, code that ran"
 """The registry takes a hundred characters."""

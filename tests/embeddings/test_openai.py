@@ -297,7 +297,7 @@ def test_a_server_starts_without_the_libraries_of_providers(tmp_path: Path) -> N
         "sys.modules |= dict.fromkeys(('openai', 'torch', 'sentence_transformers', 'faiss'))\n"
         "from xkg.config import EmbeddingSettings, Settings\n"
         "from xkg.serve.service import Service\n"
-        "import xkg.serve.stdio, pathlib\n"
+        "import xkg.serve.protocol.stdio, pathlib\n"
         "for provider in ('openai', 'sentence-transformers', 'onnx'):\n"
         "    Service(Settings(kg=sys.argv[1], embedding=EmbeddingSettings(provider=provider, model='m'))).close()\n"
     )

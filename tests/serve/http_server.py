@@ -25,8 +25,8 @@ from xkg.config import (
     ServeSettings,
     Settings,
 )
-from xkg.serve.http.connections import Connection
 from xkg.serve.http.limits import Rates
+from xkg.serve.http.run import uvicorn_config
 
 SECONDS = 90
 """On a busy machine a worker takes long to import what it needs; connections wait for it."""
@@ -107,16 +107,8 @@ def running(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         base = f"http://127.0.0.1:{port}"
-        config = uvicorn.Config(
-            http_app(settings, "127.0.0.1", serve.http.url or f"{base}/mcp"),
-            http=Connection,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            timeout_keep_alive=60,
-            timeout_graceful_shutdown=5,
-        )
-        server = uvicorn.Server(config)
+        app = http_app(settings, "127.0.0.1", serve.http.url or f"{base}/mcp")
+        server = uvicorn.Server(uvicorn_config(lambda: app, settings, workers=1))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started and thread.is_alive():

@@ -22,7 +22,7 @@ from tests.serve.http_server import JSON, Asking, Running, call, running
 from xkg.config import LlmSettings, ServeBuildSettings
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.table import JobTable
-from xkg.serve.stdio import instructions
+from xkg.serve.protocol.stdio import instructions
 
 TOOLS = {"build", "questions", "answer", "job_status", "cancel_job"}
 SECONDS = 120

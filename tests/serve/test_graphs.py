@@ -8,7 +8,7 @@ import pytest
 
 from tests.serve.conftest import bundles
 from tests.serve.http_server import Running, call, running
-from xkg.config import ServeSettings, Settings
+from xkg.config import LlmSettings, ServeBuildSettings, ServeSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
 from xkg.serve.answers.types import uri
@@ -70,6 +70,56 @@ def test_a_token_reads_the_graphs_that_it_names(graph_copy: Path, other: Path) -
         assert server.client(bread, accept="text/html").get("/papers?graph=kg").status_code == 400
     with running(graph_copy) as server:
         assert told(server, "list_papers", bread) == {"status": 401}
+
+
+def asked(server: Running, method: str, token: str | None = None, **params: Any) -> dict[str, Any]:
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return dict(server.client(token).post("/mcp", json=sent).json()["result"])
+
+
+def test_prompts_completion_and_the_list_of_resources_know_all_graphs(graph_copy: Path, other: Path) -> None:
+    bread = Tokens(graph_copy).create("bread", graphs=["bread"])
+    whole = Tokens(graph_copy).create("whole")
+    with running(graph_copy, graphs=(other,)) as server:
+        arguments = {"paper": BREAD, "graph": "bread"}
+        first, last = asked(server, "prompts/get", bread, name="replicate_paper", arguments=arguments)["messages"]
+        assert "plan_context" in first["content"]["text"]
+        assert 'graph="bread"' in last["content"]["text"]
+
+        def completed(token: str, value: str, name: str = "paper", **chosen: str) -> list[str]:
+            reference = {"type": "ref/prompt", "name": "replicate_paper"}
+            argument = {"name": name, "value": value}
+            given = {"ref": reference, "argument": argument, "context": {"arguments": chosen}}
+            return list(asked(server, "completion/complete", token, **given)["completion"]["values"])
+
+        assert completed(bread, "oven", graph="bread") == [BREAD]
+        assert completed(bread, "oven") == []  # of the first graph, which this token does not name
+        assert (completed(whole, "", "graph"), completed(bread, "", "graph")) == (["kg", "bread"], ["bread"])
+        template = {"type": "ref/resource", "uri": "xkg://bread/paper/{id}"}
+        found = asked(server, "completion/complete", bread, ref=template, argument={"name": "id", "value": "ov"})
+        assert found["completion"]["values"] == [BREAD]
+
+        def papers(token: str) -> list[str]:
+            listed = [each["uri"] for each in asked(server, "resources/list", token)["resources"]]
+            return [address for address in listed if "/paper/" in address]
+
+        assert len(papers(whole)) == 3
+        (address,) = papers(bread)
+        assert BREAD in asked(server, "resources/read", bread, uri=address)["contents"][0]["text"]
+
+
+def test_jobs_belong_to_the_graph_that_they_were_asked_for(graph_copy: Path, other: Path, tmp_path: Path) -> None:
+    token = Tokens(graph_copy).create("builder", ("read", "build"))
+    (tmp_path / "paper.md").write_text("# Rye\n\nWe propose Slow Rye.\n")
+    build = ServeBuildSettings(allowed=True)
+    roots, llm = (tmp_path,), LlmSettings(model="none")
+    with running(graph_copy, graphs=(other,), build=build, roots=roots, llm=llm) as server:
+        paper = {"paper": str(tmp_path / "paper.md"), "graph": "bread"}
+        assert told(server, "build", token, **paper)["structuredContent"]["job"] == 1
+        assert (other / "jobs" / "jobs.sqlite").is_file()
+        assert told(server, "job_status", token)["structuredContent"]["jobs"] == []
+        assert len(told(server, "job_status", token, graph="bread")["structuredContent"]["jobs"]) == 1
+        assert not told(server, "cancel_job", token, job=1, graph="bread")["isError"]
 
 
 def test_pages_show_the_graph_that_a_reader_chooses(both: Running) -> None:

@@ -20,7 +20,7 @@ from xkg.commands.serve import http_app
 from xkg.config import HttpSettings, ServeSettings, Settings
 from xkg.errors import ConfigError
 from xkg.sandbox.isolation.watchdog import descendants
-from xkg.serve.http.dns_rebinding import is_loopback
+from xkg.serve.http.hosts import is_loopback
 from xkg.serve.http.run import parse, serve_http
 from xkg.serve.http.tokens import Tokens
 

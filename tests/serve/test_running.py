@@ -107,7 +107,7 @@ steam(2)
         failed = await client.call_tool("run_code", {"id": STEAM, "script": "x = 1\nsteam(None) + x"})
         assert not failed.is_error
         assert "line 2" in texts(failed)
-        assert "failed: status 1: TypeError" in texts(failed)
+        assert "error: status 1: TypeError" in texts(failed)
     assert digests(graph_copy).items() >= before.items()
 
 

@@ -175,6 +175,7 @@ def _visible_counts(bundle: PaperBundle) -> str:
 def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> PaperBundle:
     document, codebase, nodes = opened.document, opened.codebase, contents.nodes
     techniques = contents.extraction.techniques
+    subfield = document.subfield or contents.extraction.subfield
     if codebase is not None:
         located = dict.fromkeys(contents.grounding.certain, "located")
         located |= dict.fromkeys(contents.grounding.doubtful, "doubtful")
@@ -188,8 +189,8 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
             year=document.year,
             arxiv_id=document.arxiv_id,
             arxiv_version=document.arxiv_version,
-            domain=document.subfield.partition(".")[0] if document.subfield else None,
-            subfield=document.subfield,
+            domain=subfield.partition(".")[0] if subfield else None,
+            subfield=subfield,
             references=document.references,
             code_files=codebase.files if codebase else (),
             code_overview=contents.overview or (codebase.readme if codebase else ""),

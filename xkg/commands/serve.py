@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.serve.allowed_folders import open_roots
-from xkg.serve.graphs import open_graphs
+from xkg.serve.graphs import of_each_graph, of_graph, open_graphs
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from xkg.config import Settings
     from xkg.serve.http.app import Pages
     from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.mcp_prompts import PlanAblations
+    from xkg.serve.protocol.prompts import PlanAblations
     from xkg.serve.running.callers_runs import CallersRuns
 
 
 def serve_stdio(settings: "Settings") -> None:
     """Serves the configured graph over stdio until the client closes it. Raises `ConfigError` for bad roots, and for
     builds without bounds."""
-    from xkg.serve.stdio import make_server
+    from xkg.serve.protocol.stdio import make_server
 
     roots = open_roots(settings.serve.roots)
     jobs = _jobs(settings, roots)
@@ -78,21 +78,21 @@ def _pages() -> "Pages | None":
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
-    """The jobs, None if callers may not start any."""
+    """The jobs of each graph, None if callers may not start any."""
     if not (settings.serve.build.allowed or settings.serve.agents.allowed):
         return None
     from xkg.serve.jobs.jobs import Jobs
 
-    return Jobs(settings, roots=roots)
+    return of_each_graph(settings, lambda _, own: Jobs(own, roots=roots))
 
 
 def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
-    """The runs, None if callers may not run scripts."""
+    """The runs of each graph, None if callers may not run scripts."""
     if not settings.serve.run.allowed:
         return None
     from xkg.serve.running.callers_runs import CallersRuns
 
-    return CallersRuns(service, settings)
+    return of_each_graph(settings, lambda graph, own: CallersRuns(of_graph(service, graph), own))
 
 
 def end_with_process(jobs: "Jobs") -> None:

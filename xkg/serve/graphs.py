@@ -1,20 +1,25 @@
 """Several graphs behind one server: selects the graph of a call and checks who may read it.
 
-Tools then take an argument `graph`. Resources of graphs other than the first begin with `xkg://NAME/`. A token with
-scopes `graph:NAME` reads only these graphs."""
+Tools and prompts then take an argument `graph`. Resources of graphs other than the first begin with `xkg://NAME/`. A
+token with scopes `graph:NAME` reads only these graphs."""
 
+import functools
+import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from xkg.errors import InputError
-from xkg.serve.graph_address import uri_of_graph
+from xkg.serve.answers.types import uri_of_graph
+from xkg.serve.models import Models
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
     from xkg.config import Settings
+
+T = TypeVar("T")
 
 GRAPH_SCOPE = "graph:"
 _chosen: ContextVar[str | None] = ContextVar("graph", default=None)
@@ -32,50 +37,65 @@ def served_folders(settings: "Settings") -> dict[str, Path]:
     return named
 
 
-def open_graphs(settings: "Settings") -> Service:
-    """The graph of these settings, or all of them behind one `Service` that answers from the graph of the call."""
+def of_each_graph(settings: "Settings", make: "Callable[[str, Settings], T]") -> T:
+    """What `make` returns for the name and the settings of the one graph; with several, an object that acts as that of
+    the graph of a call. Raises as `served_folders`."""
     folders = served_folders(settings)
-    if len(folders) == 1:
-        return Service(settings)
-    services: dict[str, Service] = {}
-    for name, folder in folders.items():
-        first = next(iter(services.values()), None)
-        services[name] = Service(settings.model_copy(update={"kg": folder}), models_of=first)
-    return cast(Service, Graphs(services))
+    made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
+    return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))
+
+
+def open_graphs(settings: "Settings") -> Service:
+    """The graph of these settings, or all of them. They share their embedding models. Raises as `served_folders`."""
+    models = Models(settings.embedding)
+    return of_each_graph(settings, lambda _, own: Service(own, models=models))
 
 
 class Graphs:
-    """Acts as the `Service` of the graph of a call: the first graph unless `asking` selects another. Server-wide
-    methods apply to all graphs. Raises `NotAllowedError` if the caller's token names other graphs."""
+    """Acts as the `Service`, the jobs or the runs of the graph of a call: the first graph unless `asking` selects
+    another. Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token names other
+    graphs."""
 
-    def __init__(self, services: Mapping[str, Service]) -> None:
-        self.services = services
-        self.names = tuple(services)
+    def __init__(self, of: Mapping[str, Any]) -> None:
+        self.of = of
+        self.first = next(iter(of))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.current(), name)
-
-    def current(self) -> Service:
-        name = _chosen.get() or self.names[0]
-        require_graph(name)
-        return self.services[name]
+        chosen = _chosen.get() or self.first
+        require_graph(chosen)
+        return getattr(self.of[chosen], name)
 
     def state(self) -> tuple[int, int]:
-        return self.services[self.names[0]].state()
+        state: tuple[int, int] = self.of[self.first].state()
+        return state
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        for service in self.services.values():
+        for service in self.of.values():
             service.warm_beside(first)
             first = None
 
+    def start(self) -> None:
+        for jobs in self.of.values():
+            jobs.start()
+
     def close(self) -> None:
-        for service in self.services.values():
-            service.close()
+        for each in self.of.values():
+            each.close()
 
 
 def graphs_of(service: Service) -> Mapping[str, Service]:
     """The graphs behind a service by name, the first one first. A single graph is named after its folder."""
-    return service.services if isinstance(service, Graphs) else {service.folder.resolve().name: service}
+    return service.of if isinstance(service, Graphs) else {service.folder.resolve().name: service}
+
+
+def of_graph(made: T, graph: str) -> T:
+    """What `of_each_graph` made for one graph."""
+    return made.of[graph] if isinstance(made, Graphs) else made
+
+
+def readable_graphs(service: Service) -> list[str]:
+    """The graphs that the caller of the current MCP request may read."""
+    return [name for name in graphs_of(service) if _may_read(name)]
 
 
 @contextmanager
@@ -89,15 +109,37 @@ def asking(name: str, first: str) -> Iterator[None]:
         uri_of_graph.reset(address)
 
 
+def with_graph(ask: Callable[..., T], graphs: Sequence[str]) -> Callable[..., T]:
+    """The function of a tool or prompt, with an argument that names one of several graphs, by default the first."""
+    if len(graphs) < 2:
+        return ask
+
+    @functools.wraps(ask)
+    def chosen(*args: Any, graph: str = graphs[0], **kwargs: Any) -> T:
+        with asking(graph, graphs[0]):
+            return ask(*args, **kwargs)
+
+    taken = inspect.signature(ask)
+    kind = Literal[tuple(graphs)]  # type: ignore[valid-type]
+    one = inspect.Parameter("graph", inspect.Parameter.KEYWORD_ONLY, default=graphs[0], annotation=kind)
+    chosen.__signature__ = taken.replace(parameters=[*taken.parameters.values(), one])  # type: ignore[attr-defined]
+    chosen.__annotations__ = {**ask.__annotations__, "graph": kind}
+    return chosen
+
+
 def require_graph(name: str) -> None:
     """Raises `NotAllowedError` if the caller of the current MCP request has a token that names other graphs."""
-    from mcp.server.auth.middleware.auth_context import get_access_token
-
-    token = get_access_token()
-    if token is not None and not may_read(token.scopes, [name]):
+    if not _may_read(name):
         from xkg.serve.jobs.authority import NotAllowedError
 
         raise NotAllowedError(f"this token does not name the graph {name}: ask whoever runs the server for another one")
+
+
+def _may_read(graph: str) -> bool:
+    from mcp.server.auth.middleware.auth_context import get_access_token
+
+    token = get_access_token()
+    return token is None or may_read(token.scopes, [graph])
 
 
 def may_read(scopes: Collection[str], graphs: Sequence[str]) -> bool:

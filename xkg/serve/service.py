@@ -8,16 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
-
-from cachetools import LRUCache
 
 from xkg.errors import EmptyGraphError, InputError, QueryRefusedError, StoreError, XkgError
 from xkg.files import private_folder, user_cache_folder
+from xkg.serve.generation import Generation
+from xkg.serve.models import Models
 from xkg.serve.search.query_encoder import QueryEncoder
 
 if TYPE_CHECKING:
-    from xkg.attestations.trust import Trust
     from xkg.build.grounding.working_copy import WorkingCopies
     from xkg.build.parsing.parsers import Parsers
     from xkg.config import Settings
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from xkg.serve.verification.model_questions import Questions
     from xkg.store.graph_store import GraphStore, Snapshot
 
-ANSWERS = 256
-"""Number of cached answers of one snapshot, some ten kilobytes each."""
-SHORT_IDS = 10_000
 USER_TEXTS = 50_000
 """Number of texts whose vectors stay in the user's cache, which outlives every graph: about 100 MB."""
 QUERY_SECONDS = 10.0
@@ -48,33 +43,22 @@ class Service:
     """Answers questions about the current generation of the graph.
 
     Every method raises subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. Starts `parsers`
-    if none are given, and closes them with the graph. With `models_of`, it shares the embedding models of that service,
-    which must have the same model settings."""
+    if none are given, and closes them with the graph. `models` may be shared with other graphs."""
 
-    def __init__(
-        self, settings: "Settings", parsers: "Parsers | None" = None, models_of: "Service | None" = None
-    ) -> None:
+    def __init__(self, settings: "Settings", parsers: "Parsers | None" = None, models: Models | None = None) -> None:
         self.folder = settings.kg
         self._settings = settings
         self._turn = threading.Lock()
         self._store: GraphStore | None = None
-        self._embedder: Embedder | None = None
-        self._query_embedder: Embedder | None = None
+        self._models = models or Models(settings.embedding)
         self._cached: CachedEmbedder | None = None
         self._copies: WorkingCopies | None = None
         self._parsers = parsers
-        self._models_of = models_of
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
-        self._read = QueryEncoder(self._query_model)
-        self._excluded: tuple[int, Mapping[str, str]] | None = None  # with its generation
-        self._measured: tuple[int, Ablations] | None = None  # with its generation
-        self._listing = threading.Lock()
-        self._listed: tuple[Trust, PaperList] | None = None
-        self._trusted: tuple[Snapshot, Trust, Snapshot] | None = None  # the last is the first with trust applied
-        self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
-        self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
+        self._read = QueryEncoder(self._models.queries)
+        self._generation: Generation | None = None
 
     def state(self) -> tuple[int, int]:
         """The current generation and its number of papers. Raises `StoreError` if there are none."""
@@ -128,17 +112,11 @@ class Service:
         return find_implementations(self._snapshot, self._seek, self._asking(), task, k, chosen, full)
 
     def short_ids(self, techniques: Sequence[str]) -> Mapping[str, str]:
-        """The shortest references to these techniques, with a cache for each snapshot."""
+        """The shortest references to these techniques."""
         from xkg.serve.answers.references import short_ids
 
         with self._snapshot() as snapshot:
-            with self._turn:
-                known = self._short_ids.setdefault(snapshot, LRUCache(SHORT_IDS))
-                found = {technique: known[technique] for technique in techniques if technique in known}
-            missing = short_ids(snapshot, [technique for technique in techniques if technique not in found])
-            with self._turn:
-                known.update(missing)
-        return found | missing
+            return short_ids(snapshot, techniques)
 
     def short_papers(self, papers: Sequence[str]) -> Mapping[str, str]:
         """The shortest references to these papers."""
@@ -212,10 +190,7 @@ class Service:
         if not text.strip():
             raise InputError("the technique is empty: give its name, or say what the code should do")
         copy = None if repository is None else self._working_copies().read(repository, roots)
-        with self._opened().snapshot() as whole:
-            snapshot = self._shown(whole)
-            if snapshot.generation == 0 and copy is None:
-                raise EmptyGraphError(self._empty())
+        with self._snapshot(empty=copy is not None) as snapshot:
             return locate(
                 snapshot if snapshot.generation else None,
                 text,
@@ -237,15 +212,8 @@ class Service:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
     def paper_list(self, snapshot: "Snapshot") -> "PaperList":
-        """All papers of an open snapshot. Read once per generation, and again if trust changes."""
-        from xkg.attestations.trust import trusted
-        from xkg.serve.answers.paper_list import PaperList
-
-        with self._listing:
-            trust, known = trusted(), self._listed
-            if known is None or known[0] is not trust or known[1].generation != snapshot.generation:
-                known = self._listed = trust, PaperList(snapshot.generation, snapshot.paper_lines())
-            return known[1]
+        """All papers of an open snapshot."""
+        return self._shared(snapshot).papers
 
     def snapshot(self) -> "AbstractContextManager[Snapshot]":
         """One state of the graph, without excluded papers."""
@@ -326,56 +294,34 @@ class Service:
                 self._cached.close()
 
     @contextmanager
-    def _snapshot(self) -> "Iterator[Snapshot]":
+    def _snapshot(self, *, empty: bool = False) -> "Iterator[Snapshot]":
+        """The graph as this user sees it. Raises `EmptyGraphError` unless it may be `empty`."""
         with self._opened().snapshot() as snapshot:
-            if snapshot.generation == 0:
+            if snapshot.generation == 0 and not empty:
                 raise EmptyGraphError(self._empty())
-            yield self._shown(snapshot)
+            yield self._of(snapshot).shown
 
-    def _shown(self, snapshot: "Snapshot") -> "Snapshot":
-        """The snapshot without excluded papers, with the levels that this user's trusted keys attest."""
+    def _of(self, snapshot: "Snapshot") -> Generation:
+        """What answers from this snapshot share, until it or the trusted keys change."""
         from xkg.attestations.trust import trusted
-        from xkg.serve.trusted import with_trust
 
-        hidden, trust = self._hidden(snapshot), trusted()
-        with self._turn:  # one object until either changes, because caches belong to a snapshot
-            known = self._trusted
-            if known is None or known[0] is not snapshot or known[1] is not trust:
-                known = self._trusted = snapshot, trust, with_trust(snapshot, trust)
-        if not hidden:
-            return known[2]
-        from xkg.serve.excluded import WithoutExcluded
-
-        return WithoutExcluded(known[2], hidden)
-
-    def _hidden(self, snapshot: "Snapshot") -> "Mapping[str, str]":
-        """Papers that `serve.exclude` excludes, looked up once per generation. Raises `InputError` if its file cannot
-        be read, because an unfiltered answer could contain anything."""
-        path = self._settings.serve.exclude
-        if path is None or snapshot.generation == 0:
-            return {}
+        store, trust = self._opened(), trusted()
         with self._turn:
-            known = self._excluded
-        if known is None or known[0] != snapshot.generation:
-            from xkg.blacklist import read_blacklist
-            from xkg.serve.excluded import excluded_papers
+            known = self._generation
+            if known is None or known.snapshot is not snapshot or known.trust is not trust:
+                known = self._generation = Generation(store, snapshot, trust, self._settings.serve.exclude)
+        return known
 
-            known = snapshot.generation, excluded_papers(self._opened(), snapshot, read_blacklist(path))
-            with self._turn:
-                self._excluded = known
-        return known[1]
+    def _shared(self, snapshot: "Snapshot") -> Generation:
+        """As `_of`, for an open snapshot as `snapshot` returns it, which a newer one may have followed."""
+        known = self._generation
+        if known is not None and known.shown is snapshot:
+            return known
+        return Generation(self._opened(), snapshot, None, None)
 
     def ablations(self, snapshot: "Snapshot") -> "Ablations":
-        """All measurements, read once per generation."""
-        with self._turn:
-            known = self._measured
-        if known is None or known[0] != snapshot.generation:
-            from xkg.serve.answers.measured import by_technique
-
-            known = snapshot.generation, by_technique(self._opened().ablations())
-            with self._turn:
-                self._measured = known
-        return known[1]
+        """All measurements."""
+        return self._shared(snapshot).ablations
 
     def _require_cypher(self) -> None:
         from xkg.serve.excluded import query_refused
@@ -383,14 +329,14 @@ class Service:
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise EmptyGraphError(self._empty())
-            if (reason := query_refused(self._hidden(snapshot))) is not None:
+            if (reason := query_refused(self._of(snapshot).hidden)) is not None:
                 raise QueryRefusedError(reason)
 
     def _cached_search(self, snapshot: "Snapshot", query: str, k: int, filters: "Filters") -> "types.SearchAnswer":
         """As `_seek`, with a least-recently-used cache for each snapshot."""
         key = (query, k, repr(filters))
+        answers = self._shared(snapshot).answers
         with self._turn:
-            answers = self._answers.setdefault(snapshot, LRUCache(ANSWERS))
             answer = answers.get(key)
         if answer is None:
             answer = self._seek(snapshot, query, k, filters)
@@ -455,28 +401,6 @@ class Service:
                     self._questions.close()
             return self._questions
 
-    def _model(self) -> "Embedder":
-        if self._models_of is not None:
-            return self._models_of._model()
-        with self._turn:
-            if self._embedder is None:
-                from xkg.embeddings.factory import make_embedder
-
-                self._embedder = make_embedder(self._settings.embedding)
-            return self._embedder
-
-    def _query_model(self) -> "Embedder":
-        if self._models_of is not None:
-            return self._models_of._query_model()
-        if self._settings.embedding.provider != "onnx":
-            return self._model()
-        with self._turn:
-            if self._query_embedder is None:
-                from xkg.embeddings.factory import make_embedder
-
-                self._query_embedder = make_embedder(self._settings.embedding, queries=True)
-            return self._query_embedder
-
     def _seek(
         self,
         snapshot: "Snapshot",
@@ -504,7 +428,7 @@ class Service:
                 with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
                     private_folder(folder)
                 self._cached = CachedEmbedder(
-                    self._model,
+                    self._models.texts,
                     folder / "embeddings.sqlite",
                     self._settings.embedding.vectors,
                     most=None if own else USER_TEXTS,

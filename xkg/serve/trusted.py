@@ -3,7 +3,6 @@ attests it.
 
 Trust is applied on reading and never stored, so a revoked key stops counting at once."""
 
-import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -13,9 +12,6 @@ from xkg.model import Code, PaperBundle
 
 if TYPE_CHECKING:
     from xkg.store.graph_store import Facts, PaperLine, Snapshot, TechniqueView
-
-REMEMBERED = 2048
-"""Maximum number of revised values kept in memory."""
 
 
 def with_trust(snapshot: "Snapshot", trust: Trust) -> "Snapshot":
@@ -28,8 +24,6 @@ class _Trusted:
 
     def __init__(self, snapshot: "Snapshot", trust: Trust) -> None:
         self._inner, self._trust = snapshot, trust
-        self._revised = functools.lru_cache(REMEMBERED)(self._revise)
-        self._views: dict[str, tuple[TechniqueView, TechniqueView]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -52,7 +46,7 @@ class _Trusted:
 
     def facts(self, ids: Sequence[str]) -> "Mapping[str, Facts]":
         found = self._inner.facts(ids)
-        return {each: self._revised(facts) if facts.vouchers else facts for each, facts in found.items()}
+        return {each: self._revise(facts) if facts.vouchers else facts for each, facts in found.items()}
 
     def _revise(self, facts: "Facts") -> "Facts":
         return facts.model_copy(update={"level": self._trust.attested(facts.level, facts.vouchers)[0]})
@@ -60,13 +54,7 @@ class _Trusted:
     def _view(self, view: "TechniqueView") -> "TechniqueView":
         if view.code is None or not view.code.attestations:
             return view
-        known = self._views.get(view.technique.id)
-        if known is None or known[0] is not view:
-            if len(self._views) >= REMEMBERED:
-                self._views = {}  # readers of the old dictionary can keep using it
-            known = view, view.model_copy(update={"code": self._trust.seen(view.code)})
-            self._views[view.technique.id] = known
-        return known[1]
+        return view.model_copy(update={"code": self._trust.seen(view.code)})
 
     def _line(self, line: "PaperLine") -> "PaperLine":
         levels = Counter(line.levels)

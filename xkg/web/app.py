@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import InputError, XkgError
-from xkg.serve.graphs import graphs_of, may_read
+from xkg.serve.graphs import graphs_of, may_read, of_graph
 from xkg.serve.http.access import Access
 from xkg.serve.http.app import MCP_PATH, Beside
 from xkg.serve.http.limits import BodyLimit, Gate
@@ -59,11 +59,18 @@ def pages(
     """The routes of all pages, behind the same tokens and limits as MCP."""
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
     graphs = graphs_of(service)
-    site, *others = (
-        Site(settings, own, jobs if n == 0 else None, guard, runs if n == 0 else None, tuple(graphs))
-        for n, own in enumerate(graphs.values())
-    )
-    sites = dict(zip(graphs, (site, *others), strict=True))
+    sites = {
+        name: Site(
+            settings.model_copy(update={"kg": own.folder}),
+            own,
+            of_graph(jobs, name),
+            guard,
+            of_graph(runs, name),
+            tuple(graphs),
+        )
+        for name, own in graphs.items()
+    }
+    site = next(iter(sites.values()))
     http = settings.serve.http
     gate = functools.partial(Gate, at_work=http.concurrency, waiting=http.queue)
     routes: list[BaseRoute] = [
@@ -77,11 +84,11 @@ def pages(
         acting |= {"/builds": builds.ask, "/builds/{job:int}/cancel": builds.cancel}
     for path, handler in acting.items():
         form = Guarded(gate(_InThread(sites, handler)), guard, http.per_minute)
-        routes.append(Route(path, BodyLimit(OwnPostsOnly(form), LARGEST_FORM), methods=["POST"]))
+        routes.append(Route(path, BodyLimit(OwnPostsOnly(form), LARGEST_FORM, http.request_seconds), methods=["POST"]))
     unknown = Guarded(gate(_InThread(sites, _no_page)), guard, http.per_minute)
     forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
     for path, answered in forms.items():
-        app = BodyLimit(OwnPostsOnly(_Form(site, answered)), LARGEST_FORM)
+        app = BodyLimit(OwnPostsOnly(_Form(site, answered)), LARGEST_FORM, http.request_seconds)
         routes.append(Route(path, app, methods=["GET", "POST"] if path == SIGN_IN else ["POST"]))
     routes += [Route("/static/{name}", _static, methods=["GET"])]
     routes.append(_Elsewhere("/{path:path}", unknown, methods=["GET"]))

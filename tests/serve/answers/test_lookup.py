@@ -36,7 +36,7 @@ def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
         "Loaves rise more.",
         "water * 1700",
         "assert steam(1)",
-        "- Bakers rise early.",
+        "Bakers rise early.",
         "open_door",
     ):
         assert fact in text(full)

@@ -10,6 +10,7 @@ from tests.store.flows import FLOW, FLOWS, KERNEL, ablations, bundles
 from tests.store.graphs import FakeHashEmbedder, open_store
 from xkg.config import Settings
 from xkg.serve.answer_text import text
+from xkg.serve.models import Models
 from xkg.serve.service import Service
 
 
@@ -21,8 +22,8 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
         store.publish(bundles())
         store.add_ablations(ablations())
     monkeypatch.setattr(Service, "_opened", lambda self: self.__dict__.setdefault("_embedded", open_store(self.folder)))
-    for model in ("_model", "_query_model"):
-        monkeypatch.setattr(Service, model, lambda _: FakeHashEmbedder())
+    for model in ("texts", "queries"):
+        monkeypatch.setattr(Models, model, lambda _: FakeHashEmbedder())
     with closing(Service(settings)) as opened:
         yield opened
 
@@ -40,7 +41,7 @@ def test_rows_of_a_search_have_the_largest_change(service: Service) -> None:
     answer = service.search("RBF kernel", 5)
     measured = {row.id: row.measured for row in answer.rows}
     assert measured[KERNEL] == -0.75
-    assert "measured -75.0%" in text(answer)
+    assert "measured -0.75" in text(answer)
 
 
 def test_a_plan_says_what_was_measured(service: Service) -> None:

@@ -14,9 +14,10 @@ import pytest
 
 from xkg.config import LlmSettings, SandboxSettings, ServeBuildSettings, ServeSettings, Settings
 from xkg.errors import ConfigError, StoreError
+from xkg.serve.answer_text import text
 from xkg.serve.answers import budget
 from xkg.serve.jobs import jobs as jobs_module
-from xkg.serve.jobs.answers import JobAnswer, job_answer, job_lines, jobs_answer, jobs_lines
+from xkg.serve.jobs.answers import JobAnswer, job_answer, jobs_answer
 from xkg.serve.jobs.authority import OPERATOR
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.jobs.table import JobTable, Row
@@ -82,9 +83,17 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs, tmp_path: Path
     assert [(stage.name, stage.seconds, stage.summary) for stage in answer.stages] == [("parse", 0.123, "3 sections")]
     assert answer.result is not None
     assert (answer.result.paper, answer.result.levels) == ("title:x", {"parsed": 2})
-    said = "\n".join(job_lines(answer))
+    said = text(answer)
     assert all(
-        fact in said for fact in ("job 1: done, build: fine with code", "title:x", "2 parsed", "$0.25", "3 sections")
+        fact in said
+        for fact in (
+            "job 1: done, build: fine",
+            "repository: code",
+            "title:x",
+            '"parsed": 2',
+            "dollars: 0.25",
+            "3 sections",
+        )
     )
     kept = tmp_path / "kg" / "jobs"
     assert (kept.stat().st_mode & 0o777, (kept / "jobs.sqlite").stat().st_mode & 0o777) == (0o700, 0o600)
@@ -122,7 +131,7 @@ def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
     assert "2 older jobs" in listed.cut
     assert jobs_answer(jobs, LISTED + 2, OPERATOR).cut == "stages and results: ask for a job by its number"
     assert budget.size(listed) <= budget.TOKENS["concise"]
-    assert "job 7: failed" in "\n".join(jobs_lines(listed))
+    assert "job 7: failed" in text(listed)
 
 
 def test_progress_is_told_without_the_words_of_the_paper(jobs: Jobs) -> None:

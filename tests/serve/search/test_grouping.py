@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, crowded_out, grouped, spread
+from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, crowded_out, grouped
 
 
 def rows(strength: dict[str, float], first: tuple[str, ...] = (), own: frozenset[str] = frozenset()) -> list[list[str]]:
@@ -42,15 +42,6 @@ def test_each_technique_stands_once_and_rows_one_inside_the_other_answer_needs_o
     assert sorted(shown) == sorted({*strength, *first})
     leads = [row[0] for row in found]
     assert {lead for one in leads for lead in leads if above(one, lead) and one not in own} <= own
-
-
-def test_another_paper_is_seen_unless_it_is_far_behind() -> None:
-    strength = {f"p#{i}": 0.9 - i / 100 for i in range(7)} | {"q#x": 0.5, "q#y": 0.1}
-    leads = [group.lead for group in spread(grouped(strength), strength, 5)]
-    assert leads == ["p#0", "p#1", "p#2", "p#3", "q#x", "p#4", "p#5", "p#6", "q#y"]
-    weak = strength | {"q#x": 0.3}
-    assert [group.lead for group in spread(grouped(weak), weak, 5)][:5] == [f"p#{i}" for i in range(5)]
-    assert spread(grouped(strength), strength, 1)[0].lead == "p#0"
 
 
 def test_steps_of_a_paper_beyond_the_last_row_are_named_with_its_rows() -> None:

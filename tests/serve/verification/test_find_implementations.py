@@ -30,7 +30,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def steps(*texts: str) -> Answer:
-    return {"steps": [{"step": text, "phrasings": [f"Loaf: {text}"]} for text in texts]}
+    return {"steps": list(texts)}
 
 
 def model(body: dict[str, Any]) -> Answer:
@@ -46,7 +46,7 @@ def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(gra
         with_model = service(graph_copy, endpoint.url)
         answer = with_model.find_implementations(TASK, 2)
         again = with_model.find_implementations(TASK, 2)
-        assert len(endpoint.requests) == 4  # the steps come with other words for each
+        assert len(endpoint.requests) == 4  # for the steps, and for each step
         assert all(TASK in asked(body) for body in endpoint.requests)  # a step is judged in the light of its task
         with_model.close()
     assert answer == again

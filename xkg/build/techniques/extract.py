@@ -19,11 +19,13 @@ from xkg.value import Value
 
 
 class Extraction(Value):
-    """`techniques` are in preorder: parents before their components, siblings in the paper's order."""
+    """`techniques` are in preorder: parents before their components, siblings in the paper's order. `subfield` is the
+    arXiv category that a model chose."""
 
     techniques: tuple[Technique, ...] = ()
     findings: tuple[Finding, ...] = ()
     resources: tuple[Resource, ...] = ()
+    subfield: str | None = None
 
 
 def _leaves(node: Node) -> int:

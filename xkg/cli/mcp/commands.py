@@ -110,7 +110,7 @@ def install(
 
 def _skill(path: Path, within: Path | None, *, write: bool) -> None:
     from xkg.cli.mcp import config
-    from xkg.serve.mcp_prompts import SKILL
+    from xkg.serve.protocol.prompts import SKILL
 
     if not write:
         typer.echo(SKILL, nl=False)

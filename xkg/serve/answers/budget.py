@@ -1,39 +1,50 @@
-"""Fits answers into a token budget: long parts are cut evenly, and the answer says where to find the rest."""
+"""Fits answers into a token budget: what is long is cut evenly, and the answer says where to find the rest."""
 
+import functools
 import json
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel
 
 from xkg.llm.prices import tokens
 from xkg.serve.answers.json import structured
-from xkg.serve.answers.truncation import Kind, Limits, Part, cut, part
-from xkg.serve.answers.types import CypherAnswer, LocateAnswer
-from xkg.value import Value
+from xkg.serve.answers.types import PROSE, SOURCE, UNCUT, CypherAnswer, LocateAnswer
+from xkg.value import Value, fields_of
 
 Detail = Literal["concise", "full"]
 
 TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
 """The budget of an answer. One token is about four characters."""
 
-A = TypeVar("A", bound=Value)
+LONGEST_ID = 1000
+"""The longest id that a tool accepts. A longer text may be cut in any field."""
 
-_LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""The parts to cut, in this order, with the minimum that is kept of each."""
+_LONGEST_WORD = 400
 
-_LEAST_OF_ROWS: dict[Kind, int] = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
+Kind = Literal["prose", "lists", "codes", "rows", "lines"]
+Limits = Mapping[Kind, int]
+"""The maximum number of characters of a text, items of a list, codes, rows, and lines of code."""
+
+_LEAST: Limits = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
+"""What is cut, in this order, with the minimum that is kept of each."""
+
+_LEAST_OF_ROWS: Limits = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
 """The same for places and the rows of a query. The user asked for the lines and for the lists in cells; the cursor
 gives the remaining rows."""
 
-_POINTERS = 160
-"""Characters reserved for the notes on where the rest is."""
+_STEP = 1.12
+"""The limits that are tried grow by this factor."""
 
-_TRIES = 5
+_LOSSES: Mapping[Kind, str] = {
+    "prose": "texts after {} characters",
+    "lists": "lists after {} items",
+    "codes": "the code of all techniques but {}",
+    "lines": "the code after line {}",
+}
 
-_CERTAINLY_LONG = 1.25
-"""An answer whose estimated parts exceed the budget by this factor is cut without being serialized first. The estimate
-is a few characters too high for each part."""
+A = TypeVar("A", bound=Value)
 
 
 def size(answer: Value) -> int:
@@ -52,93 +63,53 @@ def fitted(
     """Return the answer within the budget of `detail`, or `most` tokens.
 
     Long texts are cut first, all to one length, then lists, then the rows of the paged list, and last code, between
-    lines. `more(n)` is the cursor after the first n rows, None if no rows follow. `whole` is the address of the whole
-    answer, which a full answer names if it was cut."""
+    lines. If cutting a later kind frees enough space, the earlier kinds get it back. `more(n)` is the cursor after the
+    first n rows, None if no rows follow. `whole` is the address of the whole answer, which a full answer names if it
+    was cut."""
     most = most or TOKENS[detail]
-    parts = part(answer)
-    if parts.takes(Limits()) <= _CERTAINLY_LONG * 4 * most:
-        shortened = _pointing(answer, {}, detail, more, whole)
-        if size(shortened) <= most:
-            return shortened
-    least = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
-    longest = parts.longest()
-    room = 4 * most - _POINTERS
-    for _ in range(_TRIES):
-        limits = _limits(parts, least, longest, room)
-        lost = {kind: limit for kind in least if (limit := limits.of(kind)) is not None and longest[kind] > limit}
-        shortened = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
-        excess = size(shortened) - most
-        if excess <= 0:
-            break
-        room -= 4 * excess
-    return shortened
-
-
-def _limits(parts: Part, leasts: dict[Kind, int], longest: dict[Kind, int], room: int) -> Limits:
-    """The widest limits with which the parts fit into `room` characters. If cutting a later kind, such as code, frees
-    enough space, the earlier kinds get it back."""
-    limits = Limits()
-    taken: list[Kind] = []
+    leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
+    if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
+        return shown
+    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # nothing longer fits, and each try would measure it
+    cut_to = functools.partial(_pointing, answer, detail, more, whole)
+    limits: dict[Kind, int] = {}
     for kind, least in leasts.items():
-        if longest.get(kind, 0) <= least:
-            continue
-        taken.append(kind)
-        limits = replace(limits, **{kind: least})
-        if parts.takes(limits) <= room:
+        limits[kind] = least
+        if size(shown := cut_to(limits)) <= most:
             break
-    for kind in reversed(taken):
-        takes = _prose_takes(parts) if taken == ["prose"] else partial(_takes, parts, limits, kind)
-        limits = replace(limits, **{kind: _widest(takes, leasts[kind], longest[kind], room)})
-    return limits
+    for kind in reversed(limits):
+        tries = _tries(limits[kind], 4 * most)
+        excess = functools.partial(_excess, cut_to, limits, kind, most)
+        limits[kind] = tries[max(0, bisect_right(tries, 0, key=excess) - 1)]
+    return cut_to(limits)
 
 
-def _widest(takes: Callable[[int], int], least: int, longest: int, room: int) -> int | None:
-    """The highest limit that fits, at least `least`. None if nothing needs to be cut."""
-    if takes(longest) <= room:
-        return None
-    low, high = least, longest
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if takes(middle) <= room else (low, middle)
-    return low
+def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
+    """The tokens beyond `most` with this limit on one kind, 0 if it fits."""
+    return max(0, size(cut_to({**limits, kind: limit})) - most)
 
 
-def _takes(parts: Part, limits: Limits, kind: Kind, limit: int) -> int:
-    return parts.takes(replace(limits, **{kind: limit}))
-
-
-def _prose_takes(parts: Part) -> Callable[[int], int]:
-    """As `_takes`, for texts, which are cut first and alone. Only texts need to be measured, and they are not cut
-    between lines."""
-    sizes = [(text.length, text.characters) for text in parts.texts("prose")]
-    rest = parts.takes(Limits()) - sum(characters for _, characters in sizes)
-    return lambda limit: (
-        rest + sum(characters if limit >= length else characters * limit // length for length, characters in sizes)
-    )
-
-
-_LOSSES: dict[Kind, str] = {
-    "prose": "texts after {} characters",
-    "lists": "lists after {} items",
-    "codes": "the code of all techniques but {}",
-    "lines": "the code after line {}",
-}
+@functools.cache
+def _tries(least: int, most: int) -> tuple[int, ...]:
+    """The limits that are tried."""
+    tries = [least]
+    while tries[-1] < most:
+        tries.append(max(tries[-1] + 1, int(tries[-1] * _STEP)))
+    return tuple(tries)
 
 
 def _pointing(
-    answer: A,
-    lost: dict[Kind, int],
-    detail: Detail,
-    more: Callable[[int], str | None] | None,
-    whole: str | None,
-    shorter: A | None = None,
+    answer: A, detail: Detail, more: Callable[[int], str | None] | None, whole: str | None, limits: Limits
 ) -> A:
-    """The answer, or its `shorter` form, with notes on what was cut and where to find it."""
-    rows = len(getattr(answer, getattr(type(answer), "paged", "") or "notice", ()))
-    left = lost.get("rows", rows)
+    """The answer, cut to the limits, with notes on what was cut and where to find it."""
+    cut = dict.fromkeys(limits, False)
+    shown: A = _cut(answer, limits, cut) if limits else answer
+    paged = getattr(type(answer), "paged", "")
+    rows, left = len(getattr(answer, paged, ())), len(getattr(shown, paged, ()))
     update: dict[str, Any] = {"cursor": more(left)} if more is not None else {}
     notes = [answer.cut] if getattr(answer, "cut", "") else []  # type: ignore[attr-defined]
-    if losses := ", ".join(_LOSSES[kind].format(limit) for kind, limit in lost.items() if kind in _LOSSES):
+    lost = [kind for kind in limits if cut[kind]]
+    if losses := ", ".join(_LOSSES[kind].format(limits[kind]) for kind in lost if kind in _LOSSES):
         if whole is not None and (detail == "full" or "lines" in lost):
             update["uri"] = whole
             losses += ": read its uri"
@@ -149,4 +120,65 @@ def _pointing(
         notes.append(f"{rows - left} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
     if "cut" in type(answer).model_fields:
         update["cut"] = "; ".join(notes)
-    return (shorter or answer).model_copy(update=update)
+    return shown.model_copy(update=update)
+
+
+def _cut(value: Any, limits: Limits, cut: dict[Kind, bool], name: str = "answer") -> Any:
+    """The value, cut to the limits. Sets `cut` for each kind that lost something."""
+    if isinstance(value, BaseModel):
+        held = value.__dict__
+        changed = {
+            key: now
+            for key, of in _fields(type(value))
+            if held[key] and (now := _cut(held[key], limits, cut, of)) is not held[key]
+        }
+        return value.model_copy(update=changed) if changed else value
+    if isinstance(value, dict):
+        return {key: _cut(item, limits, cut, name) for key, item in value.items()}
+    kind = _kind(value, name)
+    limit = limits.get(kind) if kind is not None else None
+    if isinstance(value, tuple | list):
+        cut_off = limit is not None and len(value) > limit
+        of = {"paged": "row", "row": "cell"}.get(name, name)
+        items = [_cut(item, limits, cut, of) for item in value[:limit]]
+        if not cut_off and all(map(lambda new, old: new is old, items, value)):
+            return value
+        value = type(value)(items)
+    elif limit is not None and kind == "lines":
+        lines = value.splitlines(keepends=True)
+        cut_off, value = len(lines) > limit, "".join(lines[:limit])
+    elif limit is not None and len(value) > limit:
+        cut_off, value = True, value[: limit - 1].rstrip() + "…"
+    else:
+        return value
+    if cut_off and kind is not None:
+        cut[kind] = True
+    return value
+
+
+def _kind(value: Any, name: str) -> Kind | None:
+    match value:
+        case str() if name in SOURCE:
+            return "lines"
+        case str() if len(value) > LONGEST_ID or (name in PROSE and not _is_word(value, name)):
+            return "prose"
+        case tuple() if name == "implementations":
+            return "codes"
+        case tuple() if name == "paged":
+            return "rows"
+        case tuple() | list() if name not in UNCUT:
+            return "lists"
+        case _:
+            return None
+
+
+def _is_word(value: str, name: str) -> bool:
+    """Whether a cell is one word, such as an id, a URL or a path, which is useless if cut."""
+    return name == "cell" and len(value) <= _LONGEST_WORD and len(value.split(None, 1)) == 1
+
+
+@functools.cache
+def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
+    """The fields of a model, each with the name that selects its limit: the cells of plain rows are texts."""
+    paged = getattr(model, "paged", "")
+    return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))

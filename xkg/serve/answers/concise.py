@@ -1,6 +1,6 @@
-"""Concise answers: short ids for techniques, digests for code, and only ids for relatives."""
+"""Shorter ids in answers: for models, which also get only the ids of relatives, and for people."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -10,88 +10,75 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=Value)
 ShortIds = Callable[[Sequence[str]], Mapping[str, str]]
-"""Short ids of techniques (`xkg.serve.answers.references`)."""
+"""Short ids of techniques or papers (`xkg.serve.answers.references`)."""
 
-_FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own", "other"))
+_FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own", "other", "paper"))
 """Fields that hold ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
 """Types of values that contain no ids in any other field."""
 
 
-def concise(answer: A, short_ids: ShortIds) -> A:
-    """The answer with `short_ids` for all techniques except its subject. A code id is shortened to `@` and its digest
-    if the id of its technique is next to it."""
-    fields = {name: getattr(answer, name) for name in type(answer).model_fields if name != "id"}
-    techniques = dict.fromkeys(_technique(node) for node in _ids(fields) if "#" in node)
-    short = short_ids(list(techniques)) if techniques else {}
-    return answer.model_copy(update={name: _shortened(value, name, short) for name, value in fields.items()})
+def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
+    """The answer with `short_ids` for all techniques and code except its subject, and of relatives only these. The
+    code of a technique next to it is shortened to `@` and its digest. `short_papers` also shortens ids of papers."""
+    return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
 
 
 def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
     """The answer for a person, with short ids for all papers, techniques and code except its subject."""
-    fields = {name: getattr(answer, name) for name in type(answer).model_fields if name != "id"}
-    nodes = dict.fromkeys(_ids(fields, fields_of_ids=_FIELDS | {"paper"}))
-    techniques = dict.fromkeys(_technique(node) for node in nodes if "#" in node)
-    short = dict(short_ids(list(techniques))) if techniques else {}
-    papers = [node for node in nodes if node.startswith("title:") and "#" not in node]
-    short |= short_papers(papers) if papers else {}
-    short |= {node: short[_technique(node)] + node[len(_technique(node)) :] for node in nodes if "#" in node}
-    return answer.model_copy(update={name: _replaced(value, name, short) for name, value in fields.items()})
+    return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
 
 
-def _replaced(value: Any, name: str, short: Mapping[str, str]) -> Any:
+def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> dict[str, str]:
+    """The short ids of the techniques and code of an answer, and of its papers."""
+    nodes = dict.fromkeys(_ids(answer))
+    papers = [node for node in nodes if node.startswith("title:") and "#" not in node] if short_papers else []
+    within = [node for node in nodes if "#" in node]
+    short = short_ids(list(dict.fromkeys(map(_technique, within)))) if within else {}
+    found = {node: short[_technique(node)] + node[len(_technique(node)) :] for node in within}
+    return found | dict(short_papers(papers) if short_papers and papers else {})
+
+
+def _ids(value: Any, name: str = "") -> Iterator[str]:
     match value:
         case str():
-            return short.get(value, value) if name in _FIELDS or name == "paper" else value
-        case BaseModel():
-            changed = {field: _replaced(item, field, short) for field, item in value.__dict__.items()}
-            return value.model_copy(update=changed)
-        case tuple():
-            return tuple(_replaced(item, name, short) for item in value)
-        case _:
-            return value
-
-
-def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> Iterator[str]:
-    if type(value) is str and name not in fields_of_ids:  # the common case
-        return
-    match value:
-        case str() if name in fields_of_ids:
-            yield value
+            if name in _FIELDS:
+                yield value
         case BaseModel():
             for field, item in value.__dict__.items():
-                if type(item) is not str or field in fields_of_ids:
-                    yield from _ids(item, field, fields_of_ids=fields_of_ids)
-        case dict():
-            for field, item in value.items():
-                yield from _ids(item, field, fields_of_ids=fields_of_ids)
+                if field in _FIELDS or type(item) not in _WITHOUT_IDS:
+                    yield from _ids(item, field)
         case tuple():
             for item in value:
-                yield from _ids(item, name, fields_of_ids=fields_of_ids)
+                yield from _ids(item, name)
 
 
-def _shortened(value: Any, name: str, short: Mapping[str, str]) -> Any:
-    if type(value) is str and name not in _FIELDS:  # the common case
-        return value
-    match value:
-        case str() if name == "code" and "#" in value:
-            return value[value.rfind("@") :]
-        case str() if name in _FIELDS:
-            return short.get(value, value)
-        case Relative():
-            return Relative(id=short.get(value.id, value.id), relation=value.relation)
-        case BaseModel():
-            changed = {
-                field: _shortened(item, field, short)
-                for field, item in value.__dict__.items()
-                if field in _FIELDS or type(item) not in _WITHOUT_IDS
-            }
-            return value.model_copy(update=changed)
-        case tuple():
-            return tuple([_shortened(item, name, short) for item in value]) if value else value
-        case _:
-            return value
+def _replaced(answer: A, short: Mapping[str, str], *, brief: bool) -> A:
+    """The answer with short ids, except for its own."""
+
+    def replaced(value: Any, name: str) -> Any:
+        match value:
+            case str() if brief and name == "code" and "#" in value:
+                return value[value.rfind("@") :]
+            case str():
+                return short.get(value, value) if name in _FIELDS else value
+            case Relative() if brief:
+                return Relative(id=short.get(value.id, value.id), relation=value.relation)
+            case BaseModel():
+                return value.model_copy(update=inside(value))
+            case tuple():
+                return tuple([replaced(item, name) for item in value]) if value else value
+            case _:
+                return value
+
+    def inside(value: BaseModel) -> dict[str, Any]:
+        fields = value.__dict__.items()
+        return {
+            name: replaced(item, name) for name, item in fields if name in _FIELDS or type(item) not in _WITHOUT_IDS
+        }
+
+    return answer.model_copy(update={name: value for name, value in inside(answer).items() if name != "id"})
 
 
 def _technique(node: str) -> str:

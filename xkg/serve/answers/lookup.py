@@ -10,7 +10,7 @@ from xkg.serve.answers.references import code_id, is_code, paper_id, quoted, sho
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,
-    HiddenTechnique,
+    Mention,
     NamedText,
     PaperAnswer,
     Place,
@@ -63,9 +63,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         incomplete=node.incomplete,
         abstract=node.abstract,
         techniques=tuple(_line(t, code.get(t.id), full) for t in visible),
-        hidden=tuple(HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or PART_OF_HIDDEN) for t in hidden)
-        if full
-        else (),
+        hidden=tuple(Mention(id=t.id, name=t.name, reason=t.hidden or PART_OF_HIDDEN) for t in hidden) if full else (),
         repositories=tuple(f"{r.url}@{r.commit}" if r.url and r.commit else r.url or r.id for r in bundle.repositories),
         findings=tuple(NamedText(name=f.name, description=f.description if full else None) for f in bundle.findings),
         resources=tuple(NamedText(name=r.name, description=r.description if full else None) for r in bundle.resources),
@@ -85,7 +83,8 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Also finds a hidden technique. Raises `UnknownIdError` with the nearest existing ids."""
+    """Also finds a hidden technique, whose answer is always full. Raises `UnknownIdError` with the nearest existing
+    ids."""
     # Indexes of earlier versions know hidden techniques only by their whole ids.
     if (hidden := _hidden(snapshot, technique.strip())) is not None:
         return hidden
@@ -94,31 +93,10 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
         return hidden
     view = snapshot.technique(found)
     node = view.technique
-    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
-    bundle = snapshot.bundle(paper_of(node.id))
-    return TechniqueAnswer(
-        id=node.id,
-        name=node.name,
-        kind=node.kind,
-        paper=bundle.paper.id,
-        paper_title=view.paper_title,
-        path=view.path,
-        parent=node.parent,
-        definition=node.definition,
-        grounding=node.grounding,
-        level=view.code.standing if view.code else "none",
-        code=view.code.id if view.code else None,
-        components=tuple(
-            NamedText(name=c.name, description=c.definition if full else short(c.definition, 160))
-            for c in view.children
-        ),
-        component_ids=tuple(c.id for c in view.children),
-        locations=_places(bundle, node.id),
-        without_code=view.without_code,
-        aliases=node.aliases if full else (),
-        excerpts=node.excerpts if full else (),
-        cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
-    )
+    answer = _technique(snapshot.bundle(paper_of(node.id)), node, view.path, view.children, view.code, full=full)
+    more = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
+    cut = "" if full or not (node.aliases or node.excerpts or view.children) else more
+    return answer.model_copy(update={"without_code": view.without_code, "cut": cut})
 
 
 def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
@@ -133,26 +111,39 @@ def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
     path = [node]
     while path[0].parent in by_id:
         path.insert(0, by_id[path[0].parent])
-    code = bundle.code_of(node.id)
     parts = [t for t in bundle.techniques if t.parent == node.id]
+    answer = _technique(bundle, node, [t.name for t in path], parts, bundle.code_of(node.id), full=True)
+    return answer.model_copy(update={"hidden": node.hidden or PART_OF_HIDDEN})
+
+
+def _technique(
+    bundle: PaperBundle,
+    node: Technique,
+    path: Sequence[str],
+    parts: Sequence[Technique],
+    code: Code | None,
+    *,
+    full: bool,
+) -> TechniqueAnswer:
     return TechniqueAnswer(
         id=node.id,
         name=node.name,
         kind=node.kind,
         paper=bundle.paper.id,
         paper_title=bundle.paper.title,
-        path=tuple(t.name for t in path),
+        path=tuple(path),
         parent=node.parent,
         definition=node.definition,
         grounding=node.grounding,
         level=code.standing if code else "none",
         code=code.id if code else None,
-        hidden=node.hidden or PART_OF_HIDDEN,
-        components=tuple(NamedText(name=t.name, description=t.definition) for t in parts),
+        components=tuple(
+            NamedText(name=t.name, description=t.definition if full else short(t.definition, 160)) for t in parts
+        ),
         component_ids=tuple(t.id for t in parts),
         locations=_places(bundle, node.id),
-        aliases=node.aliases,
-        excerpts=node.excerpts,
+        aliases=node.aliases if full else (),
+        excerpts=node.excerpts if full else (),
     )
 
 

@@ -9,15 +9,21 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from xkg.errors import InputError
+from xkg.serve.answers.budget import Detail, fitted
+from xkg.serve.answers.concise import ShortIds, concise
+from xkg.serve.answers.types import MORE_ROWS, Listing
+from xkg.value import Value
 
 MOST_SEEN = 300
 """The maximum number of search rows that a cursor holds."""
 
 MOST_CHARACTERS = 4000
 """The maximum length of a cursor."""
+
+A = TypeVar("A", bound=Listing)
 
 _VERSION = b"\x01"
 _QUESTION, _PLACE, _ROW, _CHECK = 6, 8, 5, 3
@@ -31,12 +37,6 @@ class Page:
     def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
         self._question = _digest([tool, *question], _QUESTION)
         self._before = b"" if cursor is None else _read(cursor, self._question)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Page) and (self._question, self._before) == (other._question, other._before)
-
-    def __hash__(self) -> int:
-        return hash((self._question, self._before))
 
     def start(self, keys: Sequence[str]) -> int:
         """The number of rows before the page, in a list whose rows have these `keys`. Raises `InputError` if the list
@@ -86,6 +86,32 @@ class Page:
     def _written(self, before: bytes) -> str:
         body = _VERSION + self._question + before
         return _text(body + _digest(body.hex(), _CHECK))
+
+
+def on_page(
+    answer: A,
+    page: Page,
+    detail: Detail,
+    short_ids: ShortIds,
+    *,
+    short_papers: ShortIds | None = None,
+    further: bool | None = None,
+) -> A:
+    """The rows of the page, as many as fit, with the cursor for the next. `further`: the graph has more rows than the
+    answer, by default if its `cut` says so. Raises as `Page.start`."""
+    rows = getattr(answer, answer.paged)
+    keys = [_key(row) for row in rows]
+    rest = answer.model_copy(update={answer.paged: rows[page.start(keys) :]})
+    shown = concise(rest, short_ids, short_papers) if detail == "concise" else rest
+    more = page.more(keys, further=MORE_ROWS in getattr(answer, "cut", "") if further is None else further)
+    return fitted(shown, detail, more=more)
+
+
+def _key(row: Any) -> str:
+    """The id of a row, or all of it."""
+    if isinstance(row, Value):
+        return str(getattr(row, "id", None) or row.model_dump_json())
+    return json.dumps(row, default=str)
 
 
 def _read(cursor: str, question: bytes) -> bytes:

@@ -150,6 +150,7 @@ def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> Pa
             techniques=line.techniques,
             code=sum(line.levels.values()),
             tested=at_least(line, Level.TESTED),
+            field=line.subfield,
         )
         for line in chosen[:k]
     ]

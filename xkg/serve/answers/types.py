@@ -5,17 +5,20 @@ structured content of the tools. `answer_text` renders the same facts as text.""
 
 import urllib.parse
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from xkg.model import Confidence, Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
-from xkg.serve.graph_address import uri_of_graph
 from xkg.value import Value
 
 if TYPE_CHECKING:
     import pandas
+
+uri_of_graph: ContextVar[str] = ContextVar("uri_of_graph", default="")
+"""`NAME/` in resource addresses while a graph other than the server's first one answers (`xkg.serve.graphs`)."""
 
 SOURCE = frozenset(("implementation", "test"))
 """Fields with code, which is returned as it is stored."""
@@ -77,7 +80,8 @@ class Relative(Value):
 
 class PaperRow(Value):
     """A paper in a list: `techniques` it shows, how many of them have `code`, and how many have `tested` code, of level
-    tested or faithful. `origin` is `build` or `import`, `state` is `complete` or `partial`."""
+    tested or faithful. `origin` is `build` or `import`, `state` is `complete` or `partial`, `field` is the arXiv
+    category."""
 
     id: str
     title: str
@@ -87,6 +91,7 @@ class PaperRow(Value):
     techniques: int
     code: int
     tested: int
+    field: str | None = None
 
 
 class PapersAnswer(Listing):
@@ -162,19 +167,12 @@ class SearchRow(Value):
     guidance: str = ""
 
 
-class DroppedRow(Value):
-    """A technique that the searches found and that does not serve, with why."""
+class Mention(Value):
+    """A technique that an answer names, with the `reason` why it is not more than that, where there is one."""
 
     id: str
     name: str
-    reason: str
-
-
-class Nearest(Value):
-    """A technique that a search found nearest of those that are no rows."""
-
-    id: str
-    name: str
+    reason: str = ""
 
 
 class SearchAnswer(Listing):
@@ -188,14 +186,14 @@ class SearchAnswer(Listing):
 
     query: str
     rows: tuple[SearchRow, ...]
-    nearest: tuple[Nearest, ...] = ()
+    nearest: tuple[Mention, ...] = ()
     searched: str
     cut: str
     cursor: str | None = None
     verified: str = ""
     question: str = ""
     candidates: str = ""
-    dropped: tuple[DroppedRow, ...] = ()
+    dropped: tuple[Mention, ...] = ()
 
 
 class Again(Value):
@@ -207,31 +205,15 @@ class Again(Value):
     guidance: str
 
 
-class FoundRow(Value):
-    """A technique for a part of a task, fields as in `SearchRow`. `definition` is its beginning, where no guidance says
-    how to apply it; `reason` is said in full answers."""
-
-    id: str
-    name: str
-    paper_title: str
-    score: float
-    level: str
-    code: str | None
-    definition: str = ""
-    no_code: str = ""
-    relatives: tuple[Relative, ...] = ()
-    reason: str = ""
-    guidance: str = ""
-
-
 class PartAnswer(Value):
-    """A step of a task: rows best first, and in `again` those of earlier parts. `note` says where nothing fits, and
-    where this part was verified otherwise than the whole. Where nothing was verified the last part is the task as a
-    whole, with all that a search for it finds, the rows of a paper together."""
+    """A step of a task: rows best first, and in `again` those of earlier parts. In short, a row has no `reason`, and
+    no more than the beginning of its definition, where no guidance says how to apply it. `note` says where nothing
+    fits, and where this part was verified otherwise than the whole. Where nothing was verified the last part is the
+    task as a whole, with all that a search for it finds, the rows of a paper together."""
 
     number: int
     step: str
-    rows: tuple[FoundRow, ...]
+    rows: tuple[SearchRow, ...]
     again: tuple[Again, ...]
     note: str
 
@@ -272,14 +254,6 @@ class TechniqueLine(Value):
     depth: int
     level: str
     code: str | None = None
-
-
-class HiddenTechnique(Value):
-    """A technique that was found in the paper and is left out of the graph, with the reason."""
-
-    id: str
-    name: str
-    reason: str
 
 
 class Place(Value):
@@ -347,7 +321,7 @@ class PaperAnswer(Listing):
     incomplete: tuple[str, ...] = ()
     abstract: str
     techniques: tuple[TechniqueLine, ...]
-    hidden: tuple[HiddenTechnique, ...] = ()
+    hidden: tuple[Mention, ...] = ()
     repositories: tuple[str, ...]
     findings: tuple[NamedText, ...]
     resources: tuple[NamedText, ...]

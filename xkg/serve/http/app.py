@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -28,24 +28,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
-from xkg.serve.completion import add_completion
 from xkg.serve.graphs import graphs_of
 from xkg.serve.http.access import Access
-from xkg.serve.http.connections import Connections, room
-from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
+from xkg.serve.http.hosts import KnownHosts, reached_by_others
 from xkg.serve.http.limits import BodyLimit, Gate, RateLimit, refuse, too_often
-from xkg.serve.http.messages import MessagesOnly
 from xkg.serve.http.metrics import Metrics
 from xkg.serve.http.oauth import issuer_of
 from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.jobs.jobs import Jobs
-from xkg.serve.mcp_prompts import PlanAblations
-from xkg.serve.mcp_server import add_all
+from xkg.serve.protocol.completion import add_completion
+from xkg.serve.protocol.jsonrpc import message_error
+from xkg.serve.protocol.mcp_server import add_all
+from xkg.serve.protocol.prompts import PlanAblations
+from xkg.serve.protocol.stdio import asked_of, instructions
+from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.service import Service
-from xkg.serve.stdio import asked_of, instructions
-from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
 
 if TYPE_CHECKING:  # an app in which scripts run
@@ -97,10 +96,9 @@ def make_app(
     closed = reached_by_others(http, bound)
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed, tuple(graphs_of(service)))
     metrics = Metrics(service.state)
-    connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
     server = _mcp_server(service, roots, metrics, jobs, planner, runs)
     mcp: ASGIApp = server.session_manager.handle_request
-    mcp = BodyLimit(MessagesOnly(Gate(mcp, http.concurrency, http.queue)), http.body_kb * 1024)
+    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024, http.request_seconds, _not_a_message)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
     guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=metadata)
     routes: list[BaseRoute] = [
@@ -119,7 +117,7 @@ def make_app(
     routes += beside.routes if beside is not None else ()
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = http.concurrency + THREADS_BESIDE
         service.warm_beside(beside.warm if beside is not None else None)
@@ -127,7 +125,7 @@ def make_app(
             jobs.start()
         try:
             async with server.session_manager.run():
-                yield {"connections": connections}
+                yield
         finally:
             if jobs is not None:
                 jobs.close()
@@ -173,6 +171,12 @@ def _mcp_server(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return server
+
+
+def _not_a_message(body: bytes) -> Response | None:
+    """The JSON-RPC error for a body that is not a message."""
+    error = message_error(body)
+    return None if error is None else JSONResponse(error.model_dump(exclude_none=True) | {"id": error.id}, 400)
 
 
 class _Guarded:

@@ -86,25 +86,39 @@ async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> 
 
 
 class BodyLimit:
-    """Reads a whole request before it takes a turn, and refuses one larger than `most` bytes with 413."""
+    """Reads a whole request before it takes a turn. Refuses one larger than `most` bytes with 413, and one that has not
+    arrived after `seconds` with 408. `check` may answer a body instead of the app."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(
+        self, app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
+    ) -> None:
         self._app = app
         self._most = most
+        self._seconds = seconds
+        self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         body = bytearray()
         more = announced <= self._most
-        while more and len(body) <= self._most:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the caller has disconnected
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
+        try:
+            async with asyncio.timeout(self._seconds):
+                while more and len(body) <= self._most:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return  # the caller has disconnected
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            words = f"the request did not arrive within {self._seconds:g} s: send it again"
+            await refuse(scope, receive, send, 408, "slow", words, {"connection": "close"})
+            return
         if max(announced, len(body)) > self._most:
             words = f"a request may have {self._most // 1024} KiB: send less"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
+            return
+        if (answer := self._check(bytes(body))) is not None:
+            await answer(scope, receive, send)
             return
         whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 

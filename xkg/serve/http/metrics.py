@@ -42,11 +42,10 @@ class Metrics:
         self.calls = Counter("xkg_calls", "Calls of tools, by outcome.", ("tool", "outcome"), registry=own)
         self.seconds = Histogram("xkg_call_seconds", "Duration of calls.", ("tool",), registry=own, buckets=SECONDS)
         self.requests = Counter("xkg_http_requests", "HTTP requests, by answer.", ("path", "status"), registry=own)
-        self.rejected = Counter("xkg_rejected", "Requests and connections refused.", ("reason",), registry=own)
+        self.rejected = Counter("xkg_rejected", "Requests refused.", ("reason",), registry=own)
         self.in_flight = Gauge(
             "xkg_requests_in_flight", "HTTP requests now.", registry=own, multiprocess_mode="livesum"
         )
-        self.connections = Gauge("xkg_connections", "Open connections.", registry=own, multiprocess_mode="livesum")
         self._registry = own
         folder = os.environ.get(SHARED)
         if folder:

@@ -19,10 +19,10 @@ from uvicorn.supervisors import Multiprocess
 
 from xkg.config import Settings
 from xkg.errors import ConfigError
-from xkg.operating_system import share_one_heap
+from xkg.operating_system import files_allowed, share_one_heap
 from xkg.serve.allowed_folders import open_roots
 from xkg.serve.http import logs
-from xkg.serve.http.dns_rebinding import is_loopback, reached_by_others
+from xkg.serve.http.hosts import is_loopback, reached_by_others
 from xkg.serve.http.metrics import SHARED
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.jobs import check_bounds
@@ -35,6 +35,8 @@ WORKER_SECONDS = 60
 
 _SHUTDOWN_SECONDS = 10
 """The time that calls under way get when the server ends."""
+SPARE_FILES = 256
+"""File descriptors of a process that connections leave to the graph and its indexes."""
 
 LAST_SECONDS = 2.0
 """A call that still runs this long after `_SHUTDOWN_SECONDS` is aborted."""
@@ -69,7 +71,7 @@ def serve_http(
     name = f"[{host}]" if ":" in host else host
     url = settings.serve.http.url or f"http://{name}:{listener.getsockname()[1]}/mcp"
     logs.configure(level)
-    config = _config(functools.partial(_process, make_app, settings, host, url, level), settings, workers)
+    config = uvicorn_config(functools.partial(_process, make_app, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}
     log.info("listening", extra={"facts": facts})
     bound(url)
@@ -125,7 +127,7 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ConfigError(f"{host}:{port} cannot be served ({error.strerror}): choose another --http") from error
 
 
-def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) -> uvicorn.Config:
+def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int) -> uvicorn.Config:
     return uvicorn.Config(
         make,
         factory=True,
@@ -138,10 +140,18 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
         server_header=False,
         backlog=BACKLOG,
         workers=workers,
+        limit_concurrency=_room(settings.serve.http.connections),
         timeout_keep_alive=max(1, round(settings.serve.http.request_seconds)),
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         timeout_worker_healthcheck=WORKER_SECONDS,
     )
+
+
+def _room(most: int) -> int:
+    """The number of connections that this process can have, at most `most`. Raises its limit of open files if that is
+    too low."""
+    files = files_allowed(most + SPARE_FILES)
+    return most if files is None else max(1, min(most, files - SPARE_FILES))
 
 
 def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:

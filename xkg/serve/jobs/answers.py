@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 """The folder of a graph that contains the runs of agents (`xkg.agents.codification.start`)."""
-CLASSES = {"A": "error-free and better than the starter", "B": "error-free", "C": "erroneous", "D": "nothing"}
 LONGEST_PATCH = 20_000
 LARGEST_PATCH = 50 << 20
 LONGEST_ERROR = 500
@@ -226,61 +225,6 @@ def _brief(answer: JobAnswer) -> JobAnswer:
         "error": answer.error[:BRIEF_ERROR],
     }
     return answer.model_copy(update=left_out)
-
-
-def job_lines(answer: JobAnswer) -> list[str]:
-    source = f" with {answer.repository}" if answer.repository else ""
-    started = f", started {answer.started_at}" if answer.started_at else ""
-    ended = f", ended {answer.ended_at}" if answer.ended_at else ""
-    lines = [
-        f"job {answer.job}: {answer.state}, {answer.kind}: {answer.paper}{source}",
-        f"  asked {answer.asked_at} by {answer.asked_by}{started}{ended}",
-    ]
-    lines += [
-        f"  {stage.name}: {stage.summary}, {stage.seconds:.1f} s{' (kept)' if stage.reused else ''}"
-        for stage in answer.stages
-    ]
-    lines += [f"  now: {answer.at}"] if answer.at else []
-    if answer.calls:
-        spent = "price unknown" if answer.dollars is None else f"${answer.dollars:.2f}"
-        lines.append(f"  {answer.calls} calls of the language model, {spent}")
-    if answer.result is not None:
-        built = answer.result
-        code = ", ".join(f"{n} {level}" for level, n in built.levels.items()) or "none"
-        where = "published as" if built.published else "already in"
-        hidden = f", {sum(built.hidden.values())} hidden" if built.hidden else ""
-        lines.append(
-            f"  {built.paper} ({built.state}), {where} generation {built.generation}: {built.techniques} techniques"
-            f"{hidden}; code: {code}; ${built.cost_usd:.2f} in all its builds"
-        )
-    if answer.curated is not None:
-        for paper in answer.curated.papers:
-            lines.append(
-                f"  arxiv:{paper.arxiv_id} {one_line(paper.title)[:200]} ({paper.origin}): {one_line(paper.why)}"
-            )
-            lines += [f"    {each.url}{f'@{each.commit}' if each.commit else ''}" for each in paper.repositories]
-        lines += [
-            f"  left out: {one_line(each.title)[:120]}: {one_line(each.dropped)}" for each in answer.curated.dropped
-        ]
-        lines += [f"  note: {one_line(note)}" for note in answer.curated.notes]
-    if answer.implementation is not None:
-        done = answer.implementation
-        before, after = ("none" if v is None else f"{v:g}" for v in (done.metric_before, done.metric_after))
-        unproven = ", unproven" if done.doubts else ""
-        lines.append(
-            f"  run {done.run}: class {done.result}{unproven} ({CLASSES[done.result]}), metric {before} -> {after}, "
-            f"{done.steps} steps, changed: {', '.join(done.changed_files[:20]) or 'nothing'}"
-        )
-        lines += [f"  not done: {fault}" for fault in done.faults]
-        lines += [f"  in doubt: {doubt}" for doubt in done.doubts]
-        lines += ["  patch:", done.patch] if done.patch else []
-    lines += [f"  error: {answer.error}"] if answer.error else []
-    return [*lines, *([answer.note] if answer.note else [])]
-
-
-def jobs_lines(answer: JobsAnswer) -> list[str]:
-    lines = [line for job in answer.jobs for line in job_lines(job)]
-    return [*(lines or ["Nothing was asked for."]), *([answer.cut] if answer.cut else [])]
 
 
 def _implemented(result: str, graph: Path) -> ImplementedMethod | None:

@@ -1,6 +1,5 @@
 """The open questions of a job, for the caller who answers them."""
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.types import Quoting
 from xkg.serve.jobs.authority import Caller
 from xkg.serve.jobs.table import Row, State
-from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:
@@ -87,20 +85,6 @@ def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], call
     """Raises as `Jobs.answer`."""
     row, waiting = jobs.answer(job, question, answer, caller)
     return TakenAnswer(job=row.id, question=question, state=row.state, waiting=waiting, note=_next(row, waiting))
-
-
-def questions_lines(answer: QuestionsAnswer) -> list[str]:
-    lines = [f"job {answer.job}: {answer.state}, {plural(answer.waiting, 'question')} waiting"]
-    for question in answer.questions:
-        about = f", {json.dumps(question.about, ensure_ascii=False)}" if question.about else ""
-        given = f" ({question.given})" if question.given else ""
-        lines += ["", f"## question {question.question}: {question.stage}{about}{given}", "", question.instructions, ""]
-        lines += [question.prompt, "", f"answer_schema: {json.dumps(question.answer_schema, ensure_ascii=False)}"]
-    return [*lines, "", answer.note]
-
-
-def taken_lines(answer: TakenAnswer) -> list[str]:
-    return [f"job {answer.job}: the answer to {answer.question} is stored", answer.note]
 
 
 def _next(row: Row, waiting: int) -> str:

@@ -33,10 +33,9 @@ _SCHEMA = {
         state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
         cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
         kind TEXT NOT NULL DEFAULT 'build', task TEXT NOT NULL DEFAULT '', llm TEXT NOT NULL DEFAULT '')""",
+    "runs": "CREATE TABLE IF NOT EXISTS runs (asked_by TEXT NOT NULL, asked TEXT NOT NULL)",
 }
 _COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel, kind, task, llm"
-_ADDED = ("kind TEXT NOT NULL DEFAULT 'build'", "task TEXT NOT NULL DEFAULT ''", "llm TEXT NOT NULL DEFAULT ''")
-"""Columns that tables of earlier versions lack."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +107,19 @@ class JobTable:
             )
             return self._row(db, int(inserted.lastrowid or 0)), True
 
+    def count_run(self, caller: str, per_day: int) -> None:
+        """Counts the run of a script. Raises `InputError` if the caller ran `per_day` within a day."""
+        now = datetime.now(UTC)
+        with self._changing() as db:
+            db.execute("DELETE FROM runs WHERE asked <= ?", (_iso(now - timedelta(days=1)),))
+            (count,) = db.execute("SELECT count(*) FROM runs WHERE asked_by = ?", (caller,)).fetchone()
+            if count >= per_day:
+                raise InputError(
+                    f"you ran {count} scripts within a day, which is all that this server takes from one caller "
+                    "(serve.run.per_day): ask again tomorrow"
+                )
+            db.execute("INSERT INTO runs VALUES (?, ?)", (caller, _iso(now)))
+
     def get(self, job: int) -> Row | None:
         with self._reading() as db:
             return next(self._rows(db, "id = ?", job), None)
@@ -174,10 +186,10 @@ class JobTable:
             private_folder(self._folder)
             with closing(open_wal(self._path, _SCHEMA)) as db:
                 version = db.execute("PRAGMA user_version").fetchone()[0]
-                if version > _VERSION:
+                if version not in (0, _VERSION):
                     raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
-                if version < _VERSION:
-                    _migrate(db)
+                if not version:
+                    db.execute(f"PRAGMA user_version = {_VERSION}")
                 yield db
         except sqlite3.OperationalError as error:
             raise StoreError(
@@ -189,15 +201,6 @@ class JobTable:
             ) from error
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be made ({error.strerror}): check its permissions") from error
-
-
-def _migrate(db: sqlite3.Connection) -> None:
-    with transaction(db):
-        present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
-        for column in _ADDED:
-            if column.partition(" ")[0] not in present:
-                db.execute(f"ALTER TABLE jobs ADD COLUMN {column}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _count(db: sqlite3.Connection, where: str, *values: object) -> int:

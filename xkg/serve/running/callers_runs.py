@@ -2,35 +2,29 @@
 
 Missing packages are installed in the background. The call waits a while for them, and then asks the caller to retry."""
 
-import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from xkg.config import Settings
-from xkg.errors import ConfigError, InputError, PackagesError, StoreError
-from xkg.files import private_folder
+from xkg.errors import ConfigError, InputError, PackagesError
 from xkg.model import Code
 from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.runner import Environment
 from xkg.serve.jobs.authority import Caller, require
 from xkg.serve.jobs.jobs import FOLDER
+from xkg.serve.jobs.table import JobTable
 from xkg.serve.running.answer import RunAnswer
 from xkg.serve.running.runs import Runs
 from xkg.serve.service import Service
-from xkg.sqlite_files import open_wal, transaction
 
 INSTALLING_SECONDS = 30.0
 """The time that a call waits for packages; most clients give up after a minute."""
 MOST_INSTALLING = 4
 TURN_SECONDS = 15.0
 DEFAULT_SECONDS = 30.0
-
-_SCHEMA = {"runs": "CREATE TABLE IF NOT EXISTS runs (asked_by TEXT NOT NULL, asked TEXT NOT NULL)"}
 
 
 @dataclass
@@ -52,7 +46,7 @@ class CallersRuns:
             raise ConfigError("scripts of clients are untrusted: sandbox.runner must not be unsafe-subprocess")
         self.bounds = settings.serve.run
         self._runs = Runs(service, settings)
-        self._folder = settings.kg / FOLDER
+        self._table = JobTable(settings.kg / FOLDER)
         self._places = threading.BoundedSemaphore(self.bounds.at_once)
         self._turn = threading.Condition()
         self._callers: set[str] = set()
@@ -76,7 +70,7 @@ class CallersRuns:
             if not self._places.acquire(timeout=TURN_SECONDS):
                 raise InputError("other callers' runs take all places: ask again in a minute")
             try:
-                self._count(caller)
+                self._table.count_run(caller.name, self.bounds.per_day)
                 chosen = min(DEFAULT_SECONDS, most) if seconds is None else seconds
                 return self._runs.run(reference, script, seconds=chosen)
             finally:
@@ -122,31 +116,3 @@ class CallersRuns:
             with self._turn:
                 self._callers.discard(caller.name)
                 self._turn.notify_all()
-
-    def _count(self, caller: Caller) -> None:
-        now = datetime.now(UTC)
-        yesterday = (now - timedelta(days=1)).isoformat()
-        with _database(self._folder) as db, transaction(db):
-            db.execute("DELETE FROM runs WHERE asked <= ?", (yesterday,))
-            (count,) = db.execute("SELECT count(*) FROM runs WHERE asked_by = ?", (caller.name,)).fetchone()
-            if count >= self.bounds.per_day:
-                raise InputError(
-                    f"you ran {count} scripts within a day, which is all that this server takes from one caller "
-                    "(serve.run.per_day): ask again tomorrow"
-                )
-            db.execute("INSERT INTO runs VALUES (?, ?)", (caller.name, now.isoformat()))
-
-
-@contextmanager
-def _database(folder: Path) -> Iterator[sqlite3.Connection]:
-    path = folder / "runs.sqlite"
-    try:
-        private_folder(folder)
-        with closing(open_wal(path, _SCHEMA)) as db:
-            yield db
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"{path} cannot be used ({error}): remove it, and check its permissions and free disk space"
-        ) from error
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be created ({error.strerror}): check its permissions") from error

@@ -1,12 +1,13 @@
 """Candidates for a query: BM25 and vector search over the whole query and its parts, fused by score, and late
 interaction (`xkg.embeddings.base`) for the best of them."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 
 from xkg.embeddings.base import EncodedText
-from xkg.serve.background import beside
 from xkg.serve.search.clauses import parts, passage, weightiest
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.strengths import Strengths
@@ -16,6 +17,8 @@ DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
 """From this size on, text search takes as long as encoding a query, and runs in parallel with it."""
+
+_THREADS = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="xkg-text-search")
 
 Encode = Callable[[Sequence[str]], Sequence[EncodedText]]
 """Encodes texts with a model."""
@@ -47,10 +50,13 @@ def candidates(
     depth = max(DEPTH, wanted)
     while True:
         search = partial(_by_text, snapshot, texts, depth, papers)
-        with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as text_hits:
+        beside = _THREADS.submit(search) if snapshot.paper_count() >= MANY_PAPERS else None
+        try:
             encoded = encoded or encode([passage(query, clauses, encoded_clauses), *encoded_clauses])
             by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
-            by_text = text_hits()
+        finally:
+            wait([beside] if beside is not None else [])  # it reads the snapshot, which may be closed after an error
+        by_text = search() if beside is None else beside.result()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth
         if admitted is None or len(admitted) >= wanted or exhausted or depth >= DEEPEST:

@@ -76,25 +76,6 @@ def strongest(strength: Mapping[str, float], most: int) -> list[str]:
     return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 
 
-def spread(rows: Sequence[Group], strength: Mapping[str, float], k: int) -> list[Group]:
-    """The same rows, reordered so that one paper has at most four fifths of the first `k`. Rows of other papers move up
-    if they are at least half as strong as the rows that they pass."""
-    allowed = k - k // 5
-    counts: dict[str, int] = {}
-    early: list[Group] = []
-    waiting: list[Group] = []
-    for row in rows:
-        paper = paper_of(row.lead)
-        crowded = counts.get(paper, 0) >= allowed
-        weak = waiting and strength.get(row.lead, 1.0) < strength.get(waiting[0].lead, 1.0) / 2
-        if len(early) >= k or crowded or weak:
-            waiting.append(row)
-        else:
-            early.append(row)
-            counts[paper] = counts.get(paper, 0) + 1
-    return [*early, *waiting]
-
-
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
     """The rows, with the leads of rows after the first `k` added as relatives to rows of the same paper: a query for
     the steps of a method may match more steps than there are rows."""

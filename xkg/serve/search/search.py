@@ -7,7 +7,7 @@ from typing import Protocol
 from xkg.model import paper_of
 from xkg.serve.answers.lookup import search_row
 from xkg.serve.answers.paper_list import undated_papers, years_in_words
-from xkg.serve.answers.types import MORE_ROWS, Nearest, Relative, SearchAnswer, SearchRow
+from xkg.serve.answers.types import MORE_ROWS, Mention, Relative, SearchAnswer, SearchRow
 from xkg.serve.search.calibration import FITS, scores
 from xkg.serve.search.candidates import DEPTH, Encode, candidates
 from xkg.serve.search.filters import Filters
@@ -19,7 +19,6 @@ from xkg.serve.search.grouping import (
     crowded_out,
     grouped,
     same_name,
-    spread,
     strongest,
 )
 from xkg.store.graph_store import Snapshot, TechniqueView
@@ -77,10 +76,10 @@ def search(
     by_code = _by_code(snapshot, code, filters, papers, 4 * k)
     if any(share >= bar for share in by_code.values()):
         both = {t: by_code.get(t, 0.0) + matches.strength.get(t, 0.0) / 2 for t in by_code | matches.strength}
-        return found.answer(spread(grouped(both), both, k), both, by_code)
+        return found.answer(grouped(both), both, by_code)
     strength = matches.strength
     exact = _named(snapshot, query, filters, papers, strength)
-    groups = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
+    groups = grouped(strength, exact, max(50, 4 * k), apart(matches.needs))
     if matches.needs:
         groups = crowded_out(groups, k)
     named = dict.fromkeys(exact, 1.0)  # a dict, since there may be hundreds
@@ -129,11 +128,11 @@ class _Search:
         matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
         return f"{matches} after the first {self.k}; {MORE_ROWS}" if more > 0 else ""
 
-    def _nearest(self, rows: Sequence[SearchRow], strength: Mapping[str, float]) -> tuple[Nearest, ...]:
+    def _nearest(self, rows: Sequence[SearchRow], strength: Mapping[str, float]) -> tuple[Mention, ...]:
         shown = {technique for row in rows for technique in (row.id, *(relative.id for relative in row.relatives))}
         others = [t for t in strongest(strength, len(shown) + MOST_NEAREST) if t not in shown][:MOST_NEAREST]
         views = _views(self.snapshot, others)
-        return tuple(Nearest(id=t, name=views[t].technique.name) for t in others if t in views)
+        return tuple(Mention(id=t, name=views[t].technique.name) for t in others if t in views)
 
 
 def _views(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, TechniqueView]:

@@ -16,8 +16,9 @@ from xkg.serve.jobs.jobs import BuildModel, Jobs
 from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, offered, taken
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind, Row
+from xkg.serve.service import Service
 from xkg.serve.tools.callers import caller
-from xkg.serve.tools.tool_decorator import registering
+from xkg.serve.tools.tool_decorator import Tool, registering
 
 LISTED = 5
 
@@ -66,19 +67,19 @@ class Building:
         return caller
 
 
-def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
+def add(server: MCPServer, service: Service, building: Building, roots: Sequence[Path]) -> None:
+    tool = registering(server, service)
     if "build" in building.kinds:
-        _add_build(server, building, roots)
+        _add_build(tool, building, roots)
     if "curate" in building.kinds:
-        _add_curate(server, building, roots)
+        _add_curate(tool, building, roots)
     if "implement" in building.kinds:
-        _add_implement(server, building, roots)
-    _add_questions(server, building)
-    _add_jobs(server, building)
+        _add_implement(tool, building, roots)
+    _add_questions(tool, building)
+    _add_jobs(tool, building)
 
 
-def _add_build(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
-    tool = registering(server)
+def _add_build(tool: Tool, building: Building, roots: Sequence[Path]) -> None:
     jobs = building.jobs
 
     @tool("Build a paper", annotations=_BUILDS)
@@ -109,8 +110,7 @@ def _add_build(server: MCPServer, building: Building, roots: Sequence[Path]) -> 
         return job_answer(jobs, row, _note(row, new))
 
 
-def _add_curate(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
-    tool = registering(server)
+def _add_curate(tool: Tool, building: Building, roots: Sequence[Path]) -> None:
     jobs = building.jobs
 
     @tool("Find papers around a paper", annotations=_RUNS)
@@ -132,8 +132,7 @@ def _note(row: Row, new: bool) -> str:
     return f"{known} You answer its questions: ask `questions` with job={row.id}.".strip() if row.llm else known
 
 
-def _add_questions(server: MCPServer, building: Building) -> None:
-    tool = registering(server)
+def _add_questions(tool: Tool, building: Building) -> None:
     jobs = building.jobs
 
     @tool("Questions of a job", annotations=_ANSWERS, waits=True)
@@ -173,8 +172,7 @@ def _add_questions(server: MCPServer, building: Building) -> None:
         return taken(jobs, job, question, answer, building.caller())
 
 
-def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
-    tool = registering(server)
+def _add_implement(tool: Tool, building: Building, roots: Sequence[Path]) -> None:
     jobs = building.jobs
 
     @tool("Implement a method", annotations=_RUNS)
@@ -257,8 +255,7 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
         return job_answer(jobs, row, _note(row, new))
 
 
-def _add_jobs(server: MCPServer, building: Building) -> None:
-    tool = registering(server)
+def _add_jobs(tool: Tool, building: Building) -> None:
     jobs = building.jobs
 
     @tool("Job status", annotations=_LOOKS)

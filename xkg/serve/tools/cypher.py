@@ -1,14 +1,12 @@
 """Tools for questions across papers: the graph's tables, and queries over them."""
 
-import json
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.errors import InputError
-from xkg.serve.answers.budget import fitted
-from xkg.serve.answers.paging import Page
+from xkg.serve.answers.paging import Page, on_page
 from xkg.serve.answers.types import CypherAnswer, SchemaAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import Cursor, Detail, registering
@@ -55,10 +53,8 @@ def add(server: MCPServer, service: Service) -> None:
         if page.reached > MOST_ROWS:
             raise InputError(f"no more than {MOST_ROWS} rows are read by cursor: add ORDER BY, SKIP and LIMIT")
         answer = service.cypher(query, parameters, page.reached + limit)
-        keys = [json.dumps(row, default=str) for row in answer.rows]
-        rows = answer.rows[page.start(keys) :]
-        empty = "" if rows else "nothing: no row matches; names and ids are exact, and graph_schema has the tables"
+        empty = "" if answer.rows else "nothing: no row matches; names and ids are exact, graph_schema has the tables"
         # ORDER BY and LIMIT, which the service names for more rows, cannot be added to a named query
         further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
-        rest = answer.model_copy(update={"rows": rows, "cut": further or empty})
-        return fitted(rest, detail, more=page.more(keys, further=bool(further)))
+        answer = answer.model_copy(update={"cut": further or empty})
+        return on_page(answer, page, detail, service.short_ids, further=bool(further))

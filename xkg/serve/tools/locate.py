@@ -8,9 +8,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.serve.allowed_folders import under_roots
-from xkg.serve.answers.budget import fitted
-from xkg.serve.answers.concise import concise
-from xkg.serve.answers.paging import Page
+from xkg.serve.answers.paging import Page, on_page
 from xkg.serve.answers.types import LocateAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import Cursor, Detail, registering
@@ -52,7 +50,4 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)
-        keys = [f"{at.repository}\0{at.path}\0{at.start_line}\0{at.end_line}" for at in answer.locations]
-        rest = answer.model_copy(update={"locations": answer.locations[page.start(keys) :]})
-        rest = concise(rest, service.short_ids) if detail == "concise" else rest
-        return fitted(rest, detail, more=page.more(keys, further=bool(answer.cut)))
+        return on_page(answer, page, detail, service.short_ids)

@@ -11,9 +11,9 @@ from xkg.llm.prices import tokens
 from xkg.model import Level
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.concise import concise
-from xkg.serve.answers.paging import Page
+from xkg.serve.answers.paging import Page, on_page
 from xkg.serve.answers.paper_list import PaperFilters, State
-from xkg.serve.answers.types import MORE_ROWS, CodeAnswer, PaperAnswer, PapersAnswer, TechniqueAnswer, uri
+from xkg.serve.answers.types import CodeAnswer, PaperAnswer, PapersAnswer, TechniqueAnswer, uri
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
@@ -30,23 +30,19 @@ def add(server: MCPServer, service: Service) -> None:
         with_code: Annotated[bool, Field(description="only with code")] = False,
         tested: Annotated[bool, Field(description="only with code of level tested or faithful")] = False,
         state: Annotated[State | None, Field(description="of the paper's build")] = None,
+        field: Annotated[str, Field(max_length=100, description="only this arXiv category: cs, or cs.LG")] = "",
         k: Annotated[int, Field(ge=1, le=200, description="maximum rows")] = 20,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
-        """The papers of the graph by title: id, title, year (null if unknown: filters of years leave it out),
-        origin, state, and how many techniques it shows, have code, have tested code. To find papers for a question use
-        search_techniques."""
-        filters = PaperFilters(text, (first_year, last_year), with_code, Level.TESTED if tested else None, state)
+        """The papers by title: id, title, year (null if unknown; filters of years leave it out), origin, state, and how
+        many techniques it shows, have code, have tested code. To find papers for a question use search_techniques."""
+        filters = PaperFilters(
+            text, (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
+        )
         page = Page(cursor, "list_papers", *astuple(filters))
         answer = service.list_papers(k + page.reached, filters)
-        keys = [row.id for row in answer.rows]
-        rest = answer.model_copy(update={"rows": answer.rows[page.start(keys) :]})
-        if detail == "concise":
-            short = service.short_papers([row.id for row in rest.rows])
-            rows = tuple(row.model_copy(update={"id": short[row.id]}) for row in rest.rows)
-            rest = rest.model_copy(update={"rows": rows})
-        return fitted(rest, detail, more=page.more(keys, further=MORE_ROWS in answer.cut))
+        return on_page(answer, page, detail, service.short_ids, short_papers=service.short_papers)
 
     @tool("Paper")
     def get_paper(

@@ -1,7 +1,6 @@
 """Tools that find techniques and papers."""
 
 from dataclasses import astuple
-from functools import lru_cache
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -12,12 +11,12 @@ from xkg.model import Level
 from xkg.serve.answers import budget
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.concise import ShortIds, concise
-from xkg.serve.answers.paging import Page
+from xkg.serve.answers.paging import Page, on_page
 from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.tool_decorator import PAPER, REPEATED, Cursor, Detail, Id, registering
+from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
 
 Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
 WithCode = Annotated[bool, Field(description="only techniques that have code")]
@@ -33,7 +32,7 @@ PART_TOKENS = 100
 def add(server: MCPServer, service: Service) -> None:
     tool = registering(server, service)
 
-    @tool("Search techniques", waits=True, repeats=True)
+    @tool("Search techniques", waits=True)
     def search_techniques(
         query: Annotated[
             str,
@@ -110,16 +109,11 @@ def add(server: MCPServer, service: Service) -> None:
         are alike). score in 0..1 joins them."""
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)
-        keys = [row.id for row in answer.rows]
-        rest = answer.model_copy(update={"rows": answer.rows[page.start(keys) :]})
-        rest = concise(rest, service.short_ids) if detail == "concise" else rest
-        return fitted(rest, detail, more=page.more(keys, further=MORE_ROWS in answer.cut))
+        return on_page(answer, page, detail, service.short_ids)
 
 
-@lru_cache(REPEATED)
 def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail, short_ids: ShortIds) -> SearchAnswer:
-    """The rows that the cursor has not seen, at most `k`, as many as fit. Another graph gives another answer, in which
-    short ids are others: `searched` has the number of papers."""
+    """The rows that the cursor has not seen, at most `k`, as many as fit."""
     rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
     shown = answer.model_copy(update={"rows": tuple(rows)})
 

@@ -2,9 +2,8 @@
 
 import base64
 import functools
-import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, Literal, ParamSpec, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Annotated, ParamSpec, Protocol, TypeVar
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -15,13 +14,12 @@ from pydantic import Field
 from xkg.errors import XkgError
 from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import budget, paging
+from xkg.serve.answers.budget import LONGEST_ID
 from xkg.serve.answers.json import structured
-from xkg.serve.answers.quoting import one_line
-from xkg.serve.answers.truncation import LONGEST_ID
-from xkg.serve.graphs import asking, graphs_of
+from xkg.serve.answers.quoting import one_line, refusal
+from xkg.serve.graphs import graphs_of, with_graph
 from xkg.serve.running.answer import RunAnswer
 from xkg.serve.service import Service
-from xkg.serve.tool_errors import refusal
 from xkg.value import Value
 
 P = ParamSpec("P")
@@ -41,34 +39,29 @@ Cursor = Annotated[
 PAPER = "id such as arxiv:2006.10726, title or its start, or its method's name such as tent"
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
-REPEATED = 256
-"""Cached rendered answers, some ten kilobytes each."""
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 """The hints of a tool that only reads the graph."""
 
 
 class Tool(Protocol):
     """Decorates a function of a client's arguments that returns an answer; its docstring is the description. A call of
-    one that `waits` for more than the graph is abandoned where client or server goes away. Rendered answers of one that
-    `repeats` are cached, so they must be hashable."""
+    one that `waits` for more than the graph is abandoned where client or server goes away."""
 
     def __call__(
-        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
-def registering(server: MCPServer, service: "Service | None" = None) -> Tool:
-    """The decorator that adds tools to `server`. Those of a `service` with several graphs take an argument `graph`, the
-    first one unless it is given; others concern the first."""
-    graphs = tuple(graphs_of(service)) if service is not None else ()
+def registering(server: MCPServer, service: Service) -> Tool:
+    """The decorator that adds tools to `server`. If `service` has several graphs, they take an argument `graph`."""
+    graphs = tuple(graphs_of(service))
 
     def tool(
-        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
-            rendered = _as_tool(ask, functools.lru_cache(REPEATED)(_render) if repeats else _render)
-            rendered = _of_graph(rendered, graphs) if len(graphs) > 1 else rendered
+            rendered = with_graph(_as_tool(ask), graphs)
             server.add_tool(
                 _abandoned_on_cancel(rendered) if waits else rendered,
                 title=title,
@@ -82,33 +75,17 @@ def registering(server: MCPServer, service: "Service | None" = None) -> Tool:
     return tool
 
 
-def _as_tool(ask: Callable[P, Answer], write: Callable[[Value], CallToolResult]) -> Callable[P, CallToolResult]:
+def _as_tool(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
     @functools.wraps(ask)
     def tool(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
         try:
             answer = ask(*args, **kwargs)
         except XkgError as error:
             raise ToolError(refusal(error)) from error
-        return write(answer)
+        return _render(answer)
 
     tool.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return tool
-
-
-def _of_graph(tool: Callable[..., CallToolResult], graphs: Sequence[str]) -> Callable[..., CallToolResult]:
-    """The tool with an argument that names the graph."""
-
-    @functools.wraps(tool)
-    def chosen(*args: Any, graph: str = graphs[0], **kwargs: Any) -> CallToolResult:
-        with asking(graph, graphs[0]):
-            return tool(*args, **kwargs)
-
-    taken = inspect.signature(tool)
-    kind = Literal[tuple(graphs)]  # type: ignore[valid-type]
-    one = inspect.Parameter("graph", inspect.Parameter.KEYWORD_ONLY, default=graphs[0], annotation=kind)
-    chosen.__signature__ = taken.replace(parameters=[*taken.parameters.values(), one])  # type: ignore[attr-defined]
-    chosen.__annotations__ = {**tool.__annotations__, "graph": kind}
-    return chosen
 
 
 def _render(answer: Value) -> CallToolResult:

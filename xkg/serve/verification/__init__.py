@@ -1,3 +1,3 @@
-"""Language model support for search: rewording a query, splitting a task into steps, and verifying rows.
+"""Language model support for search: splitting a task into steps, and verifying rows.
 
 May import: search, answers, and the layers below serve."""

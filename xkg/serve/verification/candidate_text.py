@@ -1,6 +1,6 @@
 """Renders search candidates as text for the verifier's question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xkg.serve.answers.types import SearchRow, short
@@ -49,12 +49,8 @@ def described(candidates: Sequence[Candidate], step: str) -> str:
     """The candidates as text, with the code that is nearest to the step. Texts of papers take one line each and code is
     indented, so that none can imitate another candidate. A definition that repeats an earlier one is not repeated."""
     definitions = _Definitions()
-    return "\n\n".join(
-        _in_full(number, candidate, step, definitions)
-        if number <= IN_FULL
-        else _in_few_words(number, candidate, definitions)
-        for number, candidate in enumerate(candidates, start=1)
-    )
+    texts = (_described(number, each, step, definitions) for number, each in enumerate(candidates, start=1))
+    return "\n\n".join(texts)
 
 
 class _Definitions:
@@ -73,43 +69,32 @@ class _Definitions:
         return text or "none"
 
 
-def _in_few_words(number: int, candidate: Candidate, definitions: _Definitions) -> str:
+def _described(number: int, candidate: Candidate, step: str, definitions: _Definitions) -> str:
     own, *others = candidate.views
-    lines = [
-        f"Candidate {number}: {_title(own)}",
-        f"paper and place: {short(own.paper_title, 100)}: {short(' > '.join(own.path), 120)}",
-        f"definition: {definitions.say(str(number), own, _IN_FEW_WORDS)}",
-        *_components(own),
-        f"code: {_code_heads(own)}",
-    ]
-    for letter, view in zip(LETTERS, others, strict=False):
-        lines.append(f"{number}{letter} ({_kin(view, number, own)}): {_title(view)}{_inside(view)}")
-    return "\n".join(lines)
-
-
-def _in_full(number: int, candidate: Candidate, step: str, definitions: _Definitions) -> str:
-    own, *others = candidate.views
-    definition = definitions.say(str(number), own, _DEFINITION)
+    in_full = number <= IN_FULL
+    definition = definitions.say(str(number), own, _DEFINITION if in_full else _IN_FEW_WORDS)
     lines = [
         f"Candidate {number}: {_title(own)}",
         f'paper: "{short(own.paper_title, 150)}"; place in it: {short(" > ".join(own.path), 200)}',
         f"definition: {definition}",
         *_components(own),
+        *(_code(own, step) if in_full and own.code is not None else [f"code: {_code_heads(own)}"]),
     ]
-    if own.code is None:
-        lines.append("code: none")
-    else:
-        code = own.code
-        if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
-            lines.append(f"documentation: {short(code.documentation, _DOCUMENTATION)}")
-        lines.append(f"code ({short(code.language, 30) or 'python'}, {code.standing}):")
-        wanted = wanted_words([(step, _STEP), (own.technique.name, _NAME), (own.technique.definition, _DEFINED)])
-        lines += [f"    {line}" for line in excerpt(code.implementation, wanted, _CODE)]
     for letter, view in zip(LETTERS, others, strict=False):
         label = f"{number}{letter}"
-        about = definitions.say(label, view, _RELATIVE)
-        lines.append(f"{label} ({_kin(view, number, own)}): {_title(view)}: {about}{_inside(view)}")
+        about = f": {definitions.say(label, view, _RELATIVE)}" if in_full else ""
+        lines.append(f"{label} ({_kin(view, number, own)}): {_title(view)}{about}{_inside(view)}")
     return "\n".join(lines)
+
+
+def _code(own: TechniqueView, step: str) -> Iterator[str]:
+    if (code := own.code) is None:
+        return
+    if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
+        yield f"documentation: {short(code.documentation, _DOCUMENTATION)}"
+    yield f"code ({short(code.language, 30) or 'python'}, {code.standing}):"
+    wanted = wanted_words([(step, _STEP), (own.technique.name, _NAME), (own.technique.definition, _DEFINED)])
+    yield from (f"    {line}" for line in excerpt(code.implementation, wanted, _CODE))
 
 
 def _title(view: TechniqueView) -> str:

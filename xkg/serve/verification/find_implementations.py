@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from xkg.model import Code, paper_of
 from xkg.serve.answers.types import (
     Again,
-    FoundRow,
     Implementation,
     ImplementationsAnswer,
     PartAnswer,
@@ -54,15 +53,11 @@ def find_implementations(
     decomposed, left_out = found.by, len(found.steps) - MOST_STEPS
     steps = found.steps[:MOST_STEPS]
     context = short(task, TASK_CHARACTERS) if len(steps) > 1 else ""
-    phrased: Sequence[Sequence[str] | None] = found.phrasings or [None] * len(steps)
-    verifications = [
-        verifier.begin(questions, opened, seek, step, k, filters, context, phrasings)
-        for step, phrasings in zip(steps, phrased, strict=False)
-    ]
+    verifications = [verifier.begin(questions, opened, seek, step, k, filters, context) for step in steps]
     with opened() as snapshot:
         whole = seek(snapshot, short(task, TASK_CHARACTERS), max(k, WHOLE_ROWS), filters)
         code = _code(snapshot, [whole, *(verification.plain for verification in verifications)])
-    until = time.monotonic() + (BUSY_SECONDS if found.phrasings is None else questions.wait_seconds)
+    until = time.monotonic() + (questions.wait_seconds if found.by_model else BUSY_SECONDS)
     answers = [verifier.finish(questions, verification, until) for verification in verifications]
     asked_about = (view for verification in verifications for c in verification.candidates for view in c.views)
     code |= {view.code.id: view.code for view in asked_about if view.code}
@@ -130,7 +125,7 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
             PartAnswer(
                 number=number,
                 step=step,
-                rows=tuple(_brief(row, full) for row in rows),
+                rows=tuple(rows if full else map(_brief, rows)),
                 again=tuple(Again(id=r.id, name=r.name, part=parts_of_rows[r.id], guidance=r.guidance) for r in again),
                 note="; ".join(notes),
             )
@@ -138,20 +133,12 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
     return tuple(parts)
 
 
-def _brief(row: SearchRow, full: bool) -> FoundRow:
-    return FoundRow(
-        id=row.id,
-        name=row.name,
-        paper_title=row.paper_title,
-        score=row.score,
-        level=row.level,
-        code=row.code,
-        definition="" if row.guidance else short(row.definition, DEFINITION_CHARACTERS),
-        no_code=row.no_code,
-        relatives=() if row.guidance else row.relatives,
-        reason=row.reason if full else "",
-        guidance=row.guidance,
-    )
+def _brief(row: SearchRow) -> SearchRow:
+    """The row for a short answer."""
+    definition = "" if row.guidance else short(row.definition, DEFINITION_CHARACTERS)
+    relatives = () if row.guidance else row.relatives
+    changed = {"definition": definition, "relatives": relatives, "without_code": (), "reason": ""}
+    return row.model_copy(update=changed)
 
 
 def _verified(answers: Iterable[SearchAnswer]) -> str:
@@ -188,7 +175,7 @@ def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code
     return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 
 
-def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
+def _fitting(rows: Iterable[SearchRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
     """The code of the rows that fit, each uncut, and the ids of the code that does not fit."""
     fitting: list[Implementation] = []
     missing: list[str] = []

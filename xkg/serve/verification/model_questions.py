@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 8.0
 """How long requests to a failing endpoint are retried."""
 
 CLOSING_SECONDS = 10.0
-"""How long closing waits for follow-up work of an answer, such as a search."""
+"""How long closing waits for the questions that it ends."""
 
 
 _NO_KEY = "no key for the language model is set where xkg runs"
@@ -85,8 +85,7 @@ class Questions:
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
-        """Return the future answer, for `wait`; a stored answer is there at once. Callbacks of the future run in a
-        thread that `close` waits for, and may ask further questions."""
+        """Return the future answer, for `wait`; a stored answer is there at once."""
         from xkg.llm.prices import model_of
 
         answer: Future[Answered[A]] = Future()

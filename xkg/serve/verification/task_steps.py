@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
 from xkg.serve.answers.types import short
 from xkg.serve.search.clauses import PART_WORDS, parts
-from xkg.serve.verification import rewriting
 from xkg.serve.verification.model_questions import Questions
 from xkg.text.unicode import one_line
 
@@ -25,23 +23,17 @@ _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=\S)|\n+")
 
 
-class Step(AnswerType):
-    step: str
-    phrasings: tuple[str, ...]
-
-
 class Steps(AnswerType):
-    steps: tuple[Step, ...]
+    steps: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Decomposed:
-    """The steps of a task, at least one. `by` describes how they were found. `phrasings`
-    (`xkg.serve.verification.rewriting`) has the model's phrasings of each step, None if no model found the steps."""
+    """The steps of a task, at least one. `by` describes how they were found, `by_model` says whether a model did."""
 
     steps: list[str]
     by: str
-    phrasings: list[Sequence[str]] | None
+    by_model: bool
 
 
 def decompose(questions: Questions, task: str) -> Decomposed:
@@ -50,11 +42,8 @@ def decompose(questions: Questions, task: str) -> Decomposed:
         question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
         answered = questions.wait(question, time.monotonic() + questions.wait_seconds)
     except XkgError as error:
-        return Decomposed(by_structure(task), f"{BY_STRUCTURE}, not by a model: {error}", None)
-    steps = answered.answer.steps
-    return Decomposed(
-        [one_line(step.step) for step in steps], f"by {answered.model}", [step.phrasings for step in steps]
-    )
+        return Decomposed(by_structure(task), f"{BY_STRUCTURE}, not by a model: {error}", False)
+    return Decomposed(list(map(one_line, answered.answer.steps)), f"by {answered.model}", True)
 
 
 def by_structure(task: str) -> list[str]:
@@ -76,14 +65,14 @@ def by_structure(task: str) -> list[str]:
 
 
 def _objection(answer: Steps) -> str | None:
-    steps = [one_line(step.step) for step in answer.steps]
+    steps = list(map(one_line, answer.steps))
     if not 1 <= len(steps) <= MOST_STEPS:
         return f"give 1 to {MOST_STEPS} steps"
     if not all(steps) or len(set(steps)) < len(steps):
         return "each step has text, and no two are equal"
     if any(len(step) > _STEP_CHARACTERS for step in steps):
         return f"a step has at most {_STEP_CHARACTERS} characters"
-    return next((wrong for step in answer.steps if (wrong := rewriting.objection(step.phrasings))), None)
+    return None
 
 
 def _distinct(texts: list[str]) -> list[str]:

@@ -6,14 +6,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from xkg.errors import AnswerError, XkgError
+from xkg.errors import XkgError
 from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
 from xkg.serve.answers.lookup import search_row
-from xkg.serve.answers.types import MORE_ROWS, DroppedRow, Relative, SearchAnswer, SearchRow, short
+from xkg.serve.answers.types import MORE_ROWS, Mention, Relative, SearchAnswer, SearchRow, short
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import Seek, relation
-from xkg.serve.verification import rewriting
 from xkg.serve.verification.candidate_text import IN_FULL, LETTERS, Candidate, described, labelled
 from xkg.serve.verification.model_questions import Answered, Questions
 from xkg.store.graph_store import Snapshot, TechniqueView
@@ -24,7 +23,7 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""The minimum score of a query, or of one of its phrasings, that is worth a question. It is lower than `FITS`
+"""The minimum score of a query that is worth a question. It is lower than `FITS`
 (`xkg.serve.search.calibration`), since the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
@@ -54,74 +53,31 @@ class Verdict(AnswerType):
 
 
 @dataclass(frozen=True)
-class Question:
-    """The candidates and the future verdict on them, None if there is nothing to ask."""
+class Verification:
+    """A verification in progress: the plain search answer, the candidates of the question, and the future verdict on
+    them, None if there are none."""
 
+    plain: SearchAnswer
+    k: int
     candidates: tuple[Candidate, ...]
     verdict: "Future[Answered[Verdict]] | None"
 
 
-@dataclass(frozen=True)
-class Verification:
-    """A verification in progress: its question, which may still wait for phrasings of the query, and the plain search
-    answer."""
-
-    question: "Future[Question]"
-    plain: SearchAnswer
-    k: int
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """The candidates in the question, if they are known yet."""
-        if self.question.done() and self.question.exception() is None:
-            return self.question.result().candidates
-        return ()
-
-
 def begin(
-    questions: Questions,
-    opened: Opened,
-    seek: Seek,
-    query: str,
-    k: int,
-    filters: Filters,
-    task: str = "",
-    phrasings: Sequence[str] | None = None,
+    questions: Questions, opened: Opened, seek: Seek, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques serve the step `query`, which may belong to `task`. Candidates come from the
-    step and its `phrasings`. If these are None, the model is asked for them first, and the rest runs when they arrive.
-    Raises any error of `seek`."""
+    """Asks which of the best techniques serve the step `query`, which may belong to `task`. Raises any error of
+    `seek`."""
     with opened() as snapshot:
         plain = seek(snapshot, query, k, filters)
-    question: Future[Question] = Future()
-
-    def ask(phrasings: Sequence[str]) -> Question:
-        with opened() as current:
-
-            def found(text: str) -> Sequence[SearchRow]:
-                rows = seek(current, text, CANDIDATES, filters, bar=HOPELESS).rows
-                return rows if rows and rows[0].score >= WORTH else ()
-
-            candidates = _candidates(current, rewriting.rows(found, plain.query, phrasings, CANDIDATES))
-        if not candidates:
-            return Question((), None)
-        inputs = {"step": plain.query, "task": task, "candidates": described(candidates, plain.query)}
-        about = short(plain.query, 80)
-        return Question(
-            candidates, questions.begin(load_prompt(_PROMPT), Verdict, inputs, about, _checking(candidates))
-        )
-
-    def go_on(rewritten: "Future[Answered[rewriting.Phrasings]]") -> None:
-        try:
-            question.set_result(ask(_phrasings(rewritten)))
-        except BaseException as error:  # the waiting caller raises it
-            question.set_exception(error)
-
-    if phrasings is None:
-        rewriting.begin(questions, plain.query).add_done_callback(go_on)
-    else:
-        question.set_result(ask(phrasings))
-    return Verification(question, plain, k)
+        rows = seek(snapshot, plain.query, CANDIDATES, filters, bar=HOPELESS).rows
+        candidates = _candidates(snapshot, rows if rows and rows[0].score >= WORTH else ())
+    if not candidates:
+        return Verification(plain, k, (), None)
+    inputs = {"step": plain.query, "task": task, "candidates": described(candidates, plain.query)}
+    about = short(plain.query, 80)
+    verdict = questions.begin(load_prompt(_PROMPT), Verdict, inputs, about, _checking(candidates))
+    return Verification(plain, k, candidates, verdict)
 
 
 def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
@@ -135,31 +91,22 @@ def finish(questions: Questions, verification: Verification, until: float) -> Se
     """Return the kept rows, best first, with reason and guidance. If the model has not answered by `until`, returns the
     plain search answer and why it was not verified. Raises no error of the model."""
     plain = verification.plain
+    if verification.verdict is None:
+        return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
     try:
-        question = questions.wait(verification.question, until)
-        if question.verdict is None:
-            return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
-        answered = questions.wait(question.verdict, until)
+        answered = questions.wait(verification.verdict, until)
     except XkgError as error:
         return plain.model_copy(update={"verified": f"not verified: {error}"})
-    return _judged(verification, question.candidates, answered.answer, answered.model)
+    return _judged(verification, answered.answer, answered.model)
 
 
-def _phrasings(rewritten: "Future[Answered[rewriting.Phrasings]]") -> Sequence[str]:
-    """The phrasings, empty if no answer was usable. Raises any other error, because the verifier would get no answer
-    either."""
-    try:
-        return rewritten.result().answer.phrasings
-    except AnswerError:
-        return ()
-
-
-def _judged(verification: Verification, candidates: Sequence[Candidate], verdict: Verdict, model: str) -> SearchAnswer:
+def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchAnswer:
+    candidates = verification.candidates
     named = labelled(candidates)
     judged = {judgement.candidate: judgement for judgement in verdict.judgements}
     rows = tuple(_row(named[name], judged[name]) for name in verdict.best_first)
     dropped = tuple(
-        DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, 160))
+        Mention(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, 160))
         for judgement in verdict.judgements
         if not judgement.keep
         for _, view in [named[judgement.candidate]]

@@ -102,6 +102,12 @@ def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(do
     assert [r.name for r in read(document, with_release)[0].resources] == ["TideCache code"]
 
 
+@pytest.mark.parametrize(("given", "kept"), [("cs.LG", "cs.LG"), ("astro-ph", "astro-ph"), ("Deep learning", None)])
+def test_the_model_names_the_arxiv_category(document: Document, given: str, kept: str | None) -> None:
+    extraction, _ = read(document, lambda inputs: good(inputs) | {"subfield": given})
+    assert extraction.subfield == kept
+
+
 def test_an_abbreviation_in_the_name_is_an_alias(document: Document) -> None:
     found, _ = read(document, answer(component("Tiered Key-Value Cache (TKVC)", aliases=["TKVC", "TideCache"])))
     (technique,) = found.techniques

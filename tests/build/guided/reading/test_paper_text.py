@@ -136,4 +136,4 @@ def test_all_questions_about_a_paper_begin_with_the_same_bytes(passages: Passage
     assert r"M(x) = \cos(x)^2" in beginning
     # An endpoint counts the schema to the beginning, too.
     assert {prompt(name).output for name in answers} == {PaperAnswer.__name__}
-    assert set(answer_schema(PaperAnswer)["required"]) == {"components", "definitions", "missing"}
+    assert set(answer_schema(PaperAnswer)["required"]) == {"components", "definitions", "missing", "subfield"}

@@ -18,6 +18,7 @@ from xkg.build.techniques.word_lists import LITTLE, SAME_KIND
 from xkg.llm.client import Ask
 from xkg.model import Finding, Resource
 
+_CATEGORY = re.compile(r"[a-z]{2,8}(?:-[a-z]{2,8})?(?:\.[A-Za-z-]{2,16})?")  # of arXiv
 _MOST_FAULTS = 12  # in one reply to the model
 _LONGEST_TITLE = 80  # characters of an algorithm in a reply
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
@@ -54,6 +55,7 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
     answer = ask(prompt("extract"), PaperAnswer, {"paper": paper}, about=document.title, check=check)
     nodes = _tree(answer, passages)
     return Extraction(
+        subfield=answer.subfield if _CATEGORY.fullmatch(answer.subfield) else None,
         techniques=tuple(freeze(nodes, paper_id)),
         findings=tuple(
             Finding(id=f"{paper_id}#finding/{n}", name=c.name.strip(), description=c.definition.strip() or None)

@@ -40,3 +40,4 @@ class PaperAnswer(AnswerType):
     components: tuple[Component, ...] = ()
     definitions: tuple[Definition, ...] = ()
     missing: tuple[Missing, ...] = ()
+    subfield: str = ""

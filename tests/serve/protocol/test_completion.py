@@ -10,9 +10,9 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.conftest import ROOT
-from xkg.serve import resources
+from xkg.serve.protocol import resources
+from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
-from xkg.serve.stdio import make_server
 
 OVENS = "title:bread/ovens"
 
@@ -63,7 +63,7 @@ async def test_papers_are_resources_page_by_page(service: Service, monkeypatch: 
 
 async def test_over_a_pipe_a_client_hears_of_progress_and_how_long_to_keep_a_list(graph: Path) -> None:
     start = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.serve import progress; "
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.serve.protocol import progress; "
         "progress.EVERY_SECONDS = 0.002; from xkg.cli.main import main; main()"
     )
     server = StdioServerParameters(

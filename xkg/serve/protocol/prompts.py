@@ -3,11 +3,11 @@
 Prompts contain ids of papers but none of their text, because a prompt speaks for the user. A plan that quotes papers is
 attached as a resource, marked as data."""
 
+import functools
 import json
-import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.prompts.base import UserMessage
@@ -16,9 +16,10 @@ from mcp_types import INVALID_PARAMS, EmbeddedResource, TextResourceContents
 from pydantic import Field
 
 from xkg.errors import InputError, XkgError
-from xkg.serve.answers.quoting import framed, one_line
+from xkg.serve.answers.quoting import framed, one_line, refusal
+from xkg.serve.answers.types import uri, uri_of_graph
+from xkg.serve.graphs import graphs_of, with_graph
 from xkg.serve.service import Service
-from xkg.serve.tool_errors import refusal
 
 _Paper = Annotated[str, Field(min_length=1, max_length=1000, description="id such as arxiv:1608.04471, or the title")]
 _Repository = Annotated[
@@ -118,9 +119,17 @@ def add_prompts(
         """The paper's id in quotes."""
         return json.dumps(one_line(_refusing(lambda: service.paper(paper).id)), ensure_ascii=False)
 
+    graphs = tuple(graphs_of(service))
+
+    def prompt(title: str) -> Callable[[Callable[..., str | list[UserMessage]]], None]:
+        def add(ask: Callable[..., str | list[UserMessage]]) -> None:
+            server.prompt(title=title)(with_graph(_naming_graph(ask), graphs))
+
+        return add
+
     if builds:
 
-        @server.prompt(title="Build a graph")
+        @prompt("Build a graph")
         def build_graph(
             paper: Annotated[str, Field(min_length=1, max_length=1000, description="arXiv id, or a file or folder")],
             repository: Annotated[str, Field(max_length=1000, description="address or folder; or empty")] = "",
@@ -135,13 +144,13 @@ def add_prompts(
                 named=f", repository={quoted_repository}" if repository else "",
             )
 
-    @server.prompt(title="Replicate a paper")
+    @prompt("Replicate a paper")
     def replicate_paper(paper: _Paper, repository: _Repository = "") -> str:
         """Build a paper's method component by component, each tested, from the code that the graph has."""
         where = f" in {repository}" if repository else ""
         return _REPLICATE.format(paper=known(paper), where=where)
 
-    @server.prompt(title="Plan ablations")
+    @prompt("Plan ablations")
     def plan_ablations(paper: _Paper, repository: _Repository = "") -> list[UserMessage]:
         """Find the lines that do each component of a paper, and plan what to change and what it would show."""
         where = f", whose code is in {repository}" if repository else ""
@@ -154,13 +163,13 @@ def add_prompts(
             return [UserMessage(task)]
         plan = _plan(planner, json.loads(quoted_id), repository)
         contents = TextResourceContents(
-            uri=f"xkg://ablations/{urllib.parse.quote(json.loads(quoted_id), safe='')}",
+            uri=uri("ablations", json.loads(quoted_id)),
             mime_type="text/markdown",
             text=framed(plan),
         )
         return [UserMessage(task), UserMessage(EmbeddedResource(type="resource", resource=contents))]
 
-    @server.prompt(title="Implement a step")
+    @prompt("Implement a step")
     def implement_step(
         step: Annotated[str, Field(min_length=1, max_length=4000, description="what the code should do")],
         paper: Annotated[
@@ -172,6 +181,21 @@ def add_prompts(
         of_paper = f" of the paper {quoted_id}" if quoted_id else ""
         filters = f" and papers=[{quoted_id}]" if quoted_id else ""
         return _IMPLEMENT.format(step=step, of_paper=of_paper, filters=filters)
+
+
+def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., list[UserMessage]]:
+    """The prompt, with a message that names the graph to use unless it is the first."""
+
+    @functools.wraps(ask)
+    def messages(*args: Any, **kwargs: Any) -> list[UserMessage]:
+        said = ask(*args, **kwargs)
+        graph = uri_of_graph.get().rstrip("/")
+        return [
+            *([UserMessage(said)] if isinstance(said, str) else said),
+            *([UserMessage(f"Pass graph={json.dumps(graph)} to each tool.")] if graph else []),
+        ]
+
+    return messages
 
 
 def _plan(planner: PlanAblations, paper: str, repository: str) -> str:

@@ -3,7 +3,6 @@
 Every client reads all schemas before the first question, and many put them into a model's context. The descriptions of
 the tools explain the fields of answers, and the resource `xkg://answers` explains all of them."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,17 +18,13 @@ as clear."""
 
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools with short schemas. The type of an optional argument omits null. A definition that several answers
-    share is complete in one of them and named in the others; so is one whose fields are a subset of another's."""
-    answers = {tool.name: _short(tool.output_schema or {}, nullable=False, described=False) for tool in tools}
-    homes = {_fields(schema): name for name, schema in answers.items()}
-    for name, schema in answers.items():
-        for definition in schema.get("$defs", {}).values():
-            if (home := _home_of_more(definition, homes)) is not None:
-                homes.setdefault(_fields(definition), home)
-        _refer(schema, name, homes)
-        for definition in schema.get("$defs", {}).values():
-            homes.setdefault(_fields(definition), name)
+    """The tools with short schemas. The type of an optional argument omits null. A type that several answers have is
+    complete in one of them and named in the others."""
+    homes = {str((tool.output_schema or {}).get("title")): tool.name for tool in tools}
+    answers: dict[str, Schema] = {}
+    for tool in tools:
+        answers[tool.name] = schema = _short(tool.output_schema or {}, nullable=False, described=False)
+        _refer(schema, tool.name, homes)
     return [
         tool.model_copy(
             update={
@@ -93,23 +88,12 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
     return {"anyOf": list(choices)}
 
 
-def _fields(schema: Schema) -> str:
-    """A key that is equal for definitions with the same fields."""
-    return json.dumps(schema.get("properties", schema), sort_keys=True)
-
-
-def _home_of_more(definition: Schema, homes: Mapping[str, str]) -> str | None:
-    """The tool with a definition that has all fields of this one."""
-    own = definition.get("properties", {}).items()
-    return next((home for fields, home in homes.items() if own and own <= json.loads(fields).items()), None)
-
-
-def _refer(schema: Schema, tool: str, homes: Mapping[str, str]) -> None:
-    """Replaces each definition that belongs to another tool by a reference to it, and drops definitions that are then
-    unused."""
+def _refer(schema: Schema, tool: str, homes: dict[str, str]) -> None:
+    """Replaces each type that another tool has by a reference to it, and drops types that are then unused. The others
+    belong to this tool from now on."""
     definitions: Schema = schema.get("$defs", {})
     for name, definition in definitions.items():
-        home = homes.get(_fields(definition), tool)
+        home = homes.get(name, tool)
         if home != tool and len(str(definition)) > _WORTH:
             definitions[name] = {"type": definition.get("type", "object"), "description": f"as in {home}"}
     needed: set[str] = set()
@@ -120,6 +104,7 @@ def _refer(schema: Schema, tool: str, homes: Mapping[str, str]) -> None:
         waiting += [definitions[name] for name in found]
     if definitions:
         schema["$defs"] = {name: each for name, each in definitions.items() if name in needed}
+        homes.update({name: tool for name in needed if name not in homes})
 
 
 def _references(value: Any) -> Iterator[str]:

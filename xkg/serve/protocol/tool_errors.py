@@ -3,6 +3,7 @@
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
 from mcp.server import CacheHint, MCPServer
@@ -11,19 +12,16 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, Icon, InputRequiredResult
 from mcp_types import Tool as ListedTool
 from mcp_types.methods import CacheableMethod
 from pydantic import ValidationError
 
-from xkg.errors import QueryFailedError, UnknownIdError
-from xkg.serve.answers.quoting import framed_line, one_line
-from xkg.serve.identity import icons, website
-from xkg.serve.progress import reporting
-from xkg.serve.published_schemas import published
+from xkg.serve.answers.quoting import LONGEST_ERROR, one_line, refusal
+from xkg.serve.protocol.progress import reporting
+from xkg.serve.protocol.published_schemas import published
 from xkg.version import __version__
 
-_LONGEST = 1000
 _ID_NAMES = frozenset(["id", "technique", "paper", "code"])
 
 
@@ -38,6 +36,23 @@ FRESH: Mapping[CacheableMethod, CacheHint] = {
 with builds."""
 
 
+def _website() -> str | None:
+    """The homepage that the package was built with, if any."""
+    try:
+        urls = metadata("xkg").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return None
+    return dict(url.split(", ", 1) for url in urls).get("Homepage")
+
+
+def _icons() -> list[Icon] | None:
+    """The icon of the web pages, as an address: every answer repeats it. None if the package names no homepage."""
+    home = _website()
+    if home is None:
+        return None
+    return [Icon(src=f"{home}/raw/HEAD/xkg/web/static/icon.svg", mime_type="image/svg+xml", sizes=["any"])]
+
+
 class PlainErrors(MCPServer[Any]):
     """The SDK's server under our name, with our own error messages, and an error for an unknown argument."""
 
@@ -45,8 +60,8 @@ class PlainErrors(MCPServer[Any]):
         super().__init__(
             "xkg",
             title="xkg: executable knowledge graphs of papers",
-            website_url=website(),
-            icons=icons(),
+            website_url=_website(),
+            icons=_icons(),
             version=__version__,
             log_level="WARNING",
             cache_hints=FRESH,
@@ -59,7 +74,7 @@ class PlainErrors(MCPServer[Any]):
         self._listed: list[ListedTool] = []
 
     async def run_stdio_async(self) -> None:
-        from xkg.serve.jsonrpc import checked_stdio
+        from xkg.serve.protocol.jsonrpc import checked_stdio
 
         async with checked_stdio() as (read, write):
             await self._lowlevel_server.run(read, write, self._lowlevel_server.create_initialization_options())
@@ -171,11 +186,4 @@ def _invalid(error: BaseException) -> ValidationError | None:
 def _argument(tool: str, wrong: ValidationError) -> str:
     problem: Mapping[str, Any] = wrong.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in problem["loc"]) or "arguments"
-    return f"{tool}: {place}: {one_line(str(problem['msg']))[:_LONGEST]}"
-
-
-def refusal(error: Exception) -> str:
-    """An error in one line. If it quotes from the graph, it is placed between marks."""
-    line = one_line(str(error))
-    shortened = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-    return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened
+    return f"{tool}: {place}: {one_line(str(problem['msg']))[:LONGEST_ERROR]}"

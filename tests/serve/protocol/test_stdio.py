@@ -13,8 +13,8 @@ from mcp.server import MCPServer
 from xkg.config import EmbeddingSettings, Settings
 from xkg.serve.answers.lookup import QUERIES_CHARACTERS
 from xkg.serve.answers.types import uri
+from xkg.serve.protocol.stdio import instructions, make_server
 from xkg.serve.service import Service
-from xkg.serve.stdio import instructions, make_server
 
 STEAM, SHORT = "title:bread/ovens#baking/steam", "bread-ovens#baking/steam"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from mcp.server import MCPServer
 
-from xkg.serve.mcp_prompts import PlanAblations, add_prompts
-from xkg.serve.resources import add_resources
+from xkg.serve.protocol.prompts import PlanAblations, add_prompts
+from xkg.serve.protocol.resources import add_resources
 from xkg.serve.service import Service
 from xkg.serve.tools import cypher, locate, nodes, search
 
@@ -36,7 +36,7 @@ def add_all(
     if building is not None:
         from xkg.serve.tools import build as builds
 
-        builds.add(server, building, tuple(roots))
+        builds.add(server, service, building, tuple(roots))
     if runs is not None:
         from xkg.serve.tools import run
 

@@ -1,5 +1,6 @@
 """Completes ids of papers, techniques and code for clients, in prompt arguments and resource addresses."""
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from mcp_types import (
 )
 
 from xkg.errors import XkgError
+from xkg.serve.graphs import asking, graphs_of, readable_graphs
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 MOST = 100
 """The protocol's maximum number of values in one completion."""
 _MOST_PAPERS = 2000
-_TEMPLATES = {"xkg://paper/{id}": "paper", "xkg://technique/{id}": "technique", "xkg://code/{id}": "code"}
+_TEMPLATE = re.compile(r"xkg://(?:([^/]+)/)?(paper|technique|code)/\{id\}")
 
 
 def add_completion(server: MCPServer, service: Service) -> None:
@@ -33,20 +35,26 @@ def add_completion(server: MCPServer, service: Service) -> None:
     async def complete(
         ref: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
-        _context: CompletionContext | None,
+        context: CompletionContext | None,
     ) -> Completion | None:
-        kind = argument.name if isinstance(ref, PromptReference) else _TEMPLATES.get(ref.uri, "")
-        return await anyio.to_thread.run_sync(_completed, service, kind, argument.value)
+        graph, kind = ((context and context.arguments) or {}).get("graph"), argument.name
+        if isinstance(ref, ResourceTemplateReference):
+            template = _TEMPLATE.fullmatch(ref.uri)
+            graph, kind = template.groups() if template else (None, "")
+        return await anyio.to_thread.run_sync(_completed, service, graph, kind, argument.value)
 
 
-def _completed(service: Service, kind: str, value: str) -> Completion | None:
-    """The ids that start with `value`, with or without their scheme, or whose last part does. None for other kinds, and
-    if the graph cannot be read."""
-    if kind not in _TEMPLATES.values():
-        return None
+def _completed(service: Service, graph: str | None, kind: str, value: str) -> Completion | None:
+    """The ids of a graph that start with `value`, with or without their scheme, or whose last part does; for the kind
+    `graph`, names of graphs. None for other kinds, and if the graph cannot be read."""
     wanted = value.strip().casefold()
+    if kind == "graph":
+        return Completion(values=[name for name in readable_graphs(service) if name.casefold().startswith(wanted)])
+    first, *others = graphs_of(service)
+    if kind not in ("paper", "technique", "code") or graph not in (None, first, *others):
+        return None
     try:
-        with service.snapshot() as snapshot:
+        with asking(graph or first, first), service.snapshot() as snapshot:
             found = list(islice((id for id in _ids(snapshot, kind, wanted) if _begins(id, wanted)), MOST + 1))
     except XkgError:
         return None

@@ -13,15 +13,15 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
-from xkg.serve.completion import add_completion
 from xkg.serve.graphs import graphs_of
+from xkg.serve.protocol.completion import add_completion
+from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.service import Service
-from xkg.serve.tool_errors import PlainErrors
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.authority import Asked
     from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.mcp_prompts import PlanAblations
+    from xkg.serve.protocol.prompts import PlanAblations
     from xkg.serve.running.callers_runs import CallersRuns
 
 _ABOUT = """\
@@ -87,7 +87,7 @@ def make_server(
     folders = list(roots)
     server.middleware.append(_preparing(server, service, folders, jobs, planner, runs))
     if client_roots:
-        from xkg.serve.client_roots import following
+        from xkg.serve.protocol.client_roots import following
 
         server.middleware.append(following(folders))
     return server
@@ -110,7 +110,7 @@ def _preparing(
         nonlocal prepared
         with turn:
             if not prepared:
-                from xkg.serve.mcp_server import add_all
+                from xkg.serve.protocol.mcp_server import add_all
                 from xkg.serve.tools.build import Building
 
                 building = None if jobs is None else Building(jobs, by_token=False, kinds=jobs.kinds)

@@ -7,9 +7,9 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.server import MCPServer
 
-from xkg.serve.mcp_server import add_all
+from xkg.serve.protocol.mcp_server import add_all
+from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
-from xkg.serve.stdio import make_server
 
 MOST_BYTES = 25_000
 

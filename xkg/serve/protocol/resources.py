@@ -3,6 +3,7 @@ list contains each paper."""
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -16,11 +17,11 @@ from xkg.errors import InputError, XkgError
 from xkg.serve.answer_text import AnyAnswer
 from xkg.serve.answers.json import as_json
 from xkg.serve.answers.paging import Page
-from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.quoting import one_line, refusal
 from xkg.serve.answers.types import uri
-from xkg.serve.graphs import asking, graphs_of
+from xkg.serve.graphs import asking, graphs_of, readable_graphs
 from xkg.serve.service import Service
-from xkg.serve.tool_errors import refusal
+from xkg.store.graph_store import PaperLine
 from xkg.text.plural import plural
 from xkg.value import Value
 
@@ -62,6 +63,11 @@ def add_resources(server: MCPServer, service: Service) -> None:
             """Code with its test and evidence; the id percent-encoded."""
             return read(lambda: service.code(id, full=True), graph)
 
+        @server.resource(f"{start}schema", title=f"Graph schema{of}", mime_type="application/json")
+        def schema() -> str:
+            """The graph's tables and example queries."""
+            return read(service.schema, graph)
+
     for graph in graphs:
         add_of(graph)
 
@@ -79,32 +85,29 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
     server._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, listed)
 
-    @server.resource("xkg://schema", title="Graph schema", mime_type="application/json")
-    def schema() -> str:
-        """The graph's tables and example queries."""
-        return read(service.schema)
-
 
 def _papers(service: Service, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """One page of the papers, and the cursor of the next. Empty if the graph is empty or cannot be read."""
+    """One page of the papers of all graphs that the caller may read, and the cursor of the next. A graph that is empty
+    or cannot be read has none."""
+    first = next(iter(graphs_of(service)))
+    papers: list[tuple[str, PaperLine]] = []
+    for graph in readable_graphs(service):
+        with suppress(XkgError), asking(graph, first), service.snapshot() as snapshot:
+            papers += [(uri("paper", line.id), line) for line in snapshot.paper_lines()]
+    addresses = [address for address, _ in papers]
     try:
         page = Page(cursor, "resources/list")
-        with service.snapshot() as snapshot:
-            lines = snapshot.paper_lines()
-        ids = [line.id for line in lines]
-        start = page.start(ids)
+        start = page.start(addresses)
     except InputError as error:
         raise MCPError(code=INVALID_PARAMS, message=refusal(error)) from error
-    except XkgError:
-        return [], None
     listed = [
         Resource(
-            uri=uri("paper", line.id),
+            uri=address,
             name=line.id,
             title=one_line(line.title),
             description=f"{plural(line.techniques, 'technique')}, {line.state}",
             mime_type="application/json",
         )
-        for line in lines[start : start + PAPERS_OF_A_PAGE]
+        for address, line in papers[start : start + PAPERS_OF_A_PAGE]
     ]
-    return listed, page.more(ids)(len(listed))
+    return listed, page.more(addresses)(len(listed))

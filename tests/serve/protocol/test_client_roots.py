@@ -10,9 +10,9 @@ from mcp_types import ListRootsResult, Root
 from pydantic import FileUrl
 
 from tests.conftest import EXAMPLE
-from xkg.serve import client_roots
+from xkg.serve.protocol import client_roots
+from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
-from xkg.serve.stdio import make_server
 
 
 async def test_a_root_of_the_client_may_be_searched(service: Service, tmp_path: Path) -> None:

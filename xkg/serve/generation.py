@@ -1,0 +1,62 @@
+"""What all answers from one generation of a graph share."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xkg.attestations.trust import Trust
+    from xkg.serve.answers.measured import Ablations
+    from xkg.serve.answers.paper_list import PaperList
+    from xkg.serve.answers.types import SearchAnswer
+    from xkg.store.graph_store import GraphStore, Snapshot
+
+ANSWERS = 256
+"""Number of cached answers of searches, some ten kilobytes each."""
+
+
+class Generation:
+    """A snapshot as a user sees it who trusts the keys of `trust`, without the papers that the file `exclude` names;
+    with None for both, as it is. Everything is made on first use. Raises `InputError` if that file cannot be read,
+    because an unfiltered answer could contain anything."""
+
+    def __init__(self, store: "GraphStore", snapshot: "Snapshot", trust: "Trust | None", exclude: Path | None) -> None:
+        self.snapshot, self.trust = snapshot, trust
+        self._store, self._exclude = store, exclude
+        self.answers: LRUCache[object, SearchAnswer] = LRUCache(ANSWERS)
+
+    @cached_property
+    def hidden(self) -> "Mapping[str, str]":
+        """The excluded papers, each with the reason."""
+        if self._exclude is None or self.snapshot.generation == 0:
+            return {}
+        from xkg.blacklist import read_blacklist
+        from xkg.serve.excluded import excluded_papers
+
+        return excluded_papers(self._store, self.snapshot, read_blacklist(self._exclude))
+
+    @cached_property
+    def shown(self) -> "Snapshot":
+        """The snapshot without excluded papers, with the levels that trusted keys attest."""
+        from xkg.serve.excluded import WithoutExcluded
+        from xkg.serve.trusted import with_trust
+
+        attested = self.snapshot if self.trust is None else with_trust(self.snapshot, self.trust)
+        return WithoutExcluded(attested, self.hidden) if self.hidden else attested
+
+    @cached_property
+    def ablations(self) -> "Ablations":
+        """All measurements."""
+        from xkg.serve.answers.measured import by_technique
+
+        return by_technique(self._store.ablations())
+
+    @cached_property
+    def papers(self) -> "PaperList":
+        from xkg.serve.answers.paper_list import PaperList
+
+        return PaperList(self.snapshot.generation, self.shown.paper_lines())

@@ -1,0 +1,73 @@
+"""Who reaches this server: protects against DNS rebinding, and tells servers that other machines reach.
+
+A web page whose name an attacker lets point to this machine has that name as its Host, and must not reach a server that
+trusts its own machine."""
+
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from xkg.config import HttpSettings
+from xkg.serve.http.limits import refuse
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_ALL_ADDRESSES = ("0.0.0.0", "::")
+
+_REFUSED = {
+    421: ("host", "the Host header names no host of this server: use one, or have serve.http.hosts extended"),
+    403: ("origin", "web pages of this origin may not call: have it listed in serve.http.origins"),
+}
+
+
+class KnownHosts:
+    """Accepts requests whose Host is one of `names` or this machine, and whose Origin, if a browser sent one, is one of
+    these or of `origins`. A server on all addresses does not know its names, so it accepts any: its callers need
+    tokens, which such a page does not have."""
+
+    def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
+        self._app = app
+        own = [f"[{name}]" if ":" in name else name.lower() for name in (bound, *names) if name]
+        pages = LOOPBACK if is_loopback(bound) else own
+        self._check = TransportSecurityMiddleware(
+            TransportSecuritySettings(
+                enable_dns_rebinding_protection=bound not in _ALL_ADDRESSES,
+                allowed_hosts=[form for name in (*own, *LOOPBACK) for form in (name, f"{name}:*")],
+                allowed_origins=[
+                    *(origin.rstrip("/") for origin in origins),
+                    *(f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in (*own, *pages)
+                      for port in ("", ":*")),
+                ],
+            )
+        )  # fmt: skip
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = await self._check.validate_request(Request(scope)) if scope["type"] == "http" else None
+        if refused is None:
+            await self._app(scope, receive, send)
+        else:
+            await refuse(scope, receive, send, refused.status_code, *_REFUSED[refused.status_code])
+
+
+def reached_by_others(http: HttpSettings, bound: str) -> bool:
+    """Whether other machines can reach a server bound to `bound`, directly or through a proxy (`http.url` and
+    `http.hosts` indicate one)."""
+    behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
+    return behind or bool(http.hosts) or not is_loopback(bound)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches `host`. A name is resolved."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        addresses = {entry[4][0] for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return False
+    return all(ip_address(str(address).partition("%")[0]).is_loopback for address in addresses)
