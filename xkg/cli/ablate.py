@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -65,11 +65,6 @@ def ablate(
     tolerance: Annotated[float | None, typer.Option(help="Relative tolerance of --claimed (0.05).")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Seed of a baseline run (repeatable; 0, 1, 2).")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Maximum number of candidates (25).")] = None,
-    places: Annotated[int | None, typer.Option(min=1, help="Candidates per round (5).")] = None,
-    policy: Annotated[
-        Literal["bandit", "exhaustive"] | None,
-        typer.Option(help="How candidates are selected (bandit)."),
-    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Only components with this in their name (repeatable).")
     ] = None,
@@ -123,8 +118,6 @@ def ablate(
         "tolerance": tolerance,
         "seeds": seed or None,
         "budget": budget,
-        "places": places,
-        "policy": policy,
         "only": only or None,
         "seconds": seconds,
         "memory_mb": memory_mb,

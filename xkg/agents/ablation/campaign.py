@@ -17,10 +17,8 @@ from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan, readme
 from xkg.agents.ablation.roles.functions import FunctionStore
-from xkg.agents.ablation.roles.proposals import Written
 from xkg.agents.ablation.roles.team import Scene, Team
-from xkg.agents.ablation.rounds.candidates_for_arms import Listed, Proposals
-from xkg.agents.ablation.rounds.overlapping import start_rounds
+from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, with_effects
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
@@ -29,8 +27,6 @@ from xkg.agents.ablation.running.on_engine import Elsewhere
 from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
-from xkg.agents.ablation.selection.bandit import Bandit
-from xkg.agents.ablation.selection.exhaustive import Exhaustive
 from xkg.agents.ablation.space.from_task import only
 from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
@@ -352,12 +348,9 @@ class _Runner:
         return self._team.hypothesised(space)
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
-        task = self._task
         mutations = Mutations(
             self._parser, self._runs.bench, self._base, self._runs.texts, self._protected, self._shared
         )
         mended = None if self._team is None else self._team.mended
         trials = Trials(self._runs, mutations, self._slots, baseline, space, mended, self._start.notify)
-        proposals: Proposals = Listed(space) if self._team is None else Written(space, self._team, 2 * task.budget)
-        policy = Bandit(task.bandit) if task.policy == "bandit" else Exhaustive()
-        return trials.whole(start_rounds(task, policy, proposals, trials.start, trials.trial, self._slots.jobs))
+        return trials.outcomes(Choice(space, self._team))

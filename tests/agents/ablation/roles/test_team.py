@@ -44,7 +44,6 @@ def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> No
     assert best is not None
     assert best.candidate.by_model
     assert best.candidate.description == "smoothing off"
-    assert best.why == "reason 1"
     assert importance.critical
     left = {each.name: each.reason for each in campaign.space.left_out}
     assert left["attention"] == "a hypothesis without a place: there is no file 'attention.py'"

@@ -83,14 +83,14 @@ def _importances(campaign: Campaign) -> Table:
 
 def _tried(campaign: Campaign) -> Table:
     return Table(
-        ("round", "candidate", "change", "value", "seeds", "result", "why"),
+        ("round", "candidate", "change", "value", "seeds", "result", "remark"),
         tuple(
             (
                 str(o.round), f"{o.candidate.description} ({', '.join(map(str, o.candidate.places))})",
                 o.candidate.kind, f"{o.effect.value:.6g}" if o.effect else "",
                 str(len([r for r in o.runs if r.value is not None])),
                 f"failed: {o.failure}" if o.failure else "no effect" if o.no_effect else rows.change(o.effect),
-                rows.chosen(o),
+                rows.remark(o),
             )
             for o in campaign.outcomes
         ),

@@ -70,15 +70,6 @@ class Mended(AnswerType):
     edits: tuple[FileEdit, ...]
 
 
-class Ranked(AnswerType):
-    number: int
-    why: str
-
-
-class Ranking(AnswerType):
-    order: tuple[Ranked, ...]
-
-
 class Change(AnswerType):
     component: int
     advice: str

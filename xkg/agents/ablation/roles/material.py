@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from xkg.agents.ablation.candidates import Candidate, Component, Place
+from xkg.agents.ablation.candidates import Component, Place
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, Importance
 from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.report import rows
@@ -72,10 +72,6 @@ def holds(found: Importance) -> bool:
     """Whether the evidence is strong: the component is critical, the result repeats exactly or is significant, and the
     changed code does not also measure."""
     return found.critical and found.best is not None and not found.best.measures
-
-
-def candidate_line(number: int, candidate: Candidate) -> str:
-    return f"{number}. {candidate.kind}, {candidate.description} ({', '.join(map(str, candidate.places[:3]))})"
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:

@@ -28,7 +28,6 @@ from xkg.agents.ablation.roles.answers import (
     Drafts,
     Hypotheses,
     Mended,
-    Ranking,
     Reflection,
     Said,
     Words,
@@ -97,6 +96,7 @@ class Team:
         """The space with the model's hypotheses."""
         joint = self._hypothesised(space)
         self._names = {component.id: component.name for component in joint.components}
+        self._used = {candidate.id for candidate in joint.candidates}
         return joint
 
     def _hypothesised(self, space: Space) -> Space:
@@ -140,7 +140,8 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """New candidates of a component that can run: the edits apply and pass the same checks as all candidates."""
+        """New candidates of a component that can run: the edits apply and pass the same checks as all candidates. An
+        `untried` one is among them if the model gives it again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -163,40 +164,15 @@ class Team:
             return "; ".join(faults) if faults and len(faults) == len(answer.candidates) else None
 
         answer = self._asked("candidates", Drafts, inputs, component.name, check)
-        known = {outcome.id for outcome in outcomes} | {c.id for c in untried} | self._used
+        again = {candidate.id: candidate for candidate in untried}
         for draft in answer.candidates[: 2 * count] if answer else ():
             candidate = self._drafted(component, draft)
-            if isinstance(candidate, Candidate) and candidate.id not in known:
-                made.append(candidate)
-                known.add(candidate.id)
+            if isinstance(candidate, Candidate):
+                with self._lock:
+                    if (new := candidate.id not in self._used) or candidate.id in again:
+                        made.append(candidate if new else again.pop(candidate.id))
+                    self._used.add(candidate.id)
         return made[:count]
-
-    def ranked(
-        self, pools: Sequence[tuple[Component, Sequence[Candidate]]], outcomes: Sequence[CandidateOutcome]
-    ) -> list[tuple[Candidate, str]]:
-        """All candidates of the pools, best first, with the reasons."""
-        listed = [candidate for _, pool in pools for candidate in pool]
-        lines, number = [], 0
-        for part, pool in pools:
-            lines.append(part.name)
-            for candidate in pool:
-                number += 1
-                lines.append(f"  {material.candidate_line(number, candidate)}")
-        inputs = {
-            "experiment": self._experiment,
-            "tried": material.tried(outcomes, self._names, self._mean),
-            "candidates": "\n".join(lines),
-        }
-
-        def check(answer: Ranking) -> str | None:
-            numbers = [each.number for each in answer.order]
-            wrong = [n for n in numbers if not 1 <= n <= len(listed)]
-            return f"{wrong[0]} is no number of the list" if wrong else None if numbers else "rank the candidates"
-
-        answer = self._asked("ranking", Ranking, inputs, "ranking", check)
-        order = {each.number: " ".join(each.why.split())[:200] for each in answer.order} if answer else {}
-        first = [(listed[n - 1], why) for n, why in order.items()]
-        return first + [(candidate, "") for n, candidate in enumerate(listed, 1) if n not in order]
 
     def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
         """The candidate that replaces a failed one, if there is one."""
@@ -231,11 +207,6 @@ class Team:
             self._used.add(made.id)
         why = " ".join(answer.why.split()) if answer else ""
         return made.model_copy(update={"description": f"{made.description}, mended: {why}"[:300]})
-
-    def use(self, candidates: Sequence[Candidate]) -> None:
-        """Marks these as run, so that no other candidate repeats them."""
-        with self._lock:
-            self._used.update(candidate.id for candidate in candidates)
 
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
