@@ -168,7 +168,7 @@ def report(
     run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
     as_json: Json = False,
 ) -> None:
-    """Rewrite the report of a finished run as Markdown and as HTML with plots."""
+    """Rewrite the report of a finished run."""
     from xkg.commands import ablate as command
 
     print_result(command.report(settings_of(context), run), as_json)

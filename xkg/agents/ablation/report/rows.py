@@ -1,4 +1,4 @@
-"""The texts and table rows that all formats of the report share."""
+"""The words of a report: figures, verdicts and remarks."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -129,19 +129,6 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
     if not shared:
         said = "without the changed files, from what runs left as data; data that the evaluation unpickles can run code"
     return said + (f"; {differing} runs themselves reported another value" if differing else "")
-
-
-def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The model's texts by title; empty without a model."""
-    analysis = campaign.analysis
-    if analysis is None:
-        return
-    yield "", (analysis.summary,)
-    strong = tuple(f"{each.component}: {each.text}" for each in analysis.strong)
-    yield "Evidence that holds", strong or ("none",)
-    yield "Weak evidence", tuple(f"{each.component}: {each.text}" for each in analysis.weak) or ("none",)
-    if analysis.caveats:
-        yield "Limits", analysis.caveats
 
 
 def remark(outcome: CandidateOutcome) -> str:
