@@ -115,18 +115,6 @@ def test_a_change_that_never_runs_is_no_effect(world: World) -> None:
     assert "parts.py:3" in (outcome.problem or "")
 
 
-def test_a_new_import_that_is_not_there_costs_no_run(world: World) -> None:
-    late = "    if x > 1e9:\n        from parts import gone\n    return x\n"
-    world.answers["candidates"] = once(
-        {"candidates": [draft("smoothing off", replace("parts.py", "    return 0.5 * x\n", late))]}
-    )
-    world.run(budget=1)
-    outcome = read_campaign(world.run_folder).outcomes[0]  # its place in the budget went to another
-    assert outcome.failure == "missing package"
-    assert "parts" in (outcome.problem or "")
-    assert not outcome.runs
-
-
 @pytest.mark.parametrize(
     ("bad", "complaint"),
     [

@@ -47,8 +47,7 @@ class Mutations:
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
-        """The candidate in its own workspace, None if it was refused first for changing code that only measures. A
-        candidate that imports a missing module is refused too."""
+        """The candidate in its own workspace, None if it was refused first for changing code that only measures."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
@@ -64,12 +63,9 @@ class Mutations:
         reason = f"Ablate: {candidate.description}"
         workspace = mutated(trees.folder_of(candidate.id), self.base, made.after, reason)
         trees.add(candidate.id, workspace)
-        broken = self.bench.broken_import(workspace, made.imports)
         result = Mutated(
             commit=workspace.current.digest,
             diff=made.diff,
-            failure="missing package" if broken else None,
-            problem=broken,
             places=made.places,
             measures=(*parts, *self._called_by_the_metric(candidate)),
         )
