@@ -145,7 +145,6 @@ def ablate(
             parsers=parsers,
             notify=notify,
             model=model,
-            functions=settings.kg / "functions",
         )
         campaign = run_campaign(start)
         if model is not None:

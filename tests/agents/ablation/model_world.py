@@ -53,7 +53,6 @@ RUN = "python train.py --seed {seed}"
 ROLES = {
     "You plan how": "plan",
     "You make the experiment": "fix",
-    "You describe functions": "descriptions",
     "You form the hypotheses": "hypotheses",
     "You write ablations": "candidates",
     "You mend an ablation": "mended",
@@ -115,9 +114,6 @@ PLAN = {
 def usual(body: Mapping[str, Any]) -> dict[str, Any]:
     """Answers that an ordinary model gives."""
     name = role(body)
-    if name == "descriptions":
-        count = len(re.findall(r"^\d+\. ", section(body, "functions"), re.M))
-        return {"functions": [{"number": n + 1, "text": f"what function {n + 1} computes"} for n in range(count)]}
     if name == "candidates":
         smoothing = section(body, "component").startswith("smoothing")
         return {"candidates": [SMOOTH_OFF, SMOOTH_HALF] if smoothing and not section(body, "tried") else []}
@@ -136,7 +132,6 @@ def usual(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "plan": PLAN,
         "hypotheses": {
-            "look": [],
             "components": [
                 hypothesis("smoothing", place("parts.py", "smooth"), weight=0.9),
                 hypothesis("attention", place("attention.py", "attend")),

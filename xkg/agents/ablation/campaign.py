@@ -16,7 +16,6 @@ from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, no
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan, readme
-from xkg.agents.ablation.roles.functions import FunctionStore
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, with_effects
@@ -47,7 +46,7 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 class Start:
     """The inputs of a campaign. `techniques` gives components with places in the starter's folder, `settings` the
     entries of its configuration files. `jobs` is the number of parallel runs, `elsewhere` runs them on other machines.
-    With a `model`, descriptions of functions are stored under `functions`. `notify` may be called from any thread."""
+    `notify` may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -60,7 +59,6 @@ class Start:
     notify: Callable[[str], None] = lambda _: None
     elsewhere: Elsewhere | None = None
     model: LanguageModel | None = None
-    functions: Path | None = None
     parsers: Parsers = field(default_factory=agent_parsers)
 
 
@@ -170,7 +168,6 @@ class _Runner:
         if self._team is None:
             return campaign
         analysis = self._team.analysed(campaign)
-        self._team.remember(campaign)
         return campaign.model_copy(
             update={
                 "analysis": analysis,
@@ -343,8 +340,7 @@ class _Runner:
             protected=self._protected,
             techniques=techniques,
         )
-        store = FunctionStore(self._start.functions or self._start.folder / "functions")
-        self._team = Team(self._questions, self._parser, self._operations, store, scene, self._start.notify)
+        self._team = Team(self._questions, self._parser, scene, self._start.notify)
         return self._team.hypothesised(space)
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:

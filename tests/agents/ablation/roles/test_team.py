@@ -131,35 +131,12 @@ def test_candidates_that_cannot_be_run_are_refused_before_they_cost_one(
     assert read_campaign(world.run_folder).outcomes[0].candidate.description == "smoothing off"
 
 
-def test_a_role_searches_the_functions(world: World) -> None:
-    world.answers["hypotheses"] = once({"look": ["smooth", "what function 1 computes"], "components": [], "gaps": []})
+def test_hypotheses_are_formed_from_the_code_that_runs(world: World) -> None:
+    (world.repository / "other.py").write_text("def idle():\n    return 0\n")
     world.run(budget=1)
-    found = section(world.asked("hypotheses")[1], "found")
-    assert "return 0.5 * x" in found
-    assert "what function 1 computes" in found
-    assert "def unused" not in found  # the baseline does not run it
-
-
-def test_functions_are_described_once_and_remember_what_experiments_showed(world: World) -> None:
-    world.run()
-    assert len(world.asked("descriptions")) == 1
-    assert section(world.asked("hypotheses")[0], "earlier") == ""
-    world.run_folder = world.folder / "later"
-    world.run(budget=1)
-    assert len(world.asked("descriptions")) == 1
-    earlier = section(world.asked("hypotheses")[1], "earlier")
-    assert (
-        "parts.py smooth: smoothing off: +" in earlier
-        or "parts.py smooth: smoothing off: -" in earlier
-        or "×" in earlier
-    )
-    (world.repository / "parts.py").write_text("def smooth(x):\n    return 0.25 * x\n")
-    world.answers["candidates"] = lambda _: {"candidates": []}
-    world.run_folder = world.folder / "changed"
-    world.run(budget=1)
-    assert len(world.asked("descriptions")) == 2
-    assert "smooth" in section(world.asked("descriptions")[1], "functions")
-    assert "main" not in section(world.asked("descriptions")[1], "functions")
+    code = section(world.asked("hypotheses")[0], "code")
+    assert "## parts.py\n    1  def smooth(x):\n    2      return 0.5 * x" in code
+    assert "idle" not in code
 
 
 def test_weak_evidence_is_not_strong(world: World) -> None:
