@@ -381,10 +381,10 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
 
 def test_a_model_that_answers_nonsense_forever_ends_the_run_in_one_line(world: World) -> None:
     world.endpoint.answers = [parts(), *["nonsense"] * 30]
-    result = world.run(tries=3, stronger_tries=2, expert_calls=3)
+    result = world.run(tries=3, expert_calls=3)
     assert result.result == "D"
     assert result.stopped is not None
-    assert "no usable answer after 6 attempts" in result.stopped
+    assert "no usable answer after 8 attempts" in result.stopped
     assert "\n" not in result.stopped
 
 
