@@ -72,8 +72,6 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield f"nothing was changed for the part {part!a}: is it in the starter already?"
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
-    for finding in verdict.degenerate:
-        yield f"called with inputs that the run did not have, {finding}"
     yield "the parts below beside the method's text: a run shows that lines ran, not that they compute the right thing"
     if session.baseline is not None and verdict.metric is not None:
         yield "one run before and one after: what the change of the metric means takes more seeds"
