@@ -109,7 +109,7 @@ def test_options_fields_and_constants_are_switches() -> None:
     assert [one.value for one in of(space, "lr")] == ["0.005", "0.02"]
     assert [(one.kind, one.value) for one in of(space, "Config(use_norm)")][:1] == [("toggle", "False")]
     assert [(one.kind, one.value) for one in of(space, "kernel")][-1:] == [("replace", '"linear"')]
-    assert [one.value for one in of(space, "MOMENTUM")] == ["0.45", "0.95"]
+    assert [one.value for one in of(space, "MOMENTUM")] == ["unchanged", "0.45", "0.95"]
     [no_decay] = of(space, "no-decay")
     assert 'action="store_true", default=True' in apply(no_decay.replacements, {"train.py": TRAIN})["train.py"]
 
@@ -606,3 +606,30 @@ def test_a_value_that_is_scaled_is_no_sum_that_only_reports() -> None:
     space, protected, _ = find_space([source], [], {}, parse_metric("error ([0-9.]+):min"), command="python train.py")
     assert [place.start_line for place in protected] == [13]
     assert any("gate" in component.name for component in space.components)
+
+
+def test_the_replacement_of_a_bootstrap_and_the_reweighting_of_a_boost_are_tried() -> None:
+    text = """\
+import numpy as np
+
+
+def fit(x, y, rounds):
+    weights = np.ones(len(x)) / len(x)
+    total = 0.0
+    for _ in range(rounds):
+        rows = np.random.choice(len(x), len(x), replace=True, p=weights)
+        vote = np.sign(np.sort(x[rows], kind="stable").mean(keepdims=True))
+        weights = weights * np.exp(-y * vote)
+        weights = weights / np.sum(weights)
+        total += vote
+    return total
+
+
+print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
+"""
+    space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric("error: ([0-9.]+):min"))
+    assert {candidate.description for candidate in space.candidates} == {
+        "choice(replace): True → False",
+        "the update weights = weights * np.exp(-y * vote) → off",
+        "the update weights = weights / np.sum(weights) → off",
+    }

@@ -18,7 +18,7 @@ from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan, readme
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.choice import Choice
-from xkg.agents.ablation.rounds.trials import Trials, with_effects
+from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effects
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.mutations import Mutations
@@ -144,6 +144,9 @@ class _Runner:
         if not space.candidates and self._team is None:
             raise InputError("nothing in this code can be ablated without a model: see what was left out, and why")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
+        if constant := constant_note(outcomes):
+            notes.append(constant)
+            start.notify(f"warning: {constant}")
         for outcome in outcomes:
             shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
         campaign = Campaign(

@@ -22,6 +22,7 @@ _MENDABLE: frozenset[Failure] = frozenset(
      "removed API", "own error", "error",)
 )  # fmt: skip
 """Failures that show a badly made change; they say nothing about the component."""
+_CONSTANT = 3
 _UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"
 
 
@@ -140,6 +141,17 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
         else outcome
         for outcome, values in zip(outcomes, groups, strict=True)
     ]
+
+
+def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
+    """A warning if every measured candidate gave the baseline's value: the metric may be unable to show an effect."""
+    changes = [outcome.effect.change for outcome in outcomes if outcome.effect is not None]
+    if len(changes) < _CONSTANT or any(changes):
+        return None
+    return (
+        f"the metric is the same in all {len(changes)} candidates that were measured: it may be constant or saturated, "
+        "and then shows no effect of anything; name another one with --metric"
+    )
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:

@@ -179,8 +179,6 @@ class _Builder:
         fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
         if fraction and not switch.choices and not flow.computes(short):
             return "nothing computes with it"
-        if isinstance(switch.value, bool) and switch.origin == "argument" and not own and switch.function[:1].islower():
-            return "how a library computes"
         if type(switch.value) is int and not switch.choices:
             if flow.repeats(short, function):
                 return exclusions.LENGTH
