@@ -5,4 +5,4 @@ run, `space/` finds possible changes without a model, and `roles/` adds those of
 exactly, `checks.py` refuses bad changes before they cost a run, `rounds/` chooses what to try next,
 `parsing.py` reads code in the confined process, and `effects.py` interprets outcomes.
 
-May import: agents.workspace, agents.codification, serve, and the layers below it."""
+May import: agents.workspace, agents.planning, serve, and the layers below it."""
