@@ -633,3 +633,61 @@ print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
         "the update weights = weights * np.exp(-y * vote) → off",
         "the update weights = weights / np.sum(weights) → off",
     }
+
+
+def candidates_of(text: str, command: str = "python a.py", path: str = "a.py") -> set[str]:
+    metric = parse_metric("error: ([0-9.]+):min")
+    space, _, _ = find_space([PythonSource(path, text)], [], {path: text}, metric, command=command)
+    return {candidate.description for candidate in space.candidates}
+
+
+TRAIN_AND_MEASURE = """\
+def train(rate=0.3):
+    return rate * 5.0
+
+
+def evaluate(model):
+    print("error:", model - 1.0)
+
+
+if __name__ == "__main__":
+    evaluate(train(rate=0.5))
+"""
+
+
+@pytest.mark.parametrize("path", ["a.py", "test_a.py"])
+def test_what_main_trains_reaches_a_metric_that_a_function_prints(path: str) -> None:
+    found = candidates_of(TRAIN_AND_MEASURE, f"python {path}", path)
+    assert found >= {"train(rate): 0.5 → 0.25", "train(rate): 0.5 → 0.75"}
+
+
+def test_a_test_that_the_command_does_not_start_measures() -> None:
+    assert candidates_of(TRAIN_AND_MEASURE, "python run.py", "test_a.py") == set()
+
+
+def test_a_table_that_names_the_metric_does_not_write_it() -> None:
+    text = """\
+def fit(rate):
+    return 3.0 * rate
+
+
+tables = [{"label": "1. error: plain", "rate": 0.5}]
+for table in tables:
+    print(table["label"], fit(rate=0.4))
+"""
+    assert "fit(rate): 0.4 → 0.2" in candidates_of(text)
+
+
+def test_a_number_of_a_module_that_is_read_once_is_a_setting() -> None:
+    text = """\
+DEPTH = 5
+LEFT, RIGHT = 2, 3
+
+
+def grow(depth, turn):
+    return 1.0 if depth == 0 else 0.5 * grow(depth - 1, RIGHT if turn == LEFT else LEFT)
+
+
+print("error:", grow(DEPTH, LEFT))
+"""
+    assert candidates_of(text) == {"DEPTH: 5 → 2", "DEPTH: 5 → 10"}

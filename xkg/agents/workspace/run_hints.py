@@ -44,7 +44,7 @@ def hint(
         return "a notebook is no program: convert it, as by jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
-        return "a file that it reads is not UTF-8: convert it first, as with --setup 'iconv -f cp1252 FILE > new && mv new FILE'"
+        return "it reads a file that is not UTF-8: convert it first, as --setup 'iconv -f cp1252 FILE > t && mv t FILE'"
     if absent := _ABSENT.findall(traceback):
         path = next(filter(None, absent[-1]))
         return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))

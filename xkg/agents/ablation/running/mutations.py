@@ -10,7 +10,7 @@ from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.parsing import mutated_files
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.worktrees import Shared, mutated
-from xkg.agents.ablation.space.exclusions import surely_measures
+from xkg.agents.ablation.space.exclusions import named_by, surely_measures
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
@@ -57,7 +57,8 @@ class Mutations:
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
         parts = self._evaluation_parts(candidate, made.after)
-        if surely := [part for part in parts if surely_measures(part)]:
+        run = self.bench.task.run
+        if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
             problem = f"it changes what measures: {'; '.join(surely)}"
             return Mutated(diff=made.diff, failure="refused", problem=problem), None
         reason = f"Ablate: {candidate.description}"

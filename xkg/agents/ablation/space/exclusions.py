@@ -112,6 +112,13 @@ def is_layout(function: str) -> bool:
     return function in _LAYOUT or (bool(function) and _LAYOUT.issuperset(words_of(function)))
 
 
+def named_by(path: str, command: str) -> bool:
+    """Whether a command names a file, by its path or the end of it."""
+    return any(
+        path == word or path.endswith(f"/{word}") for word in command.replace('"', " ").replace("'", " ").split()
+    )
+
+
 def surely_measures(part: str) -> bool:
     """Whether a part of the evaluation only measures, judging by its name in the fingerprint."""
     name = part.partition("::")[2]
@@ -123,7 +130,9 @@ def trains(function: str) -> bool:
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
-def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[Place], list[Place], list[Place]]:
+def metric_code(
+    sources: Sequence[PythonSource], metric: Metric, command: str = ""
+) -> tuple[list[Place], list[Place], list[Place]]:
     """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
     those of the same function that compute their inputs. The second has the evaluation's functions and files that train
     nothing, the functions that this code calls, directly or not, if their name says that they measure or has a word of
@@ -136,7 +145,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
     plain: set[str] = set()
     printing: list[tuple[Sequence[ast.stmt], set[str]]] = []
     for source in sources:
-        parts = list(measuring(source.path, source.tree, metric))
+        parts = list(measuring(source.path, source.tree, metric, program=named_by(source.path, command)))
         for name, node in parts:
             if isinstance(node, ast.Module):
                 places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))

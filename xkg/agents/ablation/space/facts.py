@@ -386,7 +386,10 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 
 
 def _lines(statement: ast.stmt) -> Iterator[int]:
-    return (each.lineno for each in ast.walk(statement) if isinstance(each, ast.stmt))
+    """The first lines of a statement and those inside it. A definition runs none of its own."""
+    if not isinstance(statement, Function | ast.ClassDef):
+        yield statement.lineno
+        yield from (each.lineno for each in _own_nodes(statement) if isinstance(each, ast.stmt))
 
 
 def _head(path: str, statement: ast.stmt) -> Lines:

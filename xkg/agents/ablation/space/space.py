@@ -3,6 +3,7 @@ code. Code that belongs to no technique is its own component."""
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
@@ -53,7 +54,7 @@ def find_space(
     matter."""
     if executed is None:
         sources = started_by(sources, command)
-    written, protected, shared = exclusions.metric_code(sources, metric)
+    written, protected, shared = exclusions.metric_code(sources, metric, command)
     parameters = parameters_of(sources)
     # the slice does not follow values through files, such as from one program of the command to another
     alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
@@ -111,6 +112,12 @@ class _Builder:
         self._switches: dict[str, str] = {}
         self._steps: dict[str, str] = {}
         self.removable: Set[str] = frozenset()
+        self._reads = Counter(
+            node.id
+            for source in sources
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
         tables = (n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Dict))
         keys = (key.value for table in tables for key in table.keys if isinstance(key, ast.Constant))
         self._keys = {key for key in keys if isinstance(key, str)}
@@ -185,8 +192,10 @@ class _Builder:
             if flow.sizes(short, function):
                 return "the size of something"
             of_object = switch.origin == "attribute" and switch.place.symbol
+            # An enumeration is read in several places.
+            of_module = switch.origin == "constant" and not switch.place.symbol and self._reads[switch.name] == 1
             of_function = parameter and not switch.function[:1].isupper()
-            if switch.value < _LEAST or of_function or not (setting or of_object):
+            if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "a whole number that nobody made a setting"
         small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
         return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
