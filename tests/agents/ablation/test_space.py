@@ -411,8 +411,8 @@ def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -
     tried = {c.name: [one.value for one in space.of(c.id)] for c in space.components}
     assert tried == {
         "scale(x)": ["identity"],
-        "Model(decay)": ["0.0", "0.0", "0.005", "0.02"],  # the term, and its factor
-        "Model(momentum)": ["0.0", "0.0", "0.45", "0.95"],
+        "Model(decay)": ["0.0", "0.005", "0.02", "0.0"],  # the term, and its factor
+        "Model(momentum)": ["0.0", "0.45", "0.95", "0.0"],
         "Model(rate)": ["0.05", "0.2"],  # without it nothing is learned
     }
     reasons = {left.name: left.reason for left in space.left_out}

@@ -251,6 +251,9 @@ class _Builder:
         for component in kept:
             own = _with_all(self._candidates[component.id], only=component.id in self._steps.values())
             own.sort(key=lambda c: KINDS.index(c.kind))  # stable
+            off = next((candidate for candidate in own if candidate.value == "0.0"), None)
+            # A term that is off and its factor at 0 mostly ask the same.
+            own.sort(key=lambda c: c.value == "0.0" and c is not off)
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
