@@ -45,9 +45,14 @@ def reason(name: str) -> str | None:
 
 
 def is_seed(name: str) -> bool:
-    """Whether a name says that its value is a seed."""
+    """Whether a name says that its value is a seed, or several."""
+    return is_one_seed(name) or "seeds" in words_of(name)
+
+
+def is_one_seed(name: str) -> bool:
+    """Whether a name says that a number is a seed. `N_SEEDS = 5` is how many there are."""
     words = words_of(name)
-    return bool({"seed", "seeds"}.intersection(words)) or words[-2:] == ["random", "state"]
+    return "seed" in words or words[-2:] == ["random", "state"]
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
