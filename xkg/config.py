@@ -345,21 +345,15 @@ class ServeSettings(_Section):
 
 class ImplementSettings(_Section):
     """`xkg implement`. The agent takes at most `steps`. A question is put `tries` times to `llm.code_model`, then
-    `stronger_tries` times to `llm.stronger_model`, then once to `llm.expert_model`, that at most `expert_calls` times a
-    run. Actions that only look, and actions that change or run code, may follow one another at most `pool` times, times
-    exp(-`pool_decay`) for each step taken. The last `memory` steps are in the prompt as they were, older ones as a line
-    each with the summary that the next answer gave; an observation of more than `observation` characters is summarised.
+    to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times a run. The last `memory`
+    steps are in the prompt as they were, older ones as a line each with the summary that the next answer gave; an
+    observation of more than `observation` characters is summarised.
 
     `seconds`, `memory_mb` and `disk_mb` bound one run of the code."""
 
     steps: int = Field(default=80, ge=1)
     tries: int = Field(default=8, ge=1)
-    stronger_tries: int = Field(default=4, ge=0)
     expert_calls: int = Field(default=3, ge=0)
-    planner_temperature: float | None = Field(default=0.8, ge=0)
-    worker_temperature: float | None = Field(default=0.2, ge=0)
-    pool: int = Field(default=15, ge=1)
-    pool_decay: float = Field(default=0.01, ge=0)
     memory: int = Field(default=3, ge=1)
     observation: int = Field(default=8000, ge=500)
     seconds: float = Field(default=600, gt=0)

@@ -1,4 +1,4 @@
-"""Prints, for each policy and budget, means over generated methods with 95 % intervals (bootstrap over methods)."""
+"""Prints, for each order of candidates and budget, means over generated methods with 95 % bootstrap intervals."""
 
 import argparse
 import random
@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.ablation.generator import DEVELOPMENT, FINAL, generate
-from evaluation.ablation.policies import JOBS, POLICIES, score
+from evaluation.ablation.policies import ORDERS, score
 from evaluation.inputs.command import run_command
 
-BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5)
+BUDGETS = (0.1, 0.3, 0.6, 1.0)
 _DRAWS = 1000
 
 
@@ -22,19 +22,19 @@ def main() -> None:
     options = parser.parse_args()
     seeds = FINAL if options.final else DEVELOPMENT
     methods = [generate(seed) for seed in seeds]
-    chance = fmean(5 / len(method.arms) for method in methods)
+    chance = fmean(5 / len(method.space.components) for method in methods)
     console = Console(width=130)
-    table = Table("policy", "budget", "Acc@5", "top 1", "top 3", "simple regret", "device hours")
-    for name, make in POLICIES.items():
-        for share in (1.0,) if name == "exhaustive" else BUDGETS:
-            scores = [score(make(method.seed), method, share, JOBS.get(name, 1)) for method in methods]
+    table = Table("order", "budget", "Acc@5", "top 1", "top 3", "simple regret", "device hours")
+    for name, order in ORDERS.items():
+        for share in BUDGETS:
+            scores = [score(order, method, share) for method in methods]
             columns = [[getattr(s, field) for s in scores] for field in ("acc5", "top1", "top3", "regret", "hours")]
             table.add_row(name, f"{share:.0%}", *map(_interval, columns), end_section=share == BUDGETS[-1])
     runs = fmean(method.configurations for method in methods)
     console.print(table)
     console.print(
-        f"{len(methods)} methods of seeds {seeds.start} to {seeds.stop - 1}, {runs:.0f} configurations on average, 3 "
-        f"seeds each. Acc@5 of a random answer: {chance:.2f} (5 / 15 to 5 / 9)."
+        f"{len(methods)} methods of seeds {seeds.start} to {seeds.stop - 1}, {runs:.0f} candidates on average, "
+        f"run once each. Acc@5 of a random answer: {chance:.2f} (5 / 15 to 5 / 9)."
     )
 
 

@@ -1,5 +1,5 @@
-"""Generated methods with known truth, to compare policies: components, some inert, some interacting, with noise and
-costs. Everything is determined by a seed.
+"""Generated methods with known truth, to compare orders of candidates: components, some inert, some interacting, with
+noise and costs. Everything is determined by a seed.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
 are inert: they change the metric by less than 0.5 %. The others change it by 2 to 40 % (log-uniform). Two pairs
@@ -14,7 +14,7 @@ import math
 import random
 from dataclasses import dataclass
 
-from xkg.agents.ablation.selection.history import Arm, Pull
+from xkg.agents.ablation.candidates import Candidate, Component, Replacement, Space
 
 DEVELOPMENT = range(1000, 1050)
 FINAL = range(7000, 7050)
@@ -27,7 +27,7 @@ class Method:
     """`importance` is the largest relative change of the metric by a candidate of each component, without noise.
     `changes` is the signed change by candidate, None if it fails; `hours` the cost of one run of it."""
 
-    arms: tuple[Arm, ...]
+    space: Space
     importance: dict[str, float]
     changes: dict[str, float | None]
     hours: dict[str, float]
@@ -39,12 +39,12 @@ class Method:
     def configurations(self) -> int:
         return len(self.changes)
 
-    def run(self, pull: Pull) -> float | None:
-        """The metric of one run; None if it fails. Equal pulls give equal outcomes."""
-        change = self.changes[pull.candidate]
+    def run(self, candidate: str) -> float | None:
+        """The metric of one run; None if it fails. Equal candidates give equal outcomes."""
+        change = self.changes[candidate]
         if change is None:
             return None
-        return self.baseline * (1 + change) + self._noise(f"{pull.candidate}:{pull.seed}")
+        return self.baseline * (1 + change) + self._noise(f"{candidate}:0")
 
     def baselines(self) -> list[float]:
         return [self.baseline + self._noise(f"baseline:{seed}") for seed in range(SEEDS)]
@@ -77,12 +77,22 @@ def generate(seed: int) -> Method:
     importance = {name: max(abs(changes[c] or 0.0) for c in candidates[name]) for name in names}
     weights, positions = known_beforehand(draw, names, importance, 0.5), known_beforehand(draw, names, importance, 0.3)
     order = sorted(names, key=lambda name: -positions[name])
-    arms = tuple(
-        Arm(id=name, candidates=tuple(candidates[name]), weight=weights[name], order=order.index(name))
+    components = tuple(
+        Component(id=name, name=name, places=(), weight=weights[name], order=order.index(name))
         for name in draw.sample(names, len(names))
     )
+    space = Space(
+        components=components, candidates=tuple(_candidate(c.id, k) for c in components for k in candidates[c.id])
+    )
     noise = draw.uniform(0.005, 0.04)
-    return Method(arms, importance, changes, hours, noise, draw.uniform(0.1, 10), seed)
+    return Method(space, importance, changes, hours, noise, draw.uniform(0.1, 10), seed)
+
+
+def _candidate(component: str, name: str) -> Candidate:
+    return Candidate(
+        component=component, kind="toggle", value=name, baseline_value="", places=(), description=name,
+        replacements=(Replacement(path=name, start=0, end=0, old="", new=name),),
+    )  # fmt: skip
 
 
 def _effect(draw: random.Random) -> float:

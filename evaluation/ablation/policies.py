@@ -1,31 +1,42 @@
-"""Runs policies on generated methods and scores their recommendations."""
+"""Runs candidates of generated methods in the product's order and others, and scores the recommendations."""
 
-import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evaluation.ablation.baselines import Heuristic, Random, Uniform
-from evaluation.ablation.generator import SEEDS, Method
-from xkg.agents.ablation.rounds.overlapping import known_at
-from xkg.agents.ablation.selection.bandit import Bandit, BanditSettings
-from xkg.agents.ablation.selection.exhaustive import Exhaustive
-from xkg.agents.ablation.selection.history import Policy, Trial
+from evaluation.ablation.generator import Method
+from xkg.agents.ablation.candidates import Candidate, Space
+from xkg.agents.ablation.rounds.choice import Choice
 
-PLACES = 5
-POLICIES: dict[str, Callable[[int], Policy]] = {
-    "bandit (β 2)": lambda _: Bandit(seeds=SEEDS),
-    "bandit (β 2), two jobs": lambda _: Bandit(seeds=SEEDS),
-    "bandit (β 2), four jobs": lambda _: Bandit(seeds=SEEDS),
-    "bandit (β 2), no knowledge": lambda _: Bandit(BanditSettings(knowledge=False), SEEDS),
-    "bandit (β 0.2)": lambda _: Bandit(BanditSettings(beta=0.2), SEEDS),
-    "uniform (no bandit)": lambda _: Uniform(SEEDS),
-    "heuristic (hierarchy order)": lambda _: Heuristic(SEEDS),
-    "random": lambda seed: Random(seed, SEEDS),
-    "exhaustive": lambda _: Exhaustive(SEEDS),
+
+def _in_turn(space: Space) -> list[Candidate]:
+    return [each.candidate for each in Choice(space).next(len(space.candidates), ())]
+
+
+def _without_knowledge(space: Space) -> list[Candidate]:
+    equal = [component.model_copy(update={"weight": 0.5}) for component in space.components]
+    return _in_turn(space.model_copy(update={"components": tuple(equal)}))
+
+
+def _hierarchy(space: Space) -> list[Candidate]:
+    """The components in hierarchy order, each with all of its candidates before the next."""
+    ordered = sorted(space.components, key=lambda component: component.order)
+    return [candidate for component in ordered for candidate in space.of(component.id)]
+
+
+def _at_random(space: Space) -> list[Candidate]:
+    shuffled = list(space.candidates)
+    random.Random(str([candidate.description for candidate in shuffled])).shuffle(shuffled)
+    return shuffled
+
+
+ORDERS: dict[str, Callable[[Space], Sequence[Candidate]]] = {
+    "in turn, by weight (the product's)": _in_turn,
+    "in turn, without knowledge": _without_knowledge,
+    "hierarchy order": _hierarchy,
+    "random": _at_random,
 }
-JOBS = {"bandit (β 2), two jobs": 2, "bandit (β 2), four jobs": 4}
 
 
 @dataclass(frozen=True)
@@ -41,21 +52,21 @@ class Score:
     hours: float
 
 
-def score(policy: Policy, method: Method, share: float, jobs: int = 1) -> Score:
-    """Runs a policy with a budget of this share of all configurations × seeds. Rounds overlap as with this number of
-    jobs."""
-    budget = max(1, round(share * method.configurations * SEEDS))
+def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: float) -> Score:
+    """Runs this share of all candidates, each with one seed."""
+    budget = max(1, round(share * method.configurations))
     baseline = fmean(method.baselines())
-    trials: list[Trial] = []
-    rounds = math.ceil(budget / PLACES)
-    for i in range(rounds):
-        known = known_at(len(trials), jobs, PLACES)
-        seen = [*trials[:known], *(Trial(pull=trial.pull, finished=False) for trial in trials[known:])]
-        for pull in policy.choose(method.arms, seen, min(PLACES, budget - len(trials)), i / rounds):
-            value = method.run(pull)
-            change = None if value is None else (value - baseline) / abs(baseline)
-            trials.append(Trial(pull=pull, change=change, cost=method.hours[pull.candidate]))
-    ranked = _ranked(method, trials)
+    found = {component.id: 0.0 for component in method.space.components}
+    hours = 0.0
+    for candidate in order(method.space)[:budget]:
+        value = method.run(candidate.description)
+        hours += method.hours[candidate.description]
+        if value is not None:
+            change = abs(value - baseline) / abs(baseline)
+            found[candidate.component] = max(found[candidate.component], change)
+    names = sorted(found)
+    random.Random(method.seed).shuffle(names)  # components without results come last, in any order
+    ranked = sorted(names, key=lambda name: -found[name])
     true = method.top(5)
     best = method.importance[true[0]]
     return Score(
@@ -63,19 +74,5 @@ def score(policy: Policy, method: Method, share: float, jobs: int = 1) -> Score:
         top1=float(ranked[0] == true[0]),
         top3=len(set(ranked[:3]) & set(true[:3])) / 3,
         regret=(best - method.importance[ranked[0]]) / best,
-        hours=sum(trial.cost for trial in trials),
+        hours=hours,
     )
-
-
-def _ranked(method: Method, trials: list[Trial]) -> list[str]:
-    """Components by the largest mean change of a candidate. Components without results come last, in any order."""
-    changes: dict[tuple[str, str], list[float]] = {}
-    for trial in trials:
-        if trial.change is not None:
-            changes.setdefault((trial.pull.arm, trial.pull.candidate), []).append(trial.change)
-    found = {arm.id: 0.0 for arm in method.arms}
-    for (arm, _), values in changes.items():
-        found[arm] = max(found[arm], abs(fmean(values)))
-    names = sorted(found)
-    random.Random(method.seed).shuffle(names)
-    return sorted(names, key=lambda name: -found[name])

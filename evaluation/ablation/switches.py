@@ -6,7 +6,6 @@ published system.
 - without planner: the commands of the README's first block are run, and the metric is the last number printed. The
   other arms have the commands of a correct planner (with --llm: those of a model's plan).
 - without knowledge: no techniques from a graph with names, places and weights: components come from the code alone.
-- without bandit: every component in turn.
 - without worktrees: one tree for all runs, one after another; each run sees the files that earlier ones left.
 
 Semantic coherence is the share of candidates whose component, place and mutation agree with the truth: the component is
@@ -37,7 +36,6 @@ from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.operations import Operations
-from xkg.agents.ablation.selection.bandit import BanditSettings
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.starter import Starter, read_starter
 from xkg.config import Settings
@@ -45,11 +43,9 @@ from xkg.errors import AnswerError, BaselineError
 from xkg.sandbox.runner import Runner
 from xkg.sandbox.select import runner_for
 
-ARMS = ("full", "without planner", "without knowledge", "without bandit", "without worktrees")
+ARMS = ("full", "without planner", "without knowledge", "without worktrees")
 _BLOCK = re.compile(r"```\n(.*?)```", re.DOTALL)
 _LAST_NUMBER = r"([0-9.]+)\s*$:min"
-_IN_TURN = BanditSettings(beta=1e9, explore=1, base=1, exploit=1, knowledge=False)
-"""Visits every component equally often."""
 _TOP = 5
 _DRAWS = 1000
 _EQUAL = 1e-6
@@ -151,7 +147,7 @@ def _figures(
     began = time.monotonic()
     if task is not None:
         start = Start(
-            task=task.model_copy(update={"bandit": _IN_TURN}) if arm == "without bandit" else task,
+            task=task,
             starter=starter,
             folder=folder,
             runner=runner,

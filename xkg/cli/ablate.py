@@ -81,7 +81,7 @@ def plan(
 @ablate_app.command("report")
 @command()
 def report(settings: "Settings", run: Run) -> "AblateResult":
-    """Rewrite the report of a finished run as Markdown and as HTML with plots."""
+    """Rewrite the report of a finished run."""
     from xkg.commands import ablate
 
     return ablate.report(settings, run)

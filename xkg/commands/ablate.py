@@ -1,4 +1,4 @@
-"""`xkg ablate`: reproduces an experiment, ablates it, writes reports, and stores the measurements."""
+"""`xkg ablate`: reproduces an experiment, ablates it, writes a report, and stores the measurements."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 
 RESULTS = "results.json"
 _WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; finished work is kept"
-REPORTS = ("report.md", "report.html")
+REPORT = "report.md"
 
 
 class ComponentResult(Value):
@@ -74,7 +74,7 @@ class AblateResult(Value):
             lines.append(f"{self.model_calls} calls of the model, {cost}")
         if self.stored:
             lines.append(f"{self.stored} measurements of techniques are in the graph")
-        return "\n".join([*lines, f"report: {self.run}/{REPORTS[0]}, {self.run}/{REPORTS[1]}"])
+        return "\n".join([*lines, f"report: {self.run}/{REPORT}"])
 
 
 def ablate(
@@ -144,13 +144,12 @@ def ablate(
             parsers=parsers,
             notify=notify,
             model=model,
-            functions=settings.kg / "functions",
         )
         campaign = run_campaign(start)
         if model is not None:
             campaign = campaign.model_copy(update={"model": _use(settings, ledger_name(folder))})
         write_whole(folder / RESULTS, campaign.model_dump_json(indent=1).encode())
-        write_reports(folder, campaign)
+        write_report(folder, campaign)
         stored = _store(settings, campaign)
     return result_of(folder, campaign, stored)
 
@@ -207,10 +206,10 @@ def _use(settings: Settings, run: str) -> "ModelUse | None":
 
 
 def report(settings: Settings, run: str) -> AblateResult:
-    """Rewrites the reports of a finished run, and stores its measurements. Raises `InputError`."""
+    """Rewrites the report of a finished run, and stores its measurements. Raises `InputError`."""
     folder = run_folder(settings, run)
     campaign = read_campaign(folder)
-    write_reports(folder, campaign)
+    write_report(folder, campaign)
     return result_of(folder, campaign, _store(settings, campaign))
 
 
@@ -276,13 +275,11 @@ def read_campaign(folder: Path) -> "Campaign":
         raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to recreate it") from error
 
 
-def write_reports(folder: Path, campaign: "Campaign") -> None:
-    from xkg.agents.ablation.report.html import html
+def write_report(folder: Path, campaign: "Campaign") -> None:
     from xkg.agents.ablation.report.markdown import markdown
     from xkg.files import write_whole
 
-    for name, text in zip(REPORTS, (markdown(campaign), html(campaign)), strict=True):
-        write_whole(folder / name, text.encode("utf-8", "replace"))
+    write_whole(folder / REPORT, markdown(campaign).encode("utf-8", "replace"))
 
 
 def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:

@@ -53,11 +53,9 @@ RUN = "python train.py --seed {seed}"
 ROLES = {
     "You plan how": "plan",
     "You make the experiment": "fix",
-    "You describe functions": "descriptions",
     "You form the hypotheses": "hypotheses",
     "You write ablations": "candidates",
     "You mend an ablation": "mended",
-    "You rank ablations": "ranking",
     "You reflect on": "reflection",
     "You write the words": "analysis",
 }
@@ -116,15 +114,9 @@ PLAN = {
 def usual(body: Mapping[str, Any]) -> dict[str, Any]:
     """Answers that an ordinary model gives."""
     name = role(body)
-    if name == "descriptions":
-        count = len(re.findall(r"^\d+\. ", section(body, "functions"), re.M))
-        return {"functions": [{"number": n + 1, "text": f"what function {n + 1} computes"} for n in range(count)]}
     if name == "candidates":
         smoothing = section(body, "component").startswith("smoothing")
         return {"candidates": [SMOOTH_OFF, SMOOTH_HALF] if smoothing and not section(body, "tried") else []}
-    if name == "ranking":
-        count = len(re.findall(r"^ +\d+\. ", section(body, "candidates"), re.M))
-        return {"order": [{"number": n + 1, "why": f"reason {n + 1}"} for n in range(count)]}
     if name == "analysis":
         strong = [
             int(line.partition(".")[0])
@@ -140,7 +132,6 @@ def usual(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "plan": PLAN,
         "hypotheses": {
-            "look": [],
             "components": [
                 hypothesis("smoothing", place("parts.py", "smooth"), weight=0.9),
                 hypothesis("attention", place("attention.py", "attend")),
@@ -163,6 +154,7 @@ class World:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
+        monkeypatch.setattr("xkg.agents.ablation.rounds.choice.A_ROUND", 1)
         self.folder = folder
         self.repository = folder / "repo"
         self.repository.mkdir()
@@ -190,7 +182,6 @@ class World:
             "run": RUN,
             "metrics": [METRIC],
             "budget": 2,
-            "places": 1,
             "seconds": 60,
             "seeds": [0],
         }

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.ablation.changed_code import changed_places, new_imports
+from xkg.agents.ablation.changed_code import changed_places
 
 BEFORE = """\
 import math
@@ -58,13 +58,3 @@ def test_lines_are_of_the_changed_file(lines: list[str]) -> None:
     except SyntaxError:
         return
     assert all(1 <= line <= len(lines) for each in found for line in each.lines)
-
-
-def test_imports_that_are_new() -> None:
-    after = BEFORE.replace("import math", "import math\nfrom . import near").replace(
-        "    # half of it",
-        "    from os.path import join, gone\n    try:\n        import fast\n    except ImportError: ...\n",
-    )
-    found = {(each.module, each.names) for each in new_imports({"a.py": BEFORE}, {"a.py": after})}
-    assert found == {(".", ("near",)), ("os.path", ("join", "gone"))}
-    assert not new_imports({"a.py": after}, {"a.py": after.replace("join, gone", "join")})

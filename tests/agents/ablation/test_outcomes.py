@@ -6,9 +6,9 @@ from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacem
 from xkg.agents.ablation.effects import effect
 from xkg.agents.ablation.measurements import measurements
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
-from xkg.agents.ablation.report.html import html
 from xkg.agents.ablation.report.markdown import markdown
 from xkg.agents.ablation.report.rows import summary, verdict
+from xkg.agents.ablation.rounds.trials import constant_note
 from xkg.agents.ablation.task import Task, read_task
 from xkg.errors import InputError
 
@@ -79,7 +79,6 @@ def test_measurements_are_of_techniques_that_ran_alone() -> None:
 
 def test_reports_escape_what_a_repository_says() -> None:
     found = campaign(outcome("a_b", 2.0, 2.1), outcome("lost"))
-    assert "<script>" not in html(found)
     assert "<script>" not in markdown(found).replace(r"\<script\>", "")
     assert "````diff" in markdown(found)
 
@@ -109,3 +108,11 @@ def test_metrics_and_commands() -> None:
     )  # fmt: skip
     assert (task.metric.source, task.metric.path, task.metric.key) == ("json", "out/r.json", "a.b")
     assert task.command(7) == "python make.py && python train.py --seed 7"
+
+
+def test_a_metric_that_no_candidate_moves_is_warned_of() -> None:
+    same = [outcome(name, 2.0).model_copy(update={"effect": effect([2.0, 2.0], [2.0])}) for name in "abc"]
+    assert "may be constant" in (constant_note(same) or "")
+    assert constant_note(same[:2]) is None
+    moved = outcome("d", 3.0).model_copy(update={"effect": effect([2.0, 2.0], [3.0])})
+    assert constant_note([*same, moved]) is None

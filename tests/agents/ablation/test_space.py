@@ -109,7 +109,7 @@ def test_options_fields_and_constants_are_switches() -> None:
     assert [one.value for one in of(space, "lr")] == ["0.005", "0.02"]
     assert [(one.kind, one.value) for one in of(space, "Config(use_norm)")][:1] == [("toggle", "False")]
     assert [(one.kind, one.value) for one in of(space, "kernel")][-1:] == [("replace", '"linear"')]
-    assert [one.value for one in of(space, "MOMENTUM")] == ["0.45", "0.95"]
+    assert [one.value for one in of(space, "MOMENTUM")] == ["unchanged", "0.45", "0.95"]
     [no_decay] = of(space, "no-decay")
     assert 'action="store_true", default=True' in apply(no_decay.replacements, {"train.py": TRAIN})["train.py"]
 
@@ -411,8 +411,8 @@ def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -
     tried = {c.name: [one.value for one in space.of(c.id)] for c in space.components}
     assert tried == {
         "scale(x)": ["identity"],
-        "Model(decay)": ["0.0", "0.0", "0.005", "0.02"],  # the term, and its factor
-        "Model(momentum)": ["0.0", "0.0", "0.45", "0.95"],
+        "Model(decay)": ["0.0", "0.005", "0.02", "0.0"],  # the term, and its factor
+        "Model(momentum)": ["0.0", "0.45", "0.95", "0.0"],
         "Model(rate)": ["0.05", "0.2"],  # without it nothing is learned
     }
     reasons = {left.name: left.reason for left in space.left_out}
@@ -606,3 +606,88 @@ def test_a_value_that_is_scaled_is_no_sum_that_only_reports() -> None:
     space, protected, _ = find_space([source], [], {}, parse_metric("error ([0-9.]+):min"), command="python train.py")
     assert [place.start_line for place in protected] == [13]
     assert any("gate" in component.name for component in space.components)
+
+
+def test_the_replacement_of_a_bootstrap_and_the_reweighting_of_a_boost_are_tried() -> None:
+    text = """\
+import numpy as np
+
+
+def fit(x, y, rounds):
+    weights = np.ones(len(x)) / len(x)
+    total = 0.0
+    for _ in range(rounds):
+        rows = np.random.choice(len(x), len(x), replace=True, p=weights)
+        vote = np.sign(np.sort(x[rows], kind="stable").mean(keepdims=True))
+        weights = weights * np.exp(-y * vote)
+        weights = weights / np.sum(weights)
+        total += vote
+    return total
+
+
+print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
+"""
+    space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric("error: ([0-9.]+):min"))
+    assert {candidate.description for candidate in space.candidates} == {
+        "choice(replace): True → False",
+        "the update weights = weights * np.exp(-y * vote) → off",
+        "the update weights = weights / np.sum(weights) → off",
+    }
+
+
+def candidates_of(text: str, command: str = "python a.py", path: str = "a.py") -> set[str]:
+    metric = parse_metric("error: ([0-9.]+):min")
+    space, _, _ = find_space([PythonSource(path, text)], [], {path: text}, metric, command=command)
+    return {candidate.description for candidate in space.candidates}
+
+
+TRAIN_AND_MEASURE = """\
+def train(rate=0.3):
+    return rate * 5.0
+
+
+def evaluate(model):
+    print("error:", model - 1.0)
+
+
+if __name__ == "__main__":
+    evaluate(train(rate=0.5))
+"""
+
+
+@pytest.mark.parametrize("path", ["a.py", "test_a.py"])
+def test_what_main_trains_reaches_a_metric_that_a_function_prints(path: str) -> None:
+    found = candidates_of(TRAIN_AND_MEASURE, f"python {path}", path)
+    assert found >= {"train(rate): 0.5 → 0.25", "train(rate): 0.5 → 0.75"}
+
+
+def test_a_test_that_the_command_does_not_start_measures() -> None:
+    assert candidates_of(TRAIN_AND_MEASURE, "python run.py", "test_a.py") == set()
+
+
+def test_a_table_that_names_the_metric_does_not_write_it() -> None:
+    text = """\
+def fit(rate):
+    return 3.0 * rate
+
+
+tables = [{"label": "1. error: plain", "rate": 0.5}]
+for table in tables:
+    print(table["label"], fit(rate=0.4))
+"""
+    assert "fit(rate): 0.4 → 0.2" in candidates_of(text)
+
+
+def test_a_number_of_a_module_that_is_read_once_is_a_setting() -> None:
+    text = """\
+DEPTH = 5
+LEFT, RIGHT = 2, 3
+
+
+def grow(depth, turn):
+    return 1.0 if depth == 0 else 0.5 * grow(depth - 1, RIGHT if turn == LEFT else LEFT)
+
+
+print("error:", grow(DEPTH, LEFT))
+"""
+    assert candidates_of(text) == {"DEPTH: 5 → 2", "DEPTH: 5 → 10"}

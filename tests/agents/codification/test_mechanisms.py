@@ -1,4 +1,4 @@
-"""Pools, decay, cascade, memory, temperatures, endless answers: each as a user of the settings would notice it."""
+"""Pools, cascade, memory, temperatures, endless answers: each as a user of the settings would notice it."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
 from tests.llm_endpoint import Said
 from xkg.agents.codification.protected import settings
-from xkg.agents.codification.steps.pools import exhausted, pool_of
+from xkg.agents.codification.steps import modes
 from xkg.agents.codification.task import read_method, read_task
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
@@ -18,7 +18,8 @@ from xkg.llm.endless_text import runs_on
 LOOK = [step("inspect_lines", file="train.py", start_line=line) for line in range(1, 30)]
 
 
-def test_a_pool_is_closed_after_so_many_actions_in_a_row(world: World) -> None:
+def test_a_pool_is_closed_after_so_many_actions_in_a_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "IN_A_ROW", 3)
     world.endpoint.answers = [
         parts(),
         *LOOK[:3],
@@ -27,25 +28,10 @@ def test_a_pool_is_closed_after_so_many_actions_in_a_row(world: World) -> None:
         step("list_files"),
         final(),
     ]
-    result = world.run(steps=6, pool=3, pool_decay=0)
+    result = world.run(steps=6)
     assert result.steps == 6
     assert world.asked("is used up for now") == 1
     assert world.asked("no action of the pool 'understanding', of which 3 were taken") == 2
-
-
-@given(st.lists(st.sampled_from(["list_files", "locate", "undo_edit", "reflection", "final_answer"]), max_size=60))
-def test_a_free_action_is_never_refused_and_a_row_never_longer_than_the_pool(taken: list[str]) -> None:
-    allowed: list[str] = []
-    for action in taken:
-        closed = exhausted(allowed, 4, 0.01)
-        if closed is None or pool_of(action) != closed:
-            allowed.append(action)
-    row = longest = 0
-    last = None
-    for pool in filter(None, map(pool_of, allowed)):
-        row = row + 1 if pool == last else 1
-        longest, last = max(longest, row), pool
-    assert longest <= 4
 
 
 def test_a_summary_of_each_step_is_in_the_log_and_costs_no_call(world: World) -> None:
@@ -81,11 +67,11 @@ def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> No
         asked.append(model)
         if len(asked) == 1:
             return parts()
-        return step("list_files" if len(asked) < 9 else "code_diff") if model == "expert" else "nonsense"
+        return step("list_files" if len(asked) < 11 else "code_diff") if model == "expert" else "nonsense"
 
     world.endpoint._script = answer  # type: ignore[assignment]
-    result = world.run(steps=2, tries=3, stronger_tries=2, expert_calls=1)
-    assert asked == ["base", *["base"] * 3, *["strong"] * 2, "expert", *["base"] * 3, *["strong"] * 2]
+    result = world.run(steps=2, tries=3, expert_calls=1)
+    assert asked == ["base", *["base"] * 3, *["strong"] * 4, "expert", *["base"] * 3, *["strong"] * 4]
     assert result.expert_calls == 1
     assert result.stopped is not None  # the second time the expert could not be asked any more
 

@@ -2,7 +2,7 @@
 
 This is the agent of AblateCell (reproduce, then ablate) over a graph. `reproduction/` finds the command and makes it
 run, `space/` finds possible changes without a model, and `roles/` adds those of a model. `mutation.py` changes source
-exactly, `checks.py` refuses bad changes before they cost a run, `selection/` and `rounds/` choose what to try next,
+exactly, `checks.py` refuses bad changes before they cost a run, `rounds/` chooses what to try next,
 `parsing.py` reads code in the confined process, and `effects.py` interprets outcomes.
 
-May import: agents.workspace, agents.codification, serve, and the layers below it."""
+May import: agents.workspace, agents.planning, serve, and the layers below it."""

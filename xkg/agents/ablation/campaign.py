@@ -16,12 +16,9 @@ from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, no
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan, readme
-from xkg.agents.ablation.roles.functions import FunctionStore
-from xkg.agents.ablation.roles.proposals import Written
 from xkg.agents.ablation.roles.team import Scene, Team
-from xkg.agents.ablation.rounds.candidates_for_arms import Listed, Proposals
-from xkg.agents.ablation.rounds.overlapping import start_rounds
-from xkg.agents.ablation.rounds.trials import Trials, with_effects
+from xkg.agents.ablation.rounds.choice import Choice
+from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effects
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.mutations import Mutations
@@ -29,8 +26,6 @@ from xkg.agents.ablation.running.on_engine import Elsewhere
 from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
-from xkg.agents.ablation.selection.bandit import Bandit
-from xkg.agents.ablation.selection.exhaustive import Exhaustive
 from xkg.agents.ablation.space.from_task import only
 from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
@@ -51,7 +46,7 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 class Start:
     """The inputs of a campaign. `techniques` gives components with places in the starter's folder, `settings` the
     entries of its configuration files. `jobs` is the number of parallel runs, `elsewhere` runs them on other machines.
-    With a `model`, descriptions of functions are stored under `functions`. `notify` may be called from any thread."""
+    `notify` may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -64,7 +59,6 @@ class Start:
     notify: Callable[[str], None] = lambda _: None
     elsewhere: Elsewhere | None = None
     model: LanguageModel | None = None
-    functions: Path | None = None
     parsers: Parsers = field(default_factory=agent_parsers)
 
 
@@ -150,6 +144,9 @@ class _Runner:
         if not space.candidates and self._team is None:
             raise InputError("nothing in this code can be ablated without a model: the report says why")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
+        if constant := constant_note(outcomes):
+            notes.append(constant)
+            start.notify(f"warning: {constant}")
         for outcome in outcomes:
             shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
         campaign = Campaign(
@@ -174,7 +171,6 @@ class _Runner:
         if self._team is None:
             return campaign
         analysis = self._team.analysed(campaign)
-        self._team.remember(campaign)
         return campaign.model_copy(
             update={
                 "analysis": analysis,
@@ -347,17 +343,13 @@ class _Runner:
             protected=self._protected,
             techniques=techniques,
         )
-        store = FunctionStore(self._start.functions or self._start.folder / "functions")
-        self._team = Team(self._questions, self._parser, self._operations, store, scene, self._start.notify)
+        self._team = Team(self._questions, self._parser, scene, self._start.notify)
         return self._team.hypothesised(space)
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
-        task = self._task
         mutations = Mutations(
             self._parser, self._runs.bench, self._base, self._runs.texts, self._protected, self._shared
         )
         mended = None if self._team is None else self._team.mended
         trials = Trials(self._runs, mutations, self._slots, baseline, space, mended, self._start.notify)
-        proposals: Proposals = Listed(space) if self._team is None else Written(space, self._team, 2 * task.budget)
-        policy = Bandit(task.bandit) if task.policy == "bandit" else Exhaustive()
-        return trials.whole(start_rounds(task, policy, proposals, trials.start, trials.trial, self._slots.jobs))
+        return trials.outcomes(Choice(space, self._team))

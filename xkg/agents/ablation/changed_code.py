@@ -1,4 +1,4 @@
-"""The lines of a changed file that show that the change ran, and the new imports."""
+"""The lines of a changed file that show that the change ran."""
 
 import ast
 import difflib
@@ -21,15 +21,6 @@ class ChangedPlace(Value):
     lines: tuple[int, ...]
 
 
-class NewImport(Value):
-    """An import. `module` is as written, including leading dots. `names` are imported from it; empty for `import
-    module`."""
-
-    path: str
-    module: str
-    names: tuple[str, ...]
-
-
 def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
     """The changed lines of Python files that can run. Comments and purely removed lines are absent."""
     found = []
@@ -43,40 +34,6 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
                     place = Place(path=path, start_line=start, end_line=end)
                     found.append(ChangedPlace(place=place, lines=tuple(sorted(shown & executable))))
     return found
-
-
-def new_imports(before: Mapping[str, str], after: Mapping[str, str]) -> list[NewImport]:
-    """The new imports of Python files, except those whose failure the code handles."""
-    return [
-        found
-        for path in sorted(after)
-        if path.endswith(".py")
-        for known in [{(each.module, name) for each in _imports(path, before.get(path, "")) for name in _names(each)}]
-        for found in _imports(path, after[path])
-        if any((found.module, name) not in known for name in _names(found))
-    ]
-
-
-def _names(found: NewImport) -> Sequence[str]:
-    return found.names or ("",)
-
-
-def _imports(path: str, text: str) -> Iterator[NewImport]:
-    try:
-        tree = tree_of(text)
-    except SyntaxError:
-        return
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield NewImport(path=path, module=alias.name, names=())
-        elif isinstance(node, ast.ImportFrom):
-            names = tuple(alias.name for alias in node.names if alias.name != "*")
-            yield NewImport(path=path, module="." * node.level + (node.module or ""), names=names)
-        elif not isinstance(node, ast.Try):  # an import inside one may be meant to fail
-            waiting += ast.iter_child_nodes(node)
 
 
 def _new_lines(before: str, after: str) -> Iterator[tuple[int, int]]:

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 
 from xkg.option import Option
-
-PolicyName = Literal["bandit", "exhaustive"]
 
 
 class RepositoryField(TypedDict, total=False):
@@ -36,8 +34,6 @@ class TaskFields(TypedDict, total=False):
     tolerance: Annotated[float, Option("Relative tolerance of --claimed (0.05).")]
     seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0, 1, 2).", "--seed")]
     budget: Annotated[int, Option("Maximum number of candidates (25).")]
-    places: Annotated[int, Option("Candidates per round (5).")]
-    policy: Annotated[PolicyName, Option("How candidates are selected (bandit).")]
     seconds: Annotated[float, Option("Wall seconds of one run (600).")]
     memory_mb: Annotated[int, Option("Memory of one run (4096).")]
     disk_mb: Annotated[int, Option("Scratch disk of one run (1024).")]

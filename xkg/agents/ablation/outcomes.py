@@ -113,8 +113,8 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 
 class CandidateOutcome(Value):
     """A candidate's result. `round` counts from 1, `commit` is the version with the mutation. If `failure` is set there
-    is no effect. `no_effect`: the mutation does not change the metric. `why` is the reason it was chosen, `mended` the
-    failure of the candidate that it replaces. `measures` is code that it changes and that also computes the metric, so
+    is no effect. `no_effect`: the mutation does not change the metric. `mended` is the failure of the candidate that it
+    replaces. `measures` is code that it changes and that also computes the metric, so
     the measurement itself may have changed."""
 
     candidate: Candidate
@@ -125,7 +125,6 @@ class CandidateOutcome(Value):
     failure: Failure | None = None
     problem: str | None = None
     effect: Effect | None = None
-    why: str = ""
     mended: str = ""
     measures: tuple[str, ...] = ()
 

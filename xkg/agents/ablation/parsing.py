@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.agents.ablation import mutation
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
-from xkg.agents.ablation.changed_code import ChangedPlace, NewImport, changed_places, new_imports
+from xkg.agents.ablation.changed_code import ChangedPlace, changed_places
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.space.python_source import PythonSource
@@ -50,14 +50,13 @@ class Function(Value):
 
 class MutatedFiles(Value):
     """A checked candidate. `after` are the changed files with their new text. If there is a `failure`, it must not run.
-    `places` are the changed lines, `imports` the new imports."""
+    `places` are the changed lines."""
 
     after: Mapping[str, str] = {}
     diff: str = ""
     failure: Failure | None = None
     problem: str | None = None
     places: tuple[ChangedPlace, ...] = ()
-    imports: tuple[NewImport, ...] = ()
 
 
 class EditedFiles(Value):
@@ -129,8 +128,7 @@ def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Pla
     diff = mutation.unified_diff(texts, after)
     if (problem := refusal(candidate, texts, after, protected)) is not None:
         return MutatedFiles(after=after, diff=diff, failure="refused", problem=problem)
-    places, imports = changed_places(texts, after), new_imports(texts, after)
-    return MutatedFiles(after=after, diff=diff, places=tuple(places), imports=tuple(imports))
+    return MutatedFiles(after=after, diff=diff, places=tuple(changed_places(texts, after)))
 
 
 def edited(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> EditedFiles | Refused:

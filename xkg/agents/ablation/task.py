@@ -8,8 +8,6 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
-from xkg.agents.ablation.fields import PolicyName
-from xkg.agents.ablation.selection.bandit import BanditSettings
 from xkg.agents.workspace.metric import Metric
 from xkg.errors import InputError
 from xkg.files import read_regular
@@ -29,7 +27,7 @@ class Task(Value):
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If `run` or `metrics` is
     empty, a model has to find it. `claimed` is the paper's value of the metric, reproduced if within `tolerance`
     (relative). `data` maps paths in the repository to read-only folders of this machine. `budget` is the maximum number
-    of candidates, in `rounds` of `places`. `seconds`, `memory_mb` and `disk_mb` limit one run, and separately its
+    of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run, and separately its
     evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all of a machine."""
 
     repo: str
@@ -44,9 +42,6 @@ class Task(Value):
     tolerance: float = Field(default=0.05, gt=0)
     seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
     budget: int = Field(default=25, ge=1)
-    places: int = Field(default=5, ge=1)
-    policy: PolicyName = "bandit"
-    bandit: BanditSettings = BanditSettings()
     seconds: float = Field(default=600, gt=0)
     memory_mb: int = Field(default=4096, ge=64)
     disk_mb: int = Field(default=1024, ge=16)

@@ -1,6 +1,5 @@
 """The report of a run: the task, the steps, the evidence, and points for the reader to check."""
 
-import html
 from collections.abc import Iterator, Sequence
 
 from xkg.agents.codification.prompting.memory import Taken, shown
@@ -15,47 +14,6 @@ _LONGEST_METHOD, _LONGEST_OBSERVATION, _LONGEST_DIFF = 6000, 1200, 200_000
 def written(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
     """The report as Markdown."""
     return "\n\n".join(_blocks(session, history, verdict, result)) + "\n"
-
-
-def as_html(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
-    """The report as a self-contained HTML page."""
-    body = []
-    fence: list[str] | None = None
-    for line in written(session, history, verdict, result).splitlines():
-        if line.startswith("````"):
-            if fence is None:
-                fence = []
-            else:
-                body.append("<pre>" + "\n".join(map(_coloured, fence)) + "</pre>")
-                fence = None
-        elif fence is not None:
-            fence.append(line)
-        elif line.startswith("#"):
-            level = len(line) - len(line.lstrip("#"))
-            body.append(f"<h{level}>{html.escape(line.lstrip('# '))}</h{level}>")
-        elif line.startswith("- "):
-            body.append(f"<li>{html.escape(line[2:])}</li>")
-        elif line.strip():
-            body.append(f"<p>{html.escape(line)}</p>")
-    return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'>"
-        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{html.escape(result.run)}</title><style>{_STYLE}</style><main>\n"
-        + "\n".join(body)
-        + "\n</main></html>\n"
-    )
-
-
-_STYLE = (
-    "main{max-width:60rem;margin:2rem auto;font:16px/1.5 system-ui,sans-serif;padding:0 1rem}"
-    "pre{background:#f4f4f4;padding:.8rem;overflow-x:auto;font-size:13px}.a{color:#116329}.d{color:#82071e}"
-)
-
-
-def _coloured(line: str) -> str:
-    kind = {"+": "a", "-": "d"}.get(line[:1])
-    text = html.escape(line)
-    return f"<span class='{kind}'>{text}</span>" if kind else text
 
 
 def _blocks(
@@ -114,8 +72,6 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield f"nothing was changed for the part {part!a}: is it in the starter already?"
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
-    for finding in verdict.degenerate:
-        yield f"called with inputs that the run did not have, {finding}"
     yield "the parts below beside the method's text: a run shows that lines ran, not that they compute the right thing"
     if session.baseline is not None and verdict.metric is not None:
         yield "one run before and one after: what the change of the metric means takes more seeds"

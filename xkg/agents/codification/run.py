@@ -2,7 +2,7 @@
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/journal.jsonl   one entry per finished action
-    <graph>/runs/<run>/result.json, report.md, report.html, transcript.jsonl, changes.patch
+    <graph>/runs/<run>/result.json, report.md, transcript.jsonl, changes.patch
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
@@ -299,7 +299,6 @@ def _result(
     )
     page = report.written(session, history, verdict, result)
     write_whole(folder / "report.md", page.encode("utf-8", "replace"))
-    write_whole(folder / "report.html", report.as_html(session, history, verdict, result).encode("utf-8", "replace"))
     write_whole(folder / "transcript.jsonl", json_lines(folder).encode("utf-8", "replace"))
     write_whole(folder / "changes.patch", workspace.patch())
     if final:

@@ -124,33 +124,6 @@ class Session:
     def _measuring(self) -> tuple[str, ...]:
         return self.reader.measuring(texts_of(self.workspace, 0), self.task.parsed_metric, self.task.protected)
 
-    def degenerate(self) -> tuple[str, ...]:
-        """Results that the changed functions return for degenerate inputs but not for the inputs of the task's command.
-        This takes one more run, made once for the same files."""
-        watched = self._changed_functions()
-        if not watched:
-            return ()
-
-        def run() -> RunResult:
-            result = self.commands.run(self.workspace, self.task.run, watched=watched)
-            return result.model_copy(update={"output": ""})
-
-        return self.journal.once(f"degenerate {self.digest()[:24]}", RunResult, run).findings
-
-    def _changed_functions(self) -> dict[str, list[str]]:
-        """By file, the module-level functions (not methods) with a changed line."""
-        changed = self.workspace.changed_lines()
-        outlines = self.reader.outlines({path: self.workspace.text(path) for path in self.traced()})
-        found = {
-            path: [
-                function.name
-                for function in outline.functions
-                if not changed.get(path, frozenset()).isdisjoint(range(function.start_line, function.end_line + 1))
-            ]
-            for path, outline in outlines.items()
-        }
-        return {path: names for path, names in found.items() if names}
-
     def digest(self) -> str:
         """Names the current files by their content."""
         digest = hashlib.sha256()

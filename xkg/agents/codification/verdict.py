@@ -48,8 +48,7 @@ class Verdict(Value):
     answer. `declared` are the settings that it says the method changes. `places` are the method's parts with their
     lines. `ran` are the changed lines of these that were executed, `never_ran` those that were not.
     `evaluation_changes` and `setting_changes` are reported even if allowed. `touched` are measuring files that the run
-    overwrote or removed. `remarks` say how the metric was computed, and `degenerate` are findings about inputs that the
-    run did not have; neither are faults."""
+    overwrote or removed. `remarks` say how the metric was computed; they are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
@@ -61,7 +60,6 @@ class Verdict(Value):
     in_starter: tuple[str, ...]
     evaluation_changes: tuple[str, ...]
     setting_changes: tuple[str, ...]
-    degenerate: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 

@@ -1,8 +1,8 @@
 """Proposes ablations from the graph alone, without a language model.
 
-Components are ranked in several orders, which are fused by rank: the abstract names it, findings and other components
-depend on it, the repository can be changed there, it is one thing and not a group of others, and it is high in the
-hierarchy. Components that only group others are left out (`groupings`)."""
+Components are ranked in several orders, which are fused by rank: earlier ablations measured an effect, the abstract
+names it, findings and other components depend on it, the repository can be changed there, it is one thing and not a
+group of others, and it is high in the hierarchy. Components that only group others are left out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,8 +31,11 @@ _MEASURE_BY_NAME = re.compile(
     r"\b(?:metrics?|evaluation(?: metric| measure| protocol| procedure)?|diagnostics?|benchmarks?)$", re.IGNORECASE
 )
 _SENTENCE = 400
+_UNMEASURED = 0.05
+"""A component that was never measured ranks like one with this change."""
 
 _ORDERS: tuple[Callable[[Component], float], ...] = (
+    lambda c: -abs(c.measured) if c.measured is not None else -_UNMEASURED,
     lambda c: -c.mentioned,
     lambda c: -(len(c.findings) + len(c.users)),
     lambda c: -c.place,
@@ -42,7 +45,12 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """At most `k` ablations, one per component, the most worthwhile first, without lines. A component above or below a
+    """At most `k` ablations, one per component of `ranking`, without lines."""
+    return tuple(_ablation(component) for component in ranking(material)[:k])
+
+
+def ranking(material: Material) -> list[Component]:
+    """The components without those that only group others, the most worthwhile first. A component above or below a
     chosen one, or with the same name and a qualifier, comes after all others; one that only measures comes last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
@@ -55,7 +63,7 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
             continue
         near = any(_within(component, other, by_id) or _same_name(component, other) for other in chosen)
         (related if near else chosen).append(component)
-    return tuple(_ablation(component) for component in [*chosen, *related, *measuring][:k])
+    return [*chosen, *related, *measuring]
 
 
 def only_measures(component: Component) -> bool:
@@ -147,7 +155,7 @@ def _ablation(component: Component) -> PlannedAblation:
         action=action,  # type: ignore[arg-type]
         replacement=replacement,
         metrics=component.tables[:_MOST_METRICS],
-        why="; ".join(_reasons(component)),
+        why="; ".join(reasons(component)),
         ideas=ideas,
     )
 
@@ -156,8 +164,11 @@ def _ideas(component: Component) -> tuple[str, ...]:
     return tuple(f"{a.name} ({a.paper_title})" for a in component.alternatives if a.score >= _FITTING)
 
 
-def _reasons(component: Component) -> list[str]:
+def reasons(component: Component) -> list[str]:
+    """Why a component is worth an ablation, and how it is ablated."""
     reasons = []
+    if component.measured is not None:
+        reasons.append(f"an ablation measured {component.measured:+.1%}")
     if component.mentioned == 1:
         reasons.append("the abstract names it")
     elif component.mentioned >= 0.5:

@@ -1,9 +1,11 @@
 """The graph's knowledge for ablations: the components of a paper, and their possible replacements."""
 
+import contextlib
 import re
 from collections.abc import Sequence
 from itertools import islice
 
+from xkg.errors import QueryFailedError, QueryRefusedError
 from xkg.model import Code, Technique, slug
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.types import NamedText, PaperAnswer, SearchRow, TechniqueAnswer, short
@@ -42,7 +44,8 @@ class Component(Value):
     """`mentioned` is the share (0 to 1) of its name that the abstract has as consecutive words. `findings` are the
     names of findings that name it. `users` are the names of components whose code contains its code, except its parent.
     `siblings` is the number of its parent's other parts, `parts` the number of its own. `place` is the score of its
-    best stored lines, 0 if there are none. `tables` are the captions of tables that name it."""
+    best stored lines, 0 if there are none. `tables` are the captions of tables that name it. `measured` is the largest
+    relative change in an ablation of it or of the same concept in another paper, None if there was none."""
 
     id: str
     name: str
@@ -59,6 +62,7 @@ class Component(Value):
     place: float
     alternatives: tuple[Alternative, ...]
     tables: tuple[str, ...] = ()
+    measured: float | None = None
 
 
 class Material(Value):
@@ -83,6 +87,7 @@ def gather(service: Service, paper: str) -> Material:
     users = _users(answer, parents)
     names = {line.id: one_line(line.name) for line in answer.techniques}
     tables = _tables(service, answer.id)
+    measured = _measured(service, answer.id)
     components = []
     for technique in chosen[:MOST_COMPONENTS]:
         found = service.technique(technique, full=True)
@@ -104,6 +109,7 @@ def gather(service: Service, paper: str) -> Material:
                 place=max((place.score or 0.0 for place in found.locations), default=0.0),
                 alternatives=_alternatives(service, found, same),
                 tables=tuple(caption for caption, text in tables.items() if _names(found, text)),
+                measured=measured.get(technique),
             )
         )
     return Material(
@@ -114,6 +120,27 @@ def gather(service: Service, paper: str) -> Material:
         components=tuple(components),
         left_out=max(0, len(chosen) - MOST_COMPONENTS),
     )
+
+
+def _measured(service: Service, paper: str) -> dict[str, float]:
+    """Measured changes by technique. Empty if the graph has no ablations or does not answer such queries."""
+    found: dict[str, float] = {}
+    for query in _MEASURED_BEFORE:
+        with contextlib.suppress(QueryFailedError, QueryRefusedError):
+            for technique, change in service.cypher(query, {"paper": f"{paper}#"}, 1000).rows:
+                if abs(change) >= abs(found.get(technique, 0.0)):
+                    found[str(technique)] = float(change)
+    return found
+
+
+_MEASURED_BEFORE = tuple(
+    f"MATCH {pattern} WHERE t.id STARTS WITH $paper RETURN t.id AS technique, a.change AS change"
+    for pattern in (
+        "(t:Technique)-[:ABLATED_IN]->(a:Ablation)",
+        "(t:Technique)-[:SAME_CONCEPT]->(o:Technique)-[:ABLATED_IN]->(a:Ablation)",
+        "(t:Technique)<-[:SAME_CONCEPT]-(o:Technique)-[:ABLATED_IN]->(a:Ablation)",
+    )
+)
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -45,7 +45,6 @@ _BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
-_MOST_FINDINGS = 40
 
 # Before Python 3.9, a script's path is as written in the command.
 _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
@@ -72,9 +71,9 @@ class RunResult(Value):
     """`output` is stdout and stderr together; beyond 2 MB the middle is cut. `lines` says how often each executed line
     of the traced files ran, None if untraced or if the sandbox was killed. For awaited lines it has at least one line
     of each group that ran; `gave_up` says that others may have run too. `opened` are the tree's files that a traced run
-    opened, None if unknown. `files` are the wanted files that exist. `findings` are results of watched functions for
-    degenerate inputs. `problem` is the error in one line, None if there is none. `removed` are at most 20 files of the
-    tree that the run removed from its copy, `rewritten` those that it changed. The metric is read from `evaluated`, if
+    opened, None if unknown. `files` are the wanted files that exist. `problem` is the error in one line, None if there
+    is none. `removed` are at most 20 files of the tree that the run removed from its copy, `rewritten` those that it
+    changed. The metric is read from `evaluated`, if
     there is one; `apart`: no edited file was present when it was computed. `left_at` is the offset of the archive of
     left files, None for none. `downloads` are failed network requests, `refused` are hosts that it was not allowed to
     reach, and `lacks_gpu` says that it failed because CUDA is missing."""
@@ -92,7 +91,6 @@ class RunResult(Value):
     opened: tuple[str, ...] | None = None
     files: Mapping[str, bytes] = {}
     problem: str | None = None
-    findings: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
     evaluated: Evaluated | None = None
@@ -158,7 +156,6 @@ class Commands:
         *,
         trace: Sequence[str] = (),
         wanted: Sequence[str] = (),
-        watched: Mapping[str, Sequence[str]] | None = None,
         awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
         without: Collection[str] = (),
         leaves: Path | None = None,
@@ -168,8 +165,7 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """The result of one shell line. Bash runs it and stops at the first failure. `trace` names Python files of the
-        tree whose lines are counted (which slows them), `wanted` names files that the command leaves. `watched` names
-        functions by file that are called again at the end with degenerate inputs, instead of a trace. `awaited` has
+        tree whose lines are counted (which slows them), `wanted` names files that the command leaves. `awaited` has
         groups of lines by file: the trace says whether any of each ran, and stops when all groups did.
 
         `leaves` is a file for the files that the command creates or overwrites (`RunResult.left_at`). Another command
@@ -208,9 +204,8 @@ class Commands:
             "programs": ["python", "python3", f"python{python.version}"],
             "traced": traced,
             "wanted": list(wanted),
-            "watched": {path: list(names) for path, names in (watched or {}).items()},
             "awaited": {path: [list(lines) for lines in groups] for path, groups in awaited.items()},
-            "watcher": guest_source("degenerate_inputs") if watched else guest_source("awaited_lines") * bool(awaited),
+            "watcher": guest_source("awaited_lines") * bool(awaited),
             "variables": {**{name: str(place) for name, place in trusted.items()}, **self._variables},
             "without": sorted(without),
             "leaves": leaves is not None,
@@ -287,7 +282,6 @@ class Commands:
             gave_up=bool(report and report.get("gave_up")),
             opened=tuple(report["opened"]) if report and report.get("opened") is not None else None,
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
-            findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
             lacks_gpu=exit_code != 0 and self._gpu is None and names_cuda(output, on_cpu=self.environment.cpu),
             downloads=wanted(reached(str(report.get("reached", ""))), output) if report and exit_code != 0 else (),
             refused=tuple(sorted(ran.refused)),
@@ -444,14 +438,3 @@ def _beginning(file: Path, size: int) -> dict[str, Any]:
         start = opened.read(_ENDS)
         opened.seek(size - _ENDS)
         return {"output": start + opened.read(_ENDS), "omitted": size - 2 * _ENDS}
-
-
-def _findings(text: str) -> Iterator[str]:
-    """User-facing lines from the sandbox's untrusted report."""
-    for line in text.splitlines()[:_MOST_FINDINGS]:
-        try:
-            found = json.loads(line)
-            function, given, fault = (str(found[name])[:200] for name in ("function", "input", "fault"))
-        except (ValueError, KeyError, TypeError):
-            continue
-        yield printable_line(f"{function}: {fault} where {given}")

@@ -38,10 +38,11 @@ def evaluation(
 
 
 def measuring(
-    path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = ()
+    path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """The measuring parts of one file: their names as in `evaluation`, and their AST nodes."""
-    if path in protect or is_test_file(path):
+    """The measuring parts of one file: their names as in `evaluation`, and their AST nodes. A `program` that a command
+    starts is no test, whatever its name."""
+    if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return
     printed, label = literal(metric), _label(metric)
@@ -50,7 +51,8 @@ def measuring(
         named = f"{path}::{name}" in protect or is_measure(node.name)
         if (named or (word and word in node.name.lower())) and not isinstance(node, ast.ClassDef):
             yield f"{path}::{name}", node
-    statements = [(each, [text.lower() for text in _strings(each)]) for each in _simple_statements(tree)]
+    written = metric.source == "output"
+    statements = [(each, [text.lower() for text in _strings(each, written)]) for each in _simple_statements(tree)]
     labelled = [each for each, texts in statements if label and any(label in text for text in texts)]
     named_in = [each for each, texts in statements if printed and any(printed in text for text in texts)]
     for each in labelled or named_in:
@@ -122,10 +124,13 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
             yield node
 
 
-def _strings(node: ast.AST) -> list[str]:
-    """The texts of a statement, including names of keyword arguments."""
-    found = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return found + [n.arg for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg]
+def _strings(statement: ast.stmt, written: bool) -> list[str]:
+    """The texts of a statement, including names of keyword arguments. If they are to be `written`, those in an assigned
+    table or list do not count: it names things that other statements print."""
+    if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
+        return []
+    found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return found + [n.arg for n in ast.walk(statement) if isinstance(n, ast.keyword) and n.arg]
 
 
 def _assigned(path: str, text: str) -> Counter[str]:

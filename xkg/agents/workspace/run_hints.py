@@ -43,6 +43,8 @@ def hint(
     if any(word.endswith(".ipynb") for program in programs for word in program.words):
         return "a notebook is not a program: convert it, for example with jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
+    if "UnicodeDecodeError: 'utf-8' codec" in traceback:
+        return "it reads a file that is not UTF-8: convert it first, as --setup 'iconv -f cp1252 FILE > t && mv t FILE'"
     if absent := _ABSENT.findall(traceback):
         path = next(filter(None, absent[-1]))
         return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))

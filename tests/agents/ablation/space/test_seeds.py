@@ -37,7 +37,7 @@ def test_each_way_to_write_a_seed_is_varied(text: str, other: str) -> None:
     assert apply([seed.other(1) for seed in found.found], {"train.py": text}) == {"train.py": other}
 
 
-@pytest.mark.parametrize("text", ["rate = 3\nepochs = 10", "np.random.seed(None)", "seed = True", "use(seed=x)"])
+@pytest.mark.parametrize("text", ["N_SEEDS = 5\nuse(seeds=3)", "np.random.seed(None)", "seed = True", "use(seed=x)"])
 def test_what_is_no_seed_is_left_alone(text: str) -> None:
     assert seeds_of(text) == Seeds()
 

@@ -1,3 +1,3 @@
-"""A campaign as a report: Markdown, and HTML with plots.
+"""A campaign as a report in Markdown.
 
 May import: the definitions in ablation's other modules. All text from a repository or a model is escaped."""

@@ -1,4 +1,4 @@
-"""The texts and table rows that all formats of the report share."""
+"""The words of a report: figures, verdicts and remarks."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,6 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
         yield "planner", ranks
     if measured := [run for run in runs if run.value is not None]:
         yield "measured", _measured(measured)
-    yield "policy", f"{campaign.task.policy}, {campaign.task.places} a round"
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
     yield "time", f"{trained:.0f} s of runs, {beside:.0f} s beside them, {campaign.jobs} at a time"
@@ -132,26 +131,13 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
     return said + (f"; {differing} runs themselves reported another value" if differing else "")
 
 
-def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The model's texts by title; empty without a model."""
-    analysis = campaign.analysis
-    if analysis is None:
-        return
-    yield "", (analysis.summary,)
-    strong = tuple(f"{each.component}: {each.text}" for each in analysis.strong)
-    yield "Evidence that holds", strong or ("none",)
-    yield "Weak evidence", tuple(f"{each.component}: {each.text}" for each in analysis.weak) or ("none",)
-    if analysis.caveats:
-        yield "Limits", analysis.caveats
-
-
-def chosen(outcome: CandidateOutcome) -> str:
-    """Why a candidate was run, and whether it replaces a failed one."""
+def remark(outcome: CandidateOutcome) -> str:
+    """What a reader of an outcome needs: whether it replaces a failed one, changes what measures, or ran in part."""
     mended = f"in place of one that failed ({outcome.mended})" if outcome.mended else ""
     moved = f"the ruler may have moved: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
     partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})
     never = f"of its changes {', '.join(partly)} never ran" if partly else ""
-    return "; ".join(filter(None, (outcome.why, mended, moved, never)))
+    return "; ".join(filter(None, (mended, moved, never)))
 
 
 def comparisons(campaign: Campaign) -> str:

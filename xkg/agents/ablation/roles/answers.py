@@ -8,15 +8,6 @@ from xkg.llm.client import AnswerType
 Kind = Literal["toggle", "scale", "replace", "grid"]
 
 
-class Description(AnswerType):
-    number: int
-    text: str
-
-
-class Descriptions(AnswerType):
-    functions: tuple[Description, ...]
-
-
 class PlaceNamed(AnswerType):
     """A place in the code. `symbol` is a function of the file, '' for module level. Without lines, the whole function
     is meant."""
@@ -45,9 +36,6 @@ class Gap(AnswerType):
 
 
 class Hypotheses(AnswerType):
-    """`look`: function names, or words to search functions for. If it is set, the rest may be empty."""
-
-    look: tuple[str, ...]
     components: tuple[Hypothesis, ...]
     gaps: tuple[Gap, ...]
 
@@ -68,15 +56,6 @@ class Mended(AnswerType):
     possible: bool
     why: str
     edits: tuple[FileEdit, ...]
-
-
-class Ranked(AnswerType):
-    number: int
-    why: str
-
-
-class Ranking(AnswerType):
-    order: tuple[Ranked, ...]
 
 
 class Change(AnswerType):

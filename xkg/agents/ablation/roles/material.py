@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from xkg.agents.ablation.candidates import Candidate, Component, Place
+from xkg.agents.ablation.candidates import Component, Place
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, Importance
 from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.report import rows
@@ -12,6 +12,7 @@ from xkg.agents.workspace.command import cut_middle
 _WHOLE_FILE, _ONE_PLACE, _ALL = 8000, 8000, 40_000
 _AROUND = 12
 _MOST_TRIED = 60
+_CODE, _LISTING = 120_000, 4000
 
 
 def experiment(task: Task, baseline: Baseline, readme: str) -> str:
@@ -28,6 +29,22 @@ def experiment(task: Task, baseline: Baseline, readme: str) -> str:
     if readme.strip():
         lines.append("from its README:\n" + cut_middle(readme.strip(), 3000))
     return "\n".join(lines)
+
+
+def executed_code(
+    texts: Mapping[str, str], executed: Mapping[str, Sequence[int]] | None, functions: Sequence[Function]
+) -> str:
+    """The Python files that the baseline runs, with line numbers. Of files beyond the size of a prompt, the names and
+    lines of functions."""
+    paths = [path for path in texts if path.endswith(".py") and (executed is None or executed.get(path))]
+    blocks, room = [], _CODE
+    for path in sorted(paths, key=lambda path: (path.count("/"), path)):
+        block = "\n".join(f"{number:>5}  {line}" for number, line in enumerate(texts[path].split("\n"), 1))
+        if len(block) > room:
+            block = "\n".join(f"{f.start_line}-{f.end_line} {f.name}" for f in functions if f.path == path)[:_LISTING]
+        room = max(0, room - len(block))
+        blocks.append(f"## {path}\n{block}")
+    return "\n\n".join(blocks) or "(none)"
 
 
 def component(part: Component) -> str:
@@ -72,10 +89,6 @@ def holds(found: Importance) -> bool:
     """Whether the evidence is strong: the component is critical, the result repeats exactly or is significant, and the
     changed code does not also measure."""
     return found.critical and found.best is not None and not found.best.measures
-
-
-def candidate_line(number: int, candidate: Candidate) -> str:
-    return f"{number}. {candidate.kind}, {candidate.description} ({', '.join(map(str, candidate.places[:3]))})"
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:

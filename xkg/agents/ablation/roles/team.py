@@ -23,22 +23,16 @@ from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.roles import material
 from xkg.agents.ablation.roles.answers import (
-    Descriptions,
     Draft,
     Drafts,
     Hypotheses,
     Mended,
-    Ranking,
     Reflection,
     Said,
     Words,
 )
-from xkg.agents.ablation.roles.descriptions import ONE_SOURCE, described
-from xkg.agents.ablation.roles.functions import FunctionIndex, FunctionRecords, FunctionStore, key_of
 from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
-from xkg.agents.ablation.running.operations import Operations
 from xkg.agents.ablation.task import Task
-from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
@@ -47,9 +41,7 @@ from xkg.llm.client import AnswerType
 A = TypeVar("A", bound=AnswerType)
 
 PROMPTS = Path(__file__).parent
-_LOOKS = 2
 _MOST_FUNCTIONS = 150
-_LISTING, _FOUND = 16_000, 16_000
 _MOST_KNOWN = 80
 
 
@@ -75,16 +67,12 @@ class Team:
         self,
         questions: Questions,
         parser: SourceReader,
-        operations: Operations,
-        store: FunctionStore,
         scene: Scene,
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._questions, self._parser, self._operations = questions, parser, operations
-        self._store, self._scene, self._notify = store, scene, notify
+        self._questions, self._parser, self._scene, self._notify = questions, parser, scene, notify
         self._experiment = material.experiment(scene.task, scene.baseline, scene.readme)
         self._functions = self._executed_functions()
-        self._index = FunctionIndex(self._functions, {})
         self._mean = sum(scene.baseline.values) / len(scene.baseline.values)
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -97,50 +85,35 @@ class Team:
         """The space with the model's hypotheses."""
         joint = self._hypothesised(space)
         self._names = {component.id: component.name for component in joint.components}
+        self._used = {candidate.id for candidate in joint.candidates}
         return joint
 
     def _hypothesised(self, space: Space) -> Space:
-        self._describe()
         scene = self._scene
         code = Code(scene.texts, self._functions, scene.executed, scene.protected)
-        found = ""
-        for left in range(_LOOKS, -1, -1):
-            inputs = {
-                "experiment": self._experiment,
-                "functions": self._index.listing(_LISTING),
-                "known": "\n".join(
-                    f"{n}. {c.name}: {', '.join(map(str, c.places[:2]))}"
-                    for n, c in enumerate(space.components[:_MOST_KNOWN], 1)
-                )
-                or "(nothing)",
-                "paper": "\n".join(_technique(n, c) for n, c in enumerate(scene.techniques, 1)),
-                "earlier": "\n".join(self._index.shown()[:40]),
-                "found": found,
-                "looks": str(left),
-            }
-
-            def check(answer: Hypotheses, may_look: bool = left > 0) -> str | None:
-                if answer.look:
-                    return None if may_look else "no search is left: give components"
-                return objection(answer, code)
-
-            answer = self._asked("hypotheses", Hypotheses, inputs, "hypotheses", check)
-            if answer is None:
-                return space
-            if not answer.look:
-                joint = joined(space, answer, code, scene.techniques)
-                refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
-                self._notify(
-                    f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without"
-                )
-                return joint
-            found = cut_middle(f"{found}\n\n{self._searched(answer.look)}".strip(), _FOUND)
-        return space
+        known = (
+            f"{n}. {c.name}: {', '.join(map(str, c.places[:2]))}"
+            for n, c in enumerate(space.components[:_MOST_KNOWN], 1)
+        )
+        inputs = {
+            "experiment": self._experiment,
+            "code": material.executed_code(scene.texts, scene.executed, self._functions),
+            "known": "\n".join(known) or "(nothing)",
+            "paper": "\n".join(_technique(n, c) for n, c in enumerate(scene.techniques, 1)),
+        }
+        answer = self._asked("hypotheses", Hypotheses, inputs, "hypotheses", lambda answer: objection(answer, code))
+        if answer is None:
+            return space
+        joint = joined(space, answer, code, scene.techniques)
+        refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
+        self._notify(f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without")
+        return joint
 
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """New candidates of a component that can run: the edits apply and pass the same checks as all candidates."""
+        """New candidates of a component that can run: the edits apply and pass the same checks as all candidates. An
+        `untried` one is among them if the model gives it again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -163,40 +136,15 @@ class Team:
             return "; ".join(faults) if faults and len(faults) == len(answer.candidates) else None
 
         answer = self._asked("candidates", Drafts, inputs, component.name, check)
-        known = {outcome.id for outcome in outcomes} | {c.id for c in untried} | self._used
+        again = {candidate.id: candidate for candidate in untried}
         for draft in answer.candidates[: 2 * count] if answer else ():
             candidate = self._drafted(component, draft)
-            if isinstance(candidate, Candidate) and candidate.id not in known:
-                made.append(candidate)
-                known.add(candidate.id)
+            if isinstance(candidate, Candidate):
+                with self._lock:
+                    if (new := candidate.id not in self._used) or candidate.id in again:
+                        made.append(candidate if new else again.pop(candidate.id))
+                    self._used.add(candidate.id)
         return made[:count]
-
-    def ranked(
-        self, pools: Sequence[tuple[Component, Sequence[Candidate]]], outcomes: Sequence[CandidateOutcome]
-    ) -> list[tuple[Candidate, str]]:
-        """All candidates of the pools, best first, with the reasons."""
-        listed = [candidate for _, pool in pools for candidate in pool]
-        lines, number = [], 0
-        for part, pool in pools:
-            lines.append(part.name)
-            for candidate in pool:
-                number += 1
-                lines.append(f"  {material.candidate_line(number, candidate)}")
-        inputs = {
-            "experiment": self._experiment,
-            "tried": material.tried(outcomes, self._names, self._mean),
-            "candidates": "\n".join(lines),
-        }
-
-        def check(answer: Ranking) -> str | None:
-            numbers = [each.number for each in answer.order]
-            wrong = [n for n in numbers if not 1 <= n <= len(listed)]
-            return f"{wrong[0]} is no number of the list" if wrong else None if numbers else "rank the candidates"
-
-        answer = self._asked("ranking", Ranking, inputs, "ranking", check)
-        order = {each.number: " ".join(each.why.split())[:200] for each in answer.order} if answer else {}
-        first = [(listed[n - 1], why) for n, why in order.items()]
-        return first + [(candidate, "") for n, candidate in enumerate(listed, 1) if n not in order]
 
     def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
         """The candidate that replaces a failed one, if there is one."""
@@ -231,11 +179,6 @@ class Team:
             self._used.add(made.id)
         why = " ".join(answer.why.split()) if answer else ""
         return made.model_copy(update={"description": f"{made.description}, mended: {why}"[:300]})
-
-    def use(self, candidates: Sequence[Candidate]) -> None:
-        """Marks these as run, so that no other candidate repeats them."""
-        with self._lock:
-            self._used.update(candidate.id for candidate in candidates)
 
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
@@ -297,31 +240,6 @@ class Team:
             caveats=tuple(" ".join(text.split()) for text in answer.caveats),
         )
 
-    def remember(self, campaign: Campaign) -> None:
-        """Stores the effect of each changed function, for later runs of this graph."""
-        evidence = {i.best.id: rows.verdict(i) for i in campaign.importances() if i.best}
-        for outcome in campaign.outcomes:
-            if outcome.effect is None:
-                continue
-            words = evidence.get(outcome.id, "not the strongest change of its component")
-            change = f"{rows.change(outcome.effect)} of {campaign.task.metrics[0]}"
-            line = f"{outcome.candidate.description}: {change} ({words})"
-            for function in self._functions:
-                if any(function.place.holds(place) for place in outcome.candidate.places):
-                    self._store.add_shown(key_of(function), line[:400])
-
-    def _describe(self) -> None:
-        """Descriptions of the functions that the baseline runs. The model is asked only about functions without one."""
-        functions = self._functions
-        keys = {"functions": [key_of(function) for function in functions]}
-        records = self._operations.do("functions", keys, FunctionRecords, lambda: self._store.read(functions))
-
-        def ask(listed: str, about: str, check: Callable[[Descriptions], str | None]) -> Descriptions | None:
-            return self._asked("descriptions", Descriptions, {"functions": listed}, about, check)
-
-        known = described(functions, records.known, self._store, ask)
-        self._index = FunctionIndex(functions, known)
-
     def _executed_functions(self) -> tuple[Function, ...]:
         """The functions that the baseline runs at least in part, if that is known, in the order of files and lines."""
         scene = self._scene
@@ -333,13 +251,6 @@ class Team:
                 f for f in functions if any(line in ran.get(f.path, ()) for line in range(f.body_line, f.end_line + 1))
             )
         return functions[:_MOST_FUNCTIONS]
-
-    def _searched(self, looks: Sequence[str]) -> str:
-        blocks = []
-        for words in looks[:6]:
-            for function in self._index.search(words[:200]):
-                blocks.append(f"## {self._index.line(function)}\n{cut_middle(function.source, ONE_SOURCE)}")
-        return "\n\n".join(dict.fromkeys(blocks)) or "nothing is near to that"
 
     def _drafted(self, component: Component, draft: Draft) -> Candidate | str:
         """The candidate of a draft, or the problem with it."""

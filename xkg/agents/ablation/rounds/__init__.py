@@ -1,3 +1,3 @@
-"""A round of candidates: the arms that a policy chooses, and the candidate to run for each.
+"""Rounds of candidates: which to run next, and their trials.
 
-May import: selection, task, candidates and outcomes of ablation."""
+May import: the task, candidates, outcomes, running and roles of ablation."""

@@ -1,7 +1,7 @@
-"""Tries candidates: makes and runs them, runs them again if more seeds or proof are needed, and compares them with the
-baseline."""
+"""Tries candidates until the budget is spent: makes and runs them, runs them again if more seeds or proof are needed,
+and compares them with the baseline."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,19 +11,18 @@ from xkg.agents.ablation.effects import CRITICAL, Effect, effect, pooled_deviati
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.report.rows import percent
-from xkg.agents.ablation.rounds.candidates_for_arms import Picked
+from xkg.agents.ablation.rounds.choice import Choice, Picked
 from xkg.agents.ablation.running.mutations import Mutated, Mutations
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
-from xkg.agents.ablation.selection.history import Pull, Trial
 from xkg.agents.workspace.workspace import Workspace
 
-_HOUR = 3600.0
 _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
      "removed API", "own error", "error",)
 )  # fmt: skip
 """Failures that show a badly made change; they say nothing about the component."""
+_CONSTANT = 3
 _UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"
 
 
@@ -46,23 +45,21 @@ class Trials:
     def _mean(self) -> float:
         return sum(self.baseline.values) / len(self.baseline.values)
 
-    def start(self, picked: Picked, number: int) -> "Future[CandidateOutcome]":
-        """The outcome with the first seed, in round `number`."""
-        return self.slots.start(partial(self._work, picked, number))
+    def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
+        """The outcomes of chosen candidates, as many as the task's budget. One that says nothing about its component
+        (see `CandidateOutcome.tried`) leaves its place to another; at most twice the budget is started."""
+        budget, found = self.runs.task.budget, list[CandidateOutcome]()
+        while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
+            picked = choice.next(room, found)
+            if not picked:
+                break
+            started = [self.slots.start(partial(self._work, each)) for each in picked]
+            found += [future.result() for future in started]
+        return [self._with_all_seeds(outcome) for outcome in found]
 
-    def trial(self, pull: Pull, outcome: CandidateOutcome) -> Trial:
-        """The outcome as a policy sees it."""
-        value = outcome.runs[0].value if outcome.runs and outcome.failure != "not in force" else None
-        change = None if value is None else (value - self._mean) / (abs(self._mean) or 1.0)
-        return Trial(pull=pull, change=change, cost=outcome.seconds / _HOUR)
-
-    def whole(self, started: "Iterable[Future[CandidateOutcome]]") -> list[CandidateOutcome]:
-        """The outcomes, with all seeds if they need them."""
-        return [self._with_all_seeds(future.result()) for future in started]
-
-    def _work(self, picked: Picked, number: int) -> CandidateOutcome:
-        outcome = self._try(picked.candidate, number).model_copy(update={"why": picked.why})
-        self.notify(f"round {number}: {_line(outcome, self._mean)}")
+    def _work(self, picked: Picked) -> CandidateOutcome:
+        outcome = self._try(picked.candidate, picked.round)
+        self.notify(f"round {picked.round}: {_line(outcome, self._mean)}")
         if self._claims(outcome):
             self._again[outcome.id] = [
                 self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True)
@@ -144,6 +141,17 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
         else outcome
         for outcome, values in zip(outcomes, groups, strict=True)
     ]
+
+
+def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
+    """A warning if every measured candidate gave the baseline's value: the metric may be unable to show an effect."""
+    changes = [outcome.effect.change for outcome in outcomes if outcome.effect is not None]
+    if len(changes) < _CONSTANT or any(changes):
+        return None
+    return (
+        f"the metric is the same in all {len(changes)} candidates that were measured: it may be constant or saturated, "
+        "and then shows no effect of anything; name another one with --metric"
+    )
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xkg.agents.ablation.changed_code import ChangedPlace, NewImport
+from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.failures import failure_of, metric_failure
 from xkg.agents.ablation.outcomes import RunOutcome
-from xkg.agents.ablation.running.imports import broken_import
 from xkg.agents.ablation.task import SEED, Task, parse_metric
 from xkg.agents.workspace.command import Commands, Left, RunResult, cut_middle
 from xkg.agents.workspace.measured_run import UNCHANGED, Origin, measured
@@ -124,12 +123,6 @@ class Bench:
             output_end=cut_middle(result.output, _OUTPUT),
             left_at=result.left_at,
         )
-
-    def broken_import(self, workspace: Workspace, imports: Sequence[NewImport]) -> str | None:
-        """Like `imports.broken_import`, bounded by the seconds of a run."""
-        if not imports:
-            return None
-        return broken_import(self._commands(self.task.seeds[0], self.task.seconds), workspace, imports)
 
     def _commands(self, seed: int, seconds: float, gpu: Gpu | None = None) -> Commands:
         task = self.task

@@ -10,7 +10,7 @@ from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.parsing import mutated_files
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.worktrees import Shared, mutated
-from xkg.agents.ablation.space.exclusions import surely_measures
+from xkg.agents.ablation.space.exclusions import named_by, surely_measures
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
@@ -47,8 +47,7 @@ class Mutations:
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
-        """The candidate in its own workspace, None if it was refused first for changing code that only measures. A
-        candidate that imports a missing module is refused too."""
+        """The candidate in its own workspace, None if it was refused first for changing code that only measures."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
@@ -58,18 +57,16 @@ class Mutations:
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
         parts = self._evaluation_parts(candidate, made.after)
-        if surely := [part for part in parts if surely_measures(part)]:
+        run = self.bench.task.run
+        if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
             problem = f"it changes what measures: {'; '.join(surely)}"
             return Mutated(diff=made.diff, failure="refused", problem=problem), None
         reason = f"Ablate: {candidate.description}"
         workspace = mutated(trees.folder_of(candidate.id), self.base, made.after, reason)
         trees.add(candidate.id, workspace)
-        broken = self.bench.broken_import(workspace, made.imports)
         result = Mutated(
             commit=workspace.current.digest,
             diff=made.diff,
-            failure="missing package" if broken else None,
-            problem=broken,
             places=made.places,
             measures=(*parts, *self._called_by_the_metric(candidate)),
         )

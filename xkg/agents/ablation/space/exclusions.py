@@ -45,9 +45,14 @@ def reason(name: str) -> str | None:
 
 
 def is_seed(name: str) -> bool:
-    """Whether a name says that its value is a seed."""
+    """Whether a name says that its value is a seed, or several."""
+    return is_one_seed(name) or "seeds" in words_of(name)
+
+
+def is_one_seed(name: str) -> bool:
+    """Whether a name says that a number is a seed. `N_SEEDS = 5` is how many there are."""
     words = words_of(name)
-    return bool({"seed", "seeds"}.intersection(words)) or words[-2:] == ["random", "state"]
+    return "seed" in words or words[-2:] == ["random", "state"]
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
@@ -112,6 +117,13 @@ def is_layout(function: str) -> bool:
     return function in _LAYOUT or (bool(function) and _LAYOUT.issuperset(words_of(function)))
 
 
+def named_by(path: str, command: str) -> bool:
+    """Whether a command names a file, by its path or the end of it."""
+    return any(
+        path == word or path.endswith(f"/{word}") for word in command.replace('"', " ").replace("'", " ").split()
+    )
+
+
 def surely_measures(part: str) -> bool:
     """Whether a part of the evaluation only measures, judging by its name in the fingerprint."""
     name = part.partition("::")[2]
@@ -123,7 +135,9 @@ def trains(function: str) -> bool:
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
-def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[Place], list[Place], list[Place]]:
+def metric_code(
+    sources: Sequence[PythonSource], metric: Metric, command: str = ""
+) -> tuple[list[Place], list[Place], list[Place]]:
     """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
     those of the same function that compute their inputs. The second has the evaluation's functions and files that train
     nothing, the functions that this code calls, directly or not, if their name says that they measure or has a word of
@@ -136,7 +150,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
     plain: set[str] = set()
     printing: list[tuple[Sequence[ast.stmt], set[str]]] = []
     for source in sources:
-        parts = list(measuring(source.path, source.tree, metric))
+        parts = list(measuring(source.path, source.tree, metric, program=named_by(source.path, command)))
         for name, node in parts:
             if isinstance(node, ast.Module):
                 places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))

@@ -98,6 +98,7 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) ->
         yield from _terms(
             source, statement, statement.value, around, objective=around.objective or named, target=target
         )
+        yield from _factor_of_itself(source, statement, target)
         changed = root_name(statement.value) not in around.beside and not _is_last(statement, target, around)
         if changed and _else_set(source, statement, target, around):
             yield from _identity(source, statement, target)
@@ -266,6 +267,19 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
         names=tuple(sorted(names_in(call.func))),
         step=root_name(call.func),
     )
+
+
+def _factor_of_itself(source: PythonSource, statement: ast.Assign, target: str) -> Iterator[Site]:
+    """`x = x * e / z`, like `x *= e / z`: without the update x is unchanged."""
+    first = statement.value
+    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult | ast.Div):
+        first = first.left
+    if first is not statement.value and source.code(first) == target:
+        yield Site(
+            what="the update", text=_short(source.code(statement)), place=source.place(statement),
+            changes=_of_one(source, statement.value, ("toggle", "unchanged", target)),
+            names=tuple(sorted(names_in(statement.value))),
+        )  # fmt: skip
 
 
 def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:

@@ -6,14 +6,13 @@ own functions are followed by name. The result of other calls may depend on all 
 argument. Libraries that only show or store values change nothing."""
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.exclusions import beside_the_method
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, root_name
+from xkg.agents.ablation.space.python_source import Function, PythonSource, draws, last_name, root_name
 
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
@@ -218,7 +217,7 @@ class Facts:
                 for node in self._targets(scope, one):
                     add((".", node[1]) if attribute else node, uses)
                     self.copies += [(node, source) for source in self._as_it_is(scope, part)]
-                    self._drawn |= {node} if _draws(part) else set()
+                    self._drawn |= {node} if draws(part) else set()
         match statement:
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
                 add(("()", function), self._uses(scope, value))
@@ -288,7 +287,7 @@ class Facts:
             case ast.UnaryOp(operand=operand, op=ast.USub()):
                 self.computed |= {*self._as_it_is(scope, operand)}
             case ast.Compare(left=left, comparators=[right]):
-                sides = [_DRAWN] if _draws(left) or _draws(right) else []
+                sides = [_DRAWN] if draws(left) or draws(right) else []
                 self._compares.append({*sides, *self._as_it_is(scope, left), *self._as_it_is(scope, right)})
             case ast.Call(args=args, keywords=keywords) if not self._called(node):
                 values = [*args, *(keyword.value for keyword in keywords)]
@@ -375,11 +374,6 @@ def _factors(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _draws(node: ast.expr) -> bool:
-    """Whether an expression is a random number."""
-    return isinstance(node, ast.Call) and bool(re.search("rand|uniform", ast.unparse(node.func)))
-
-
 def _operands(node: ast.AST) -> list[ast.expr]:
     match node:
         case ast.Compare(left=left, comparators=others):
@@ -392,7 +386,10 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 
 
 def _lines(statement: ast.stmt) -> Iterator[int]:
-    return (each.lineno for each in ast.walk(statement) if isinstance(each, ast.stmt))
+    """The first lines of a statement and those inside it. A definition runs none of its own."""
+    if not isinstance(statement, Function | ast.ClassDef):
+        yield statement.lineno
+        yield from (each.lineno for each in _own_nodes(statement) if isinstance(each, ast.stmt))
 
 
 def _head(path: str, statement: ast.stmt) -> Lines:

@@ -82,7 +82,8 @@ class Flow:
         """The nodes that these are computed from, and the facts. A call counts only if its function contributes another
         node, or if the callee changes an object that others hold too."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
-        active = {"", *self._writing}  # functions that contribute a value, and with a dot those that change objects
+        # Functions that contribute a value, and with a dot those that change objects.
+        active = {"", *self._callers(self._writing)}
         later: dict[str, list[Fact]] = defaultdict(list)
         while waiting:
             node = waiting.pop()
@@ -108,6 +109,15 @@ class Flow:
                     active.add(function)
                     facts += later.pop(function, [])
         return seen, reached
+
+    def _callers(self, functions: Set[str]) -> set[str]:
+        """These functions and those that call them with arguments, directly or not."""
+        found, waiting = set[str](), set(functions)
+        while waiting:
+            found |= waiting
+            binding = (fact for facts in self._by_node.values() for fact in facts if fact.binds)
+            waiting = {fact.function for fact in binding if fact.defines[0] in waiting} - found
+        return found
 
     def _task(self, first: Set[Node], at: Set[tuple[str, int]]) -> tuple[set[Node], list[Fact]]:
         """The common sources of a prediction and its reference: of two values that are compared, subtracted or passed

@@ -113,6 +113,11 @@ def root_name(node: ast.AST) -> str:
                 return node.id if isinstance(node, ast.Name) else ""
 
 
+def draws(node: ast.AST) -> bool:
+    """Whether an expression is the result of a function that draws random numbers, judging by its name."""
+    return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))
+
+
 def started_by(sources: Sequence[PythonSource], command: str) -> list[PythonSource]:
     """The files that a command names and those that they import, matched by the ends of paths; all files if it names
     none."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
-from xkg.agents.ablation.space.exclusions import is_seed
+from xkg.agents.ablation.space.exclusions import is_one_seed, is_seed
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
 from xkg.agents.ablation.space.switches import file_switches, parameters_of
 from xkg.agents.ablation.task import SEED
@@ -61,13 +61,14 @@ def find_seeds(
     for source in sources:
         own = handed.union(_passed(source))
         for name, value in _given(source, parameters):
-            if name in own or is_seed(name):
+            listed = isinstance(value, ast.List | ast.Tuple)
+            if name in own or (is_seed(name) if listed else is_one_seed(name)):
                 numbers = list(_numbers(value))
                 found += [Seed(place=source.place(each), at=source.replaced(each, "")) for each in numbers]
                 resolved |= {name} if numbers else set()
     for switch in file_switches(settings, texts):
         key = switch.name.rpartition(".")[2]
-        if (is_seed(key) or f".{key}" in handed) and type(switch.value) is int:
+        if (is_one_seed(key) or f".{key}" in handed) and type(switch.value) is int:
             found.append(Seed(place=switch.place, at=switch.at))
             resolved.add(f".{key}")
     found += _in_command(command)
@@ -174,7 +175,7 @@ def _numbers(node: ast.expr) -> Iterator[ast.Constant]:
 
 def _in_command(command: str) -> Iterator[Seed]:
     for match in re.finditer(r"(?<!\S)-{0,2}([A-Za-z][\w.-]{0,80})[= ] ?(\d{1,10})(?!\S)", command):
-        if is_seed(match[1].rpartition(".")[2]):
+        if is_one_seed(match[1].rpartition(".")[2]):
             at = Replacement(path=COMMAND, start=match.start(2), end=match.end(2), old=match[2], new="")
             yield Seed(place=Place(path=COMMAND, start_line=1, end_line=1), at=at)
 

@@ -3,6 +3,7 @@ code. Code that belongs to no technique is its own component."""
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
@@ -53,7 +54,7 @@ def find_space(
     matter."""
     if executed is None:
         sources = started_by(sources, command)
-    written, protected, shared = exclusions.metric_code(sources, metric)
+    written, protected, shared = exclusions.metric_code(sources, metric, command)
     parameters = parameters_of(sources)
     # the slice does not follow values through files, such as from one program of the command to another
     alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
@@ -111,6 +112,12 @@ class _Builder:
         self._switches: dict[str, str] = {}
         self._steps: dict[str, str] = {}
         self.removable: Set[str] = frozenset()
+        self._reads = Counter(
+            node.id
+            for source in sources
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
         tables = (n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Dict))
         keys = (key.value for table in tables for key in table.keys if isinstance(key, ast.Constant))
         self._keys = {key for key in keys if isinstance(key, str)}
@@ -179,16 +186,16 @@ class _Builder:
         fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
         if fraction and not switch.choices and not flow.computes(short):
             return "nothing computes with it"
-        if isinstance(switch.value, bool) and switch.origin == "argument" and not own and switch.function[:1].islower():
-            return "how a library computes"
         if type(switch.value) is int and not switch.choices:
             if flow.repeats(short, function):
                 return exclusions.LENGTH
             if flow.sizes(short, function):
                 return "the size of something"
             of_object = switch.origin == "attribute" and switch.place.symbol
+            # An enumeration is read in several places.
+            of_module = switch.origin == "constant" and not switch.place.symbol and self._reads[switch.name] == 1
             of_function = parameter and not switch.function[:1].isupper()
-            if switch.value < _LEAST or of_function or not (setting or of_object):
+            if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "a whole number that nobody made a setting"
         small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
         return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
@@ -244,6 +251,9 @@ class _Builder:
         for component in kept:
             own = _with_all(self._candidates[component.id], only=component.id in self._steps.values())
             own.sort(key=lambda c: KINDS.index(c.kind))  # stable
+            off = next((candidate for candidate in own if candidate.value == "0.0"), None)
+            # A term that is off and its factor at 0 mostly ask the same.
+            own.sort(key=lambda c: c.value == "0.0" and c is not off)
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 

@@ -10,7 +10,7 @@ from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
 from xkg.agents.ablation.space.constants import assigned
 from xkg.agents.ablation.space.exclusions import beside_the_method
 from xkg.agents.ablation.space.probes import TEXT, VALUE
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, root_name
+from xkg.agents.ablation.space.python_source import Function, PythonSource, draws, last_name, root_name
 from xkg.build.code.settings import Setting
 from xkg.value import Value
 
@@ -299,13 +299,16 @@ def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
+    """The arguments of a call. Flags of a library's function say how it computes, unless it draws random numbers."""
     function = last_name(call.func)
     if root_name(call.func) in beside:
         return
+    library = function not in parameters and function[:1].islower() and not draws(call)
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
         yield from _switch(source, name, "argument", value, function=function)
     for keyword in call.keywords:
-        if keyword.arg is not None and function:
+        flag = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool)
+        if keyword.arg is not None and function and not (library and flag):
             yield from _switch(source, keyword.arg, "argument", keyword.value, function=function)
 
 

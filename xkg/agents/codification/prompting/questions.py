@@ -13,6 +13,10 @@ from xkg.llm.prompt import Prompt, load_prompt
 
 A = TypeVar("A", bound=AnswerType)
 
+_STRONGER_TRIES = 4
+_PLANNING, _WORKING = 0.8, 0.2
+"""Temperatures of the planner and of all others."""
+
 
 class Questions:
     """Questions of one run. `expert_calls` counts the calls of the expert model, which are limited."""
@@ -43,10 +47,10 @@ class Questions:
         left = self.expert_calls_left
         tiers = [Tier("expert_model", 1)] if left else []
         if asked.role != "expert_model":
-            tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", settings.stronger_tries), *tiers]
+            tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", _STRONGER_TRIES), *tiers]
         elif not left:
             raise AnswerError(f"the expert was asked {settings.expert_calls} times, which is all that a run may")
-        temperature = settings.planner_temperature if name == "plan" else settings.worker_temperature
+        temperature = _PLANNING if name == "plan" else _WORKING
 
         def whole(answer: A) -> str | None:
             return endless(answer) or check(answer)

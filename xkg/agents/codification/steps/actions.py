@@ -85,7 +85,7 @@ class Actions:
             "edit_with_context": lambda given, _: self._edited(given, given.files or ()),
             "reflection": lambda given, history: self._asked("reflect", given, history),
             "request_expert": lambda given, history: self._asked("expert", given, history),
-            "check_implementation": lambda _, __: "\n".join([_told(self.check()), *self._beside()]),
+            "check_implementation": lambda _, __: _told(self.check()),
         }
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
@@ -124,7 +124,6 @@ class Actions:
         if not verdict.faults:
             verdict = doubted(session, verdict, result, answers)
         if verdict.accepted:
-            verdict = verdict.model_copy(update={"degenerate": session.degenerate()})
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
         more = [f"{doubt.about}:\n{doubt.more}" for doubt in verdict.doubts if doubt.more and not doubt.answer]
         if verdict.faults:
@@ -148,13 +147,6 @@ class Actions:
             return f"the part {missing[0]!a} is missing; give every part by its exact name" if missing else None
 
         return session.questions.ask("check", Checked, inputs, about="check", check=check)
-
-    def _beside(self) -> list[str]:
-        """Findings of a check that need no model: changed functions that fail for inputs that the run does not have."""
-        found = self._session.degenerate()
-        if not found:
-            return []
-        return ["called once more with degenerate inputs (is that what the method says for them?):", *found]
 
     def edit(self, edits: Sequence[FileEdit], reason: str, editable: Sequence[str] | None = None) -> str:
         """Applies edits and commits them. Raises `EditError` if they are refused."""

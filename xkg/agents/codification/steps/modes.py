@@ -1,10 +1,13 @@
 """Chooses the next step of a run: a planner (`agent`), a fixed path (`prescribed`), one answer for all (`single`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Protocol
 
 from xkg.agents.codification.prompting.answers import (
+    CODING,
     GRAPH,
+    UNDERSTANDING,
     Action,
     ActionInput,
     Checked,
@@ -16,10 +19,12 @@ from xkg.agents.codification.prompting.answers import (
 from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.steps.actions import Actions, lacking
-from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
 from xkg.agents.workspace.edits import EditError
 from xkg.errors import InputError
 
+IN_A_ROW = 15
+"""Maximum number of consecutive actions of one pool."""
+_POOLS: Mapping[str, frozenset[str]] = {"understanding": UNDERSTANDING, "code": CODING}
 _EMPTY = ActionInput(
     file=None,
     to=None,
@@ -47,18 +52,18 @@ class Planner:
 
     def next(self, history: Sequence[Taken]) -> Step | None:
         session, settings = self._session, self._session.settings
-        closed = exhausted([each.step.action for each in history], settings.pool, settings.pool_decay)
+        closed = exhausted([each.step.action for each in history])
         last = history[-1].step if history else None
         inputs = {
             "task": session.described(),
             "log": log(history, settings.memory),
             "recent": recent(history, settings.memory),
-            "pool": self._allowed(closed, len(history)),
+            "pool": self._allowed(closed),
             "experts": str(session.questions.expert_calls_left),
         }
 
         def check(step: Step) -> str | None:
-            if closed is not None and pool_of(step.action) == closed:
+            if closed is not None and step.action in _POOLS[closed]:
                 return f"{step.action} is of the pool {closed!a}, which is used up for now: choose another action"
             if step.action in GRAPH and not session.task.graph:
                 return "there is no library in this run: choose another action"
@@ -70,15 +75,21 @@ class Planner:
 
         return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
 
-    def _allowed(self, closed: str | None, taken: int) -> str:
-        settings = self._session.settings
-        most = limit(settings.pool, settings.pool_decay, taken)
+    def _allowed(self, closed: str | None) -> str:
         library = (
             "" if self._session.task.graph else f"; there is no library in this run: no {', '.join(sorted(GRAPH))}"
         )
         if closed is None:
-            return f"every action; at most {most} of one pool in a row{library}"
-        return f"no action of the pool {closed!a}, of which {most} were taken in a row; every other one{library}"
+            return f"every action; at most {IN_A_ROW} of one pool in a row{library}"
+        return f"no action of the pool {closed!a}, of which {IN_A_ROW} were taken in a row; every other one{library}"
+
+
+def exhausted(taken: Sequence[str]) -> str | None:
+    """The pool that is used up after the actions `taken`, which prevents loops. Actions of no pool do not count, and do
+    not interrupt a sequence."""
+    pools = [name for action in reversed(taken) for name, actions in _POOLS.items() if action in actions]
+    row = list(takewhile(lambda name: name == pools[0], pools))
+    return row[0] if len(row) >= IN_A_ROW else None
 
 
 class Prescribed:

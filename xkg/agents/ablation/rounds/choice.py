@@ -1,0 +1,95 @@
+"""Chooses candidates: the components in turn, the one with the fewest candidates so far first, then by expected
+importance. More elaborate choices (a bandit) find no more on methods with known truth."""
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Protocol
+
+from xkg.agents.ablation.candidates import Candidate, Component, Space
+from xkg.agents.ablation.outcomes import CandidateOutcome
+
+A_ROUND = 5
+"""Candidates of a round with a model, which learns between rounds."""
+_AT_ONCE = 4
+
+
+class Writer(Protocol):
+    """A model that writes candidates. `candidates` returns new ones for a component, the best first; it may give
+    `untried` ones again. `reflect` returns new weights by component after a round."""
+
+    def candidates(
+        self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
+    ) -> list[Candidate]: ...
+
+    def reflect(
+        self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
+    ) -> dict[str, float]: ...
+
+
+class Picked(NamedTuple):
+    candidate: Candidate
+    round: int
+
+
+class Choice:
+    """The candidates of a space and, with a `writer`, those that it writes for a component when its turn comes."""
+
+    def __init__(self, space: Space, writer: Writer | None = None) -> None:
+        self._components = {component.id: component for component in space.components}
+        self._left = {component.id: list(space.of(component.id)) for component in space.components}
+        self._exhausted: set[str] = set()
+        self._visits: Counter[str] = Counter()
+        self._writer = writer
+        self._round = 0
+
+    def next(self, most: int, outcomes: Sequence[CandidateOutcome]) -> list[Picked]:
+        """The candidates of the next round, at most `most`; `outcomes` are those of the rounds before. Empty if no
+        candidate is left."""
+        if self._writer is not None:
+            most = min(most, A_ROUND)
+            if self._round:
+                self._learn(self._writer, outcomes)
+        self._round += 1
+        picked: list[Picked] = []
+        while len(picked) < most and (turns := self._turns(most - len(picked))):
+            if self._writer is not None:
+                self._write(self._writer, Counter(turns), outcomes)
+            for component in turns:
+                if self._left[component]:
+                    picked.append(Picked(self._left[component].pop(0), self._round))
+                    self._visits[component] += 1
+        return picked
+
+    def _turns(self, count: int) -> list[str]:
+        turns: list[str] = []
+        while len(turns) < count:
+            taken = Counter(turns)
+            open_ = [
+                c
+                for c in self._components.values()
+                if (len(self._left[c.id]) > taken[c.id] if self._writer is None else c.id not in self._exhausted)
+            ]
+            if not open_:
+                break
+            turns.append(min(open_, key=lambda c: (self._visits[c.id] + taken[c.id], -c.weight, c.order)).id)
+        return turns
+
+    def _write(self, writer: Writer, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
+        """Puts new candidates before those found in the code. A component without any is out of turn from now on."""
+
+        def write(component: str) -> list[Candidate]:
+            return writer.candidates(self._components[component], turns[component], outcomes, self._left[component])
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            written = list(pool.map(write, turns))
+        for component, new in zip(turns, written, strict=True):
+            known = {candidate.id for candidate in new}
+            self._left[component] = [*new, *(c for c in self._left[component] if c.id not in known)]
+            if len(self._left[component]) < turns[component]:
+                self._exhausted.add(component)
+
+    def _learn(self, writer: Writer, outcomes: Sequence[CandidateOutcome]) -> None:
+        listed = [component for component in self._components.values() if component.id not in self._exhausted]
+        for component, weight in writer.reflect(self._round, listed, outcomes).items():
+            self._components[component] = self._components[component].model_copy(update={"weight": weight})
