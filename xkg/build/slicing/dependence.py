@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.slicing.class_parts import Parts
-from xkg.build.slicing.function_parts import mentions
+from xkg.build.slicing.class_parts import Parts, mentions
 from xkg.build.slicing.scoping.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
     Builtin,
@@ -30,7 +29,6 @@ from xkg.build.slicing.scoping.statement_effects import (
     is_type_checking,
     may_register,
     names_stored_by_functions,
-    only_imports,
 )
 
 
@@ -62,9 +60,9 @@ class Dependence:
     """Grows from the seeds, nearest dependencies first, until nothing is missing or `max_lines` is reached.
 
     `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
-    classes, and the functions around seeds, with their kept lines; with `whole_classes` classes are kept whole. `ready`
-    are definitions, and `ready_members` inner definitions, that are used but not included. Definitions in `outlined`
-    files count as beyond the limit."""
+    classes with their kept lines; with `whole_classes` classes are kept whole. `ready` are definitions, and
+    `ready_members` members of classes, that are used but not included. Definitions in `outlined` files count as beyond
+    the limit."""
 
     def __init__(
         self,
@@ -101,7 +99,6 @@ class Dependence:
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
         self._foreign: dict[str, frozenset[str]] = {}
-        self._same: dict[str, Definition] = {}
         self._repeats: dict[str, bool] = {}
 
     def scope(self, path: str) -> ModuleScope:
@@ -113,7 +110,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements, most important first, to the needed statements inside; an empty value means the
+        """`seeds` maps statements, most important first, to the needed members of classes; an empty value means the
         whole statement. Dependencies of earlier seeds come first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
@@ -191,6 +188,7 @@ class Dependence:
     def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> Parts:
         lines = self.program.texts[place.path].split("\n")
         node, ready = self.statement(place).node, self.ready_members.get(place, ())
+        assert isinstance(node, ast.ClassDef)
         return Parts(node, roots, lines, self._foreign_names(place.path), ready)
 
     def _foreign_names(self, path: str) -> frozenset[str]:
@@ -220,20 +218,19 @@ class Dependence:
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
         foreign = self._foreign_names(place.path)
-        found = mentions([statement.node], (), foreign) if parts is None else parts.mentions
+        found = mentions(statement.node, (), foreign) if parts is None else parts.mentions
         self._own_attributes |= found.own
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether a line of an included statement is kept for its own sake."""
+        """Whether a line of an included statement is kept."""
         parts = self.parts.get(place)
-        return parts is None or (parts.holds(line) and not parts.is_context(line))
+        return parts is None or parts.holds(line)
 
     def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
         for use in statement.uses:
             if not use.local or self.program.local_is_plain(place.path, use):
-                reference = self.program.reference(place.path, use)
-                yield reference._replace(target=self._canonical(reference.target))
+                yield self.program.reference(place.path, use)
 
     def _follow(self, place: Place, position: int | None) -> None:
         statement, parts = self.statement(place), self.parts.get(place)
@@ -286,7 +283,7 @@ class Dependence:
         scope = self.program.scope(path)
         for name, indices in scope.bindings.items() if scope else ():
             if scope and name != "*" and not all(scope.statements[i].guarded for i in indices):
-                target = self._canonical(self.program.lookup(path, name))
+                target = self.program.lookup(path, name)
                 if isinstance(target, Definition) and not name.startswith("__"):
                     members[name] = target
                     self._need(target, None, path)
@@ -385,22 +382,6 @@ class Dependence:
                             queue += self.program.modules_run_by(path, node)
         return list(modules)
 
-    def _canonical(self, target: Target) -> Target:
-        """Merges identical conditional imports of several modules into one definition."""
-        if not isinstance(target, Definition):
-            return target
-        scope = self.scope(target.path)
-        indices = scope.bindings.get(target.name, ())
-        if len(indices) != 1:
-            return target
-        statement = scope.statements[indices[0]]
-        if not isinstance(statement.node, ast.Try | ast.If) or not only_imports(statement.node):
-            return target
-        targets = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
-        if not all(isinstance(t, External) for t in targets):
-            return target
-        return self._same.setdefault(f"{target.name}\0{ast.dump(statement.node)}", target)
-
     # --- imports inside statements ---
 
     def _nested_imports(self, place: Place, statement: Statement) -> Iterator[NestedImport]:
@@ -415,7 +396,7 @@ class Dependence:
                 if scope.kind == "module" and not self._is_needed(place, bound_name(alias)):
                     names.append(())
                     continue
-                target = self._canonical(self.program.imported(place.path, node, alias))
+                target = self.program.imported(place.path, node, alias)
                 names.append(self._planned(place, scope, bound_name(alias), target, alias))
             yield NestedImport(node, scope, tuple(names))
 
