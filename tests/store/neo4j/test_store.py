@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.attestations.conftest import LAB, evidence
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import REPOSITORY, FakeHashEmbedder, a_paper, open_store
 from tests.store.neo4j.stores import forget, open_remote
-from tests.store.neo4j.test_snapshot import attested
 from tests.store.test_bundles import any_bundle
+from xkg.attestations.bundles import received
+from xkg.attestations.envelope import attest
 from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, UnknownIdError
 from xkg.model import Code, Finding, Location, Paper, PaperBundle, Symbol, Technique
 from xkg.store.change_feed import Position
@@ -29,6 +31,15 @@ FIRST, SECOND = a_paper(1), a_paper(2)
 def embedded(tmp_path: Path) -> Iterator[EmbeddedStore]:
     with closing(open_store(tmp_path / "embedded")) as opened:
         yield opened
+
+
+def attested() -> PaperBundle:
+    """A paper of somebody else whose code LAB attests."""
+    sent = a_paper(3)
+    code = [each.model_copy(update={"evidence": (evidence(),)}) for each in sent.code]
+    claimed = received(sent.model_copy(update={"code": tuple(code)}), [attest(c, evidence(), (), LAB) for c in code])
+    assert all(each.attestations for each in claimed.code)
+    return claimed
 
 
 def rows(store: Neo4jStore, statement: str, **parameters: Any) -> list[tuple[Any, ...]]:

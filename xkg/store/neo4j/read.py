@@ -5,7 +5,7 @@ of its bundle, and read again until it is consistent. A difference that persists
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import neo4j
@@ -79,8 +79,6 @@ class Stored(NamedTuple):
 
 
 Seen = Stored | CorruptStoreError | None
-Look = Callable[[Sequence[str]], dict[str, Seen]]
-"""Reads papers by key in their currently visible state."""
 
 
 def position(connection: Connection) -> Position:
@@ -99,19 +97,9 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
     """The papers with these keys, in order; missing ones are omitted, after a short wait if they are `known` to exist.
     Raises `CorruptStoreError` for data that is not a valid bundle."""
-    return _in_batches(lambda part: connection.read(lambda transaction: _look(transaction, part)), keys, known=known)
-
-
-def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
-    """Papers by their own ids; missing ones are omitted. Raises the same errors as `read`."""
-    keys = [key(paper) for paper in papers]
-    return (stored.bundle for stored in _in_batches(lambda part: _look(transaction, part), keys))
-
-
-def _in_batches(look: Look, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
-        settled = _settled(look, part, known=known)
+        settled = _settled(connection, part, known=known)
         yield from (settled[paper_key] for paper_key in part if paper_key in settled)
 
 
@@ -259,13 +247,13 @@ def _is_whole(state: State, since: Position | None) -> bool:
     )
 
 
-def _settled(look: Look, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
+def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
     """Papers once they match their hash, or are equal in two reads with a pause between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)
     for pause in (*_PAUSES, None):
-        found = look(waiting)
+        found = connection.read(lambda transaction, keys=waiting: _look(transaction, keys))  # type: ignore[misc]
         for paper_key, stored in found.items():
             if isinstance(stored, CorruptStoreError):
                 if pause is None:

@@ -16,12 +16,11 @@ from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
-from xkg.store.index_entries import entries, searched_entries
-from xkg.store.neo4j import earlier_states, name_lookup, read
+from xkg.store.index_entries import entries
+from xkg.store.neo4j import earlier_states, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
-from xkg.store.neo4j.name_lookup import NameRow, name_rows
 from xkg.store.rows import EDGES, NODES, Row, ablation_rows, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
@@ -72,10 +71,8 @@ def replace(
     earlier_states.keep(transaction, state, earlier)
     rows = _Rows()
     stored = []
-    names: list[NameRow] = []
     for bundle in new:
         visible = list(entries(bundle))
-        names += name_rows(bundle, searched_entries(bundle))
         for row in paper_rows(bundle, visible):
             rows.add(row)
         stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
@@ -86,7 +83,6 @@ def replace(
         "gone_Paper": [key(paper) for paper in removed],
         "papers": papers,
         "bundles": stored,
-        "names": names,
         **_stamp(state, len(stored), model=state.model or (model if new else "")),
     }
     transaction.run(_WRITE, all=everything)
@@ -221,7 +217,7 @@ def _write_statement() -> str:
         f"{seek('a', 'Ablation', 'row.id', by='technique')} "
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
-    parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
+    parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
     # Each node is sought by its id, whatever the size of the graph, so a plan is never recomputed, which takes a
     # second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
