@@ -247,17 +247,18 @@ def write_catalogue(
             hashes = [hashlib.sha256(vector_text(entry).encode()).digest() for entry in visible]
             rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
             catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
+            added.append(bundle.paper)
             if cypher:
                 graph.add(bundle, visible)
-                added.append(bundle.paper)
             if number % 10_000 == 0:
                 _say(f"{number:,} of {papers:,} papers", begun)
         total = catalogue.rows
-        catalogue.cite()
+        citations = works_and_citations(added)
+        catalogue.cite(citations.edges)
         catalogue.close()
         _say("catalogue", begun)
         if cypher:
-            graph.cite(works_and_citations(added))
+            graph.cite(citations)
             counts = graph.load(folder / GRAPH)
             _say(f"graph of {(folder / GRAPH).stat().st_size / 1e9:.1f} GB", begun)
     return {**counts, "vectors": total, "papers": papers}

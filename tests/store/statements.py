@@ -342,43 +342,6 @@ HARM = [
     Harm("SHOW USERS", "tells"),
 ]
 
-UNBOUNDED = [
-    "MATCH (a)-[*]->(b) RETURN a",
-    "MATCH (a)-[r:CITES*]->(b) RETURN a",
-    "MATCH (a)-[:CITES|REPORTS *]-(b) RETURN a",
-    "MATCH (a)-[:CITES*2..]->(b) RETURN a",
-    "MATCH (a)-[where*]-(b) RETURN a",
-    "MATCH (a)-[`r`:`CITES`*{year: 1}]-(b) RETURN a",
-    "MATCH (a)-[e* ALL SHORTEST 1..]-(b) RETURN a",
-    "MATCH (a)-[e*TRAIL]-(b) RETURN a",
-    "MATCH (a)-[:CITES*/* 1..3 */]->(b) RETURN a",
-    "MATCH (a)-[:CITES]->+(b) RETURN a",
-    "MATCH (a)-[:CITES]->*(b) RETURN a",
-    "MATCH (a)-->+(b) RETURN a",
-    "MATCH (a)<-[:CITES]- + (b) RETURN a",
-    "MATCH (a)<--/**/+(b) RETURN a",
-    "MATCH (a)-[:CITES]->{2,}(b) RETURN a",
-    "MATCH ((a)-[:CITES]->(b))+ RETURN a",
-    "MATCH ((a)--(b) WHERE a.year > 1){2,} RETURN a",
-    "MATCH (x)((a)-->(b)){1,}(y) RETURN a",
-    "MATCH p = SHORTEST 3 (a)(()-[:CITES]->())+(b) RETURN a",
-    "MATCH p = ANY SHORTEST (a)-[:CITES]->+(b) RETURN p",
-    "MATCH p = shortestPath((a)-[*]-(b)) RETURN p",
-    "MATCH (a) WHERE EXISTS { (a)-[:CITES*]->(a) } RETURN a",
-    "MATCH (a) RETURN [(a)-[:CITES*2..]->(b) | b.id] AS ids",
-]
-"""Walks to everything that can be reached."""
-
-TOO_LONG = [
-    "MATCH (a)-[:CITES*1..31]->(b) RETURN a",
-    "MATCH (a)-[:CITES*1000000]->(b) RETURN a",
-    "MATCH (a)-[:CITES*1..99999999999999999999]->(b) RETURN a",
-    "MATCH (a)-[:CITES*0..017]->(b) RETURN a",
-    "MATCH (a)-[:CITES]->{1,31}(b) RETURN a",
-    "MATCH (a)-[:CITES]->{40}(b) RETURN a",
-]
-"""Walks further than any path of interest is long."""
-
 SLOW = [
     "RETURN 'aaaa' =~ '(a+)+b'",
     "RETURN 'aaaa' =~ \"(a+)+\\\\1b\"",
@@ -428,7 +391,6 @@ LARGE = [
     "RETURN size(reduce(s = 'a', x IN range(1, 9) | replace(s, 'a', 'aaaaaaaaaa')))",
     "RETURN any(x IN range(1, 10000) WHERE all(y IN range(1, 10000) WHERE x <> y))",
     "MATCH (n) RETURN [x IN range(1, n.year * 1000000) WHERE x < 0]",
-    "RETURN [y IN COLLECT { UNWIND range(1, 100000000) AS x RETURN x } | y]",
     "RETURN [x IN range(1, 10000000) WHERE " + " + ".join(["x"] * 500) + " < 0]",
     "WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS b RETURN [x IN range(1, 1000000) WHERE toLower(b) = 'y']",
     "RETURN " + "reduce(a = 1, x IN [1, 2] | " * 18 + "1" + ")" * 18,
@@ -447,8 +409,6 @@ ATTACKS = [
     *LADYBUG,
     *NEO4J,
     *MALFORMED,
-    *UNBOUNDED,
-    *TOO_LONG,
     *SLOW,
     *ENDLESS,
     *UNPLANNED,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.store.graphs import a_paper, open_store
 from xkg.model import PaperBundle
-from xkg.store.local import next_files
+from xkg.store.local import build_files
 
 # Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -30,11 +30,11 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.product("more kills"))])
-@pytest.mark.parametrize("whole", [True, False], ids=["all anew", "layers"])
+@pytest.mark.parametrize("whole", [True, False], ids=["all anew", "changed"])
 def test_kills_at_random_moments(in_memory: Path, whole: bool, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if not whole:
-        monkeypatch.setattr(next_files, "SMALL", 0)
-        monkeypatch.setattr(next_files, "SHARE", 5)
+        monkeypatch.setattr(build_files, "SMALL", 0)
+        monkeypatch.setattr(build_files, "SHARE", 5)
     store = open_store(in_memory)
     stored = {b.paper.id: b for b in (a_paper(1), a_paper(2))}
     store.publish(list(stored.values()))

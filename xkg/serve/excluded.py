@@ -62,7 +62,7 @@ class WithoutExcluded:
 
     def __init__(self, snapshot: "Snapshot", hidden: Mapping[str, str]) -> None:
         self._inner, self._hidden = snapshot, hidden
-        self.generation, self.searchable = snapshot.generation, snapshot.searchable
+        self.generation, self.current = snapshot.generation, snapshot.current
 
     def papers(self) -> Sequence[Paper]:
         return [paper for paper in self._inner.papers() if paper.id not in self._hidden]

@@ -136,11 +136,11 @@ class Snapshot(Protocol):
     """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message names the
     nearest ids.
 
-    `generation` is 0 for an empty graph. `searchable` is False while the indexes are being built: look-ups of names and
-    ids work, but `find_text` and `find_vector` return nothing."""
+    `generation` is 0 for an empty graph. `current` is False for an earlier state of a graph on a server, shown while
+    this machine's copy is brought up to date."""
 
     generation: int
-    searchable: bool
+    current: bool
 
     def papers(self) -> Sequence[Paper]:
         """All papers, which is slow for a large graph; the other methods read only the data for one answer."""

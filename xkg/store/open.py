@@ -16,8 +16,8 @@ def open_graph(
     """The configured graph; opening reads nothing. `embedder` is called when something must be embedded. Without
     `connect`, closing leaves the work of `GraphStore.connect` to another writer.
 
-    With `background`, missing or outdated indexes are built while the graph answers look-ups of names and ids; without
-    it, the first answer waits for them. Raises `ConfigError`."""
+    With `background`, far outdated indexes are brought up to date while the graph answers from them, and missing ones
+    are built while it answers with `StoreBusyError`; without it, the first answer waits. Raises `ConfigError`."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

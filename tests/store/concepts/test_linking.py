@@ -16,7 +16,7 @@ from xkg.store.concepts import linking, names
 from xkg.store.concepts.decisions import judged, text_hash
 from xkg.store.graph_store import Decision, Link
 from xkg.store.index_entries import Entry
-from xkg.store.indexes.vectors import VectorsInfo, neighbours
+from xkg.store.indexes.vectors import SLACK, neighbours_of
 from xkg.store.local.store import EmbeddedStore
 
 
@@ -124,7 +124,9 @@ def linked(papers: list[PaperBundle], decisions: dict[tuple[str, str, str], Deci
     texts = [f"{t.name} {t.definition}" for bundle in papers for t in bundle.techniques]
     vectors = ByFirstWord().embed(texts)
     groups = np.array([c.paper for c in found], dtype=np.int64)
-    near = neighbours(Path(), VectorsInfo(kind="exact"), vectors, groups, linking.OPEN) if found else []
+    cosines = vectors @ vectors.T
+    rows, others = np.nonzero(cosines >= linking.OPEN - SLACK)
+    near = neighbours_of(rows, others, cosines[rows, others], groups)
     return {(found[e.first].id, found[e.second].id, e.how) for e in linking.link(found, vectors, near, decisions)}
 
 

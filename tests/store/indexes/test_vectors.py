@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.store.indexes.vectors import RECALL_GOAL, VectorIndex, build, neighbours
+from xkg.store.indexes.vectors import RECALL_GOAL, VectorIndex, build, edited, neighbours_of
 
 
 def unit_rows(count: int, dimension: int, seed: int = 0, clusters: int = 0) -> NDArray[np.float32]:
@@ -94,9 +94,26 @@ def test_neighbours_are_mutual_nearest_rows_of_other_groups(tmp_path: Path) -> N
 
     def found(exact_up_to: int) -> set[tuple[int, int]]:
         info = build(tmp_path / "index", vectors, exact_up_to=exact_up_to)
-        pairs = neighbours(tmp_path / "index", info, vectors, groups, 0.7)
+        numbers, near, scores = VectorIndex(tmp_path / "index", info).within(vectors, 0.7)
+        pairs = neighbours_of(numbers, near, scores, groups)
         assert len(set(pairs)) == len(pairs)
         return {pair for pair in pairs if products[pair] >= 0.7}
 
     assert found(2000) == truth
     assert len(found(300) & truth) > 0.8 * len(truth)
+
+
+@pytest.mark.parametrize("exact_up_to", [5000, 1000])
+def test_a_changed_index_finds_what_it_holds(tmp_path: Path, exact_up_to: int) -> None:
+    vectors, added = unit_rows(4000, 32, clusters=60), unit_rows(30, 32, seed=3)
+    info = build(tmp_path / "index", vectors, exact_up_to=exact_up_to)
+    removed = [0, 7, 2500, 3998, 3999]
+    info = edited(tmp_path / "index", info, tmp_path / "changed", removed, 3998, added)
+    index = VectorIndex(tmp_path / "changed", info)
+    assert len(index) == 4000 - 5 + 30
+    assert index.search(added[3], 1)[0][0] == 3998 + 3
+    assert index.search(vectors[8], 1)[0][0] == 8
+    assert not {row for row, _ in index.search(vectors[7], 50)} & {0, 7, 2500}
+    assert np.allclose(index.vectors([4000, 9]), [added[2], vectors[9]], atol=1e-3)
+    numbers, near, _ = index.within(vectors[7:9], 0.99)
+    assert (numbers.tolist(), near.tolist()) == ([1], [8])

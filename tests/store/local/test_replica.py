@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,14 +21,20 @@ from hypothesis import strategies as st
 
 from tests.store.concepts.test_linking import ByFirstWord, paper
 from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
-from xkg.errors import CorruptStoreError, EmbeddingError, StoreError, StoreUnreachableError, UnknownIdError
+from xkg.errors import (
+    CorruptStoreError,
+    EmbeddingError,
+    StoreBusyError,
+    StoreError,
+    StoreUnreachableError,
+    UnknownIdError,
+)
 from xkg.model import PaperBundle
 from xkg.store.change_feed import Changes, Position
 from xkg.store.concepts.decisions import judged, text_hash
 from xkg.store.graph_store import Decision, Hit, Relation
 from xkg.store.indexes import vectors
 from xkg.store.local import generation
-from xkg.store.local.generation import Layers
 from xkg.store.local.replica import Replica
 
 
@@ -81,9 +87,13 @@ def follow(folder: Path, feed: FeedInMemory, *, background: bool = False) -> Rep
     return Replica(folder, feed, FakeHashEmbedder, model="fake-hash", background=background)
 
 
+def require_nothing_yet(replica: Replica) -> None:
+    with pytest.raises(StoreBusyError, match="being built"), replica.snapshot():
+        pass
+
+
 def titles(replica: Replica) -> list[str]:
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         return [paper.title for paper in snapshot.papers()]
 
 
@@ -123,7 +133,6 @@ def test_a_replica_shows_what_the_graph_holds(folder: Path) -> None:
     assert titles(replica) == ["Paper 2", "Paper 3"]
     assert len(feed.pulls) == pulls, "nothing is pulled where nothing changed"
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         assert snapshot.generation == feed.counter
         assert snapshot.bundle(a_paper(3).paper.id) == a_paper(3)
         first_two = snapshot.find_text("method", 2)
@@ -136,8 +145,7 @@ def test_in_the_background_there_is_nothing_until_it_is_made(folder: Path) -> No
     feed = FeedInMemory()
     feed.put(a_paper(1))
     replica = follow(folder, feed, background=True)
-    with replica.snapshot() as snapshot:
-        assert snapshot is None
+    require_nothing_yet(replica)
     replica.wait()
     assert titles(replica) == ["Paper 1"]
     feed.put(a_paper(2))
@@ -161,7 +169,6 @@ step = st.one_of(
 def everything(replica: Replica, *, ranked: bool) -> object:
     """What can be asked of a graph, apart from the order of text hits where that is not `ranked`."""
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         papers = [paper.id for paper in snapshot.papers()]
         found = {paper: snapshot.bundle(paper) for paper in papers}
         ids = [technique.id for bundle in found.values() for technique in bundle.techniques]
@@ -200,9 +207,15 @@ def _rounded(hits: Sequence[Hit]) -> list[tuple[float, str]]:
     return sorted((-round(hit.score, 4), hit.id) for hit in hits)
 
 
-def layered(share: float = 100.0) -> AbstractContextManager[object]:
-    """With this, graphs of any size have layers, which grow to this share of their base."""
-    return mock.patch.multiple("xkg.store.local.replica", SMALL=0, SHARE=share)
+@contextmanager
+def edited(share: float = 100.0) -> Iterator[None]:
+    """With this, the indexes of graphs of any size are changed, up to this share of their techniques."""
+    names = {"SMALL": 0, "SHARE": share}
+    with (
+        mock.patch.multiple("xkg.store.local.replica", **names),
+        mock.patch.multiple("xkg.store.local.build_files", **names),
+    ):
+        yield
 
 
 def fresh(feed: FeedInMemory, *, ranked: bool) -> object:
@@ -215,7 +228,7 @@ def fresh(feed: FeedInMemory, *, ranked: bool) -> object:
 def test_readers_that_were_restarted_find_what_a_fresh_one_finds(steps: list[tuple[str, Any]]) -> None:
     feed = FeedInMemory()
     feed.put(*(paper(n, ("Sparse gates", "cos0.7 z"), ("Training", f"cos0.9{n}")) for n in (1, 3)))
-    with tempfile.TemporaryDirectory(dir=MEMORY) as place, layered():
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place, edited():
 
         def reader(number: int) -> Replica:
             return Replica(Path(place) / str(number), feed, ByFirstWord, background=False)  # type: ignore[arg-type]
@@ -237,21 +250,19 @@ def test_readers_that_were_restarted_find_what_a_fresh_one_finds(steps: list[tup
         expected = fresh(feed, ranked=False)
         for number, one in enumerate(readers):
             assert everything(one, ranked=False) == expected
-            event("layers" if layers_of(Path(place) / str(number)) else "no layers")
-        with layered(share=0):
-            feed.put()
+            event("changed" if changed_of(Path(place) / str(number)) else "made anew")
+        with edited(share=0):
+            feed.put(paper(6, ("Bare", "")))
             expected = fresh(feed, ranked=True)
             for number, one in enumerate(readers):
                 assert everything(one, ranked=True) == expected
-                layers = layers_of(Path(place) / str(number))
-                assert layers is None or (layers.rows == layers.base_rows and not layers.dead_rows)
+                assert not changed_of(Path(place) / str(number))
                 one.close()
 
 
 def decided(replica: Replica, relation: Relation) -> list[Decision]:
     """A decision about every second pair that is linked or waits."""
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         return [
             Decision(
                 first=link.first,
@@ -264,11 +275,11 @@ def decided(replica: Replica, relation: Relation) -> list[Decision]:
         ]
 
 
-def layers_of(folder: Path) -> Layers | None:
+def changed_of(folder: Path) -> int:
     opened = generation.open_current(folder)
     assert opened is not None
     with opened:
-        return opened.manifest.layers
+        return opened.manifest.changed
 
 
 def some_papers(*numbers: int) -> list[PaperBundle]:
@@ -280,22 +291,18 @@ def test_a_change_costs_what_changed(folder: Path) -> None:
     feed.put(*some_papers(*range(1, 11)))
     replica = Replica(folder, feed, lambda: embedder, background=False)
     titles(replica)
-    before = {path.stat().st_ino for path in folder.rglob("*") if path.suffix in (".faiss", ".sqlite", ".store")}
     embedder.texts.clear()
     feed.given.clear()
     feed.put(a_paper(3, note="changed"))
     feed.delete(a_paper(4).paper.id)
     feed.put(a_paper(4, note="back"))
     feed.delete(a_paper(5).paper.id)
-    with layered():
+    with edited():
         assert len(titles(replica)) == 9
     assert feed.given == ["arxiv:2101.00003", "arxiv:2101.00004"]
     assert len(embedder.texts) == 2, "of two papers, one technique each has another text"
-    after = {path.stat().st_ino for path in folder.rglob("*") if path.suffix in (".faiss", ".sqlite", ".store")}
-    assert before <= after, "the base is the same files"
-    assert layers_of(folder) == Layers(base_rows=30, base_papers=10, rows=36, papers=12, dead=(2, 3, 4), dead_rows=9)
+    assert changed_of(folder) == 15
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         assert snapshot.technique("arxiv:2101.00003#method").technique.definition == "All of it. changed"
         assert snapshot.technique("arxiv:2101.00006#method").children[0].name == "Layer normalisation"
         assert [hit.id for hit in snapshot.find_text("changed", 9)] == ["arxiv:2101.00003#method"]
@@ -309,26 +316,25 @@ def test_a_change_costs_what_changed(folder: Path) -> None:
         assert best.score == pytest.approx(1)
 
 
-def test_beside_the_answers_a_layer_is_made_one_with_its_base_in_the_background(folder: Path) -> None:
+def test_in_the_background_much_changed_indexes_are_made_anew(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(*some_papers(*range(1, 11)))
     replica = follow(folder, feed, background=True)
-    with replica.snapshot() as snapshot:
-        assert snapshot is None
+    require_nothing_yet(replica)
     replica.wait()
-    with layered(share=1):
-        feed.put(*(a_paper(number, note="again") for number in (1, 2, 3)))
-        assert len(titles(replica)) == 10
+    with edited(share=1):
+        for notes in ("again", "and again"):
+            feed.put(*(a_paper(number, note=notes) for number in (1, 2, 3)))
+            assert len(titles(replica)) == 10
         replica.wait()
-        assert layers_of(folder) is None
-        assert len(titles(replica)) == 10
+        assert not changed_of(folder)
         feed.put(*(a_paper(number, note="far behind") for number in range(1, 11)))
         with replica.snapshot() as snapshot:
-            assert snapshot is None, "far behind"
+            assert not snapshot.current
+            assert snapshot.bundle("arxiv:2101.00009") == a_paper(9), "an earlier state while it is far behind"
         replica.wait()
-        assert layers_of(folder) is None
+        assert not changed_of(folder)
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         assert snapshot.bundle("arxiv:2101.00009") == a_paper(9, note="far behind")
     replica.close()
 
@@ -337,12 +343,11 @@ def test_one_who_reads_an_old_state_goes_on_reading_it(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(*some_papers(1, 2))
     replica, other = follow(folder, feed), follow(folder, feed)
-    with layered(), replica.snapshot() as old:
-        assert old is not None
+    with edited(), replica.snapshot() as old:
         for note in "abc":
             feed.put(a_paper(1, note=note))
             titles(other)
-        with layered(share=0):
+        with edited(share=0):
             feed.delete(a_paper(2).paper.id)
             assert titles(other) == ["Paper 1"]
         assert old.bundle("arxiv:2101.00002") == a_paper(2)
@@ -360,7 +365,7 @@ def test_of_two_at_once_one_pulls(folder: Path) -> None:
         feed.put(a_paper(1, note=str(small)))
         behind = feed.counter - 1
         feed.pulls.clear()
-        with mock.patch.multiple("xkg.store.local.replica", SMALL=small, SHARE=100.0):
+        with edited() if not small else nullcontext():
             threads = [threading.Thread(target=titles, args=(replica,)) for replica in replicas]
             for thread in threads:
                 thread.start()
@@ -381,9 +386,8 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "half a CURRENT": lambda folder: (folder / "CURRENT").write_text("{"),
     "no generation": lambda folder: shutil.rmtree(folder / "generations"),
     "the manifest": lambda folder: spoil(next(folder.glob("generations/*/manifest.json"))),
-    "base vectors": lambda folder: spoil(next(folder.glob("generations/*/base/vectors.faiss"))),
-    "base catalogue": lambda folder: spoil(next(folder.glob("generations/*/base/catalogue.sqlite"))),
-    "upper vectors": lambda folder: spoil(next(folder.glob("generations/*/vectors.faiss"))),
+    "catalogue": lambda folder: spoil(next(folder.glob("generations/*/catalogue.sqlite"))),
+    "vectors": lambda folder: spoil(next(folder.glob("generations/*/vectors.faiss"))),
     "text": lambda folder: spoil(next(folder.glob("generations/*/text/*.term"))),
     "everything": lambda folder: (
         [spoil(path) for path in folder.rglob("*") if path.is_file() and path.stat().st_size] and None
@@ -397,18 +401,17 @@ def test_what_is_lost_or_damaged_is_made_anew(folder: Path, how: str) -> None:
     feed.put(*some_papers(1, 2, 3))
     first = follow(folder, feed)
     titles(first)
-    with layered():
-        feed.put(a_paper(3, note="layer"))
+    with edited():
+        feed.put(a_paper(3, note="changed"))
         titles(first)
-        assert layers_of(folder) is not None
+        assert changed_of(folder)
     first.close()
     DAMAGE[how](folder)
     second = follow(folder, feed)
     with second.snapshot() as snapshot:
-        assert snapshot is not None
         assert [snapshot.bundle(paper.id) for paper in snapshot.papers()] == [
             *some_papers(1, 2),
-            a_paper(3, note="layer"),
+            a_paper(3, note="changed"),
         ]
         assert len(snapshot.find_text("method", 9)) == 9
         assert len(snapshot.find_vector(FakeHashEmbedder().embed(["x"])[0], 9)) == 9
@@ -416,7 +419,6 @@ def test_what_is_lost_or_damaged_is_made_anew(folder: Path, how: str) -> None:
 
 def bundles_of(replica: Replica) -> list[PaperBundle]:
     with replica.snapshot() as snapshot:
-        assert snapshot is not None
         return [snapshot.bundle(paper.id) for paper in snapshot.papers()]
 
 
@@ -475,11 +477,9 @@ def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:
 
     replica = Replica(folder, feed, Slow, background=True)
     with mock.patch("xkg.store.local.build_files._ENCODED_AT_ONCE", 1):
-        with replica.snapshot() as snapshot:
-            assert snapshot is None
+        require_nothing_yet(replica)
         begun.wait()
-        with replica.snapshot() as snapshot:
-            assert snapshot is None
+        require_nothing_yet(replica)
         closing = threading.Thread(target=replica.close)
         closing.start()
         time.sleep(0.05)
@@ -510,7 +510,7 @@ def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: i
     feed.put(*some_papers(*range(1, 9)))
     replica = follow(folder, feed)
     moments = random.Random(5)
-    with layered(share=1):
+    with edited(share=1):
         titles(replica)
         longest = 0.1
         for n in range(kills):
@@ -528,13 +528,12 @@ def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: i
             began = time.monotonic()
             survivor = follow(folder, feed)
             with survivor.snapshot() as snapshot:
-                assert snapshot is not None
                 expected = {paper: bundle for paper, (_, bundle) in feed.papers.items() if bundle is not None}
                 assert {paper.id: snapshot.bundle(paper.id) for paper in snapshot.papers()} == expected
                 assert len(snapshot.find_text("method", 99)) == 3 * len(expected)
             survivor.close()
             longest = max(longest, time.monotonic() - began)
-        with layered(share=0):
+        with edited(share=0):
             feed.put()
             titles(replica)
     # What was killed while it made all of the index leaves `making`, which the next that makes all removes.
@@ -543,29 +542,12 @@ def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: i
     assert not [path for path in folder.rglob(".*") if path.suffix == ".tmp" or path.name.startswith(".building")]
 
 
-def test_a_layer_may_grow_as_large_as_its_base(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(*range(1, 11)))
-    replica = follow(folder, feed)
-    titles(replica)
-    with mock.patch("xkg.store.local.replica.SMALL", 0):
-        feed.put(*(a_paper(number, note="again") for number in range(1, 6)))
-        titles(replica)
-        layers = layers_of(folder)
-        assert layers is not None
-        assert layers.dead_rows == 15
-        feed.put(a_paper(6, note="again"))
-        assert len(titles(replica)) == 10
-    assert layers_of(folder) is None
-
-
 def test_with_another_embedding_model_all_is_embedded_anew(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(a_paper(1))
     titles(follow(folder, feed))
     other = Replica(folder, feed, lambda: FakeHashEmbedder("other", 8), model="other", background=False)
     with other.snapshot() as snapshot:
-        assert snapshot is not None
         assert len(snapshot.find_vector(FakeHashEmbedder("other", 8).embed(["x"])[0], 9)) == 3
 
 
@@ -587,14 +569,12 @@ def test_a_failed_background_task_is_reported_and_retried(folder: Path) -> None:
         raise EmbeddingError("no weights on this machine: fetch them")
 
     broken = Replica(folder, feed, no_model, background=True)
-    with broken.snapshot() as snapshot:
-        assert snapshot is None
+    require_nothing_yet(broken)
     with pytest.raises(EmbeddingError, match="no weights"):
         broken.wait()
     broken.close()
     repaired = follow(folder, feed, background=True)
-    with repaired.snapshot() as snapshot:
-        assert snapshot is None
+    require_nothing_yet(repaired)
     repaired.wait()
     assert titles(repaired) == ["Paper 1"]
 
@@ -613,7 +593,6 @@ def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> Non
         ids = [technique.id for bundle in bundles for technique in bundle.techniques]
         vectors = Scattered().embed([f"{t.name}. {t.definition}" for bundle in bundles for t in bundle.techniques])
         with replica.snapshot() as snapshot:
-            assert snapshot is not None
             shares = []
             for query in Scattered().embed([f"query {n}" for n in range(100)]):
                 nearest = {ids[row] for row in np.argsort(-(vectors @ query))[:10]}
@@ -621,15 +600,13 @@ def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> Non
         return float(np.mean(shares))
 
     approximate = mock.patch("xkg.store.local.build_files.build", functools.partial(vectors.build, exact_up_to=50))
-    with approximate, layered(share=1):
+    with approximate, edited(share=1):
         assert recall() >= 0.99
         feed.put(*(content(number, "second") for number in range(0, 60, 7)))
         feed.delete(*(content(number, "").paper.id for number in (1, 2, 3)))
         assert recall() >= 0.99
-        layers = layers_of(folder)
-        assert layers is not None
-        assert layers.dead_rows == 180
-        with layered(share=0):
+        assert changed_of(folder) == 180 + 120 + 60, "new ones, those they replace, and deleted ones"
+        with edited(share=0):
             feed.put()
             assert recall() >= 0.99
             opened = generation.open_current(folder)

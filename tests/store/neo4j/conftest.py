@@ -6,20 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.neo4j_server import Neo4jServer
-from tests.store.neo4j.loading import Graph
 from tests.store.neo4j.stores import forget, open_remote
-from xkg.config import StoreSettings
-from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.db.migrations import migrate
 from xkg.store.neo4j.store import Neo4jStore
-
-
-@pytest.fixture
-def graph(server: Neo4jServer) -> Iterator[Graph]:
-    connection = Connection(StoreSettings(url=server.url))
-    migrate(connection)
-    yield Graph(connection)
-    connection.close()
 
 
 @pytest.fixture

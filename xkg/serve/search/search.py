@@ -233,5 +233,7 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
         which = "this paper" if chosen else "the one paper"
     years = f" {years_in_words(first, last)}" if first is not None or last is not None else ""
     undated = undated_papers(snapshot) if years else ""
-    names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
-    return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{names}"
+    earlier = (
+        "" if snapshot.current else "; as they were a while ago, since the indexes are being updated: ask again later"
+    )
+    return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{earlier}"

@@ -89,14 +89,6 @@ def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
-def cited_papers(paper: Paper, index: "PaperIndex") -> list[str]:
-    """Unique ids of the papers of `index` that `paper` cites, in order."""
-    own = _title(paper.title)
-    citations = (_Citation(reference, _title(reference.title), _ids(reference)) for reference in paper.references or ())
-    targets = {index.resolve(citation) for citation in citations if citation.title != own}
-    return sorted(target for target in targets if target is not None and target != paper.id)
-
-
 class _Citation(NamedTuple):
     """A reference with its normalised title and its ids, an arXiv id first."""
 

@@ -1,17 +1,14 @@
-"""Limits on repetition in a statement: steps of a path, and parts of a regular expression.
+"""Limits on regular expressions, and on constructs that are slow to plan.
 
-A path without an upper bound walks everything that can be reached. On Neo4j, regular expressions run in Java's
-backtracking engine, which no transaction timeout interrupts: 40 letters against `(a+)+\\1b` keep a core of the server
-busy for years. So paths need a bound, and patterns must be simple: words with a few wildcards."""
+On Neo4j, regular expressions run in Java's backtracking engine, which no transaction timeout interrupts: 40 letters
+against `(a+)+\\1b` keep a core of the server busy for years. So patterns must be simple: words with a few wildcards.
+The planner ignores the timeout too. Paths of any length need no limit, since Neo4j looks at the time while it walks."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
-
-LONGEST_PATH = 30
-"""The maximum number of steps of a path; LadybugDB itself has the same limit."""
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
 """The maximum number of these in a statement. Neo4j plans 25 XOR, or 60 labels like (A|B)&(C|D), for hours."""
@@ -27,88 +24,7 @@ MOST_UNBOUNDED = 2
 MOST_OPTIONAL = 3
 LARGEST_COUNT = 100
 
-_RECURSION = frozenset(["ALL", "SHORTEST", "TRAIL", "ACYCLIC", "WSHORTEST"])
-_TAKE_PATHS = frozenset("LENGTH SIZE NODES RELATIONSHIPS RELS EXISTS COUNT SHORTESTPATH ALLSHORTESTPATHS".split())
 _CONTINUES = frozenset("+-*/^%.[{(:&")
-
-
-def check_paths(tokens: Sequence[Token]) -> None:
-    """Raises `QueryRefusedError` for a path of variable length (`[*]`, `[*2..]`, `->+`, `((a)-->(b))*`, `{2,}`) without
-    an upper bound, or with one above `LONGEST_PATH`. The brackets of the tokens must be balanced."""
-    open_brackets: list[_Bracket] = []
-    path_ends: set[int] = set()
-    for i, token in enumerate(tokens):
-        mark = token.text if token.kind == "mark" else ""
-        if mark in ("(", "[", "{"):
-            if mark == "[" and mark_at(tokens, i - 1) == "-" and open_brackets:
-                open_brackets[-1].holds_path = True
-            if mark == "{" and (_is_number(tokens, i + 1) or mark_at(tokens, i + 1) == ","):
-                _check_quantifier(tokens, i)
-            open_brackets.append(_Bracket(tokens, i))
-        elif mark in (")", "]", "}"):
-            bracket = open_brackets.pop()
-            if bracket.holds_path and mark == ")":
-                if not bracket.of_function:
-                    path_ends.add(i)
-                if open_brackets:
-                    open_brackets[-1].holds_path = True
-        elif mark == "-" and mark_at(tokens, i - 1) == "-" and open_brackets:
-            open_brackets[-1].holds_path = True
-        elif mark in ("+", "*"):
-            if i - 1 in path_ends or _ends_arrow(tokens, i - 1):
-                raise refused(f"'{mark}' after a path", f"has no upper bound; write {{1,{LONGEST_PATH}}} or less")
-            if mark == "*" and open_brackets and open_brackets[-1].of_relationship:
-                _check_length(tokens, i)
-
-
-class _Bracket:
-    def __init__(self, tokens: Sequence[Token], i: int) -> None:
-        self.of_relationship = tokens[i].text == "[" and mark_at(tokens, i - 1) == "-"
-        self.of_function = i > 0 and tokens[i - 1].word in _TAKE_PATHS
-        self.holds_path = False
-
-
-def _is_number(tokens: Sequence[Token], i: int) -> bool:
-    return i < len(tokens) and tokens[i].kind == "number"
-
-
-def _ends_arrow(tokens: Sequence[Token], i: int) -> bool:
-    """Whether token i is the last of `]-`, `]->`, `--` or `-->`."""
-    line = i - 1 if mark_at(tokens, i) == ">" else i
-    return mark_at(tokens, line) == "-" and mark_at(tokens, line - 1) in ("-", "]")
-
-
-def _check_quantifier(tokens: Sequence[Token], brace: int) -> None:
-    """`{3}`, `{,5}`, `{1,5}`: braces that start with a number or a comma are always repetitions."""
-    end = brace + 1
-    while mark_at(tokens, end) != "}" and end < len(tokens):
-        end += 1
-    inside = [token.text for token in tokens[brace + 1 : end]]
-    _check_bound("".join(inside), inside[-1], "{" + "".join(inside) + "}", f"{{1,{LONGEST_PATH}}}")
-
-
-def _check_length(tokens: Sequence[Token], star: int) -> None:
-    """`*`, then LadybugDB's walk mode (`SHORTEST`, `WSHORTEST(cost)`), then `3`, `..5` or `1..5`."""
-    i = star + 1
-    while i < len(tokens) and tokens[i].word in _RECURSION:
-        i += 1
-        if mark_at(tokens, i) == "(" and tokens[i - 1].word == "WSHORTEST":
-            i += 3
-    bounds = []
-    while _is_number(tokens, i) or mark_at(tokens, i) == "..":
-        bounds.append(tokens[i].text)
-        i += 1
-    length = "".join(bounds)
-    _check_bound(length, bounds[-1] if bounds else "", f"'*{length}'", f"*1..{LONGEST_PATH}")
-
-
-def _check_bound(length: str, bound: str, quoted: str, example: str) -> None:
-    if not re.fullmatch(r"(\d*(\.\.|,))?\d*", length):
-        raise refused(quoted, f"is not a valid path length; write {example} or less")
-    if not bound.isdigit():
-        raise refused(quoted, f"has no upper bound, and would walk all that can be reached; write {example} or less")
-    if len(bound) > 9 or int(bound) > LONGEST_PATH or (bound[0] == "0" and bound != "0"):
-        raise refused(quoted, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
 
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:

@@ -6,17 +6,20 @@ bound: its number of items and its size. Rows are not counted, since the server 
 in `UNWIND`.
 
 The text has no bounds for values of the graph. A property or the nodes of a path count as `STORED_ITEMS` items, and the
-result of `collect` as `COLLECTED_ITEMS`, or as the rows of `UNWIND range(…)`."""
+result of `collect` as `COLLECTED_ITEMS`. Functions with lambdas, which only LadybugDB has, count like others:
+its process can be killed."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from xkg.store.cypher.function_bounds import AGGREGATES, REPEATING, function_bounds
+from xkg.store.cypher.function_bounds import REPEATING, function_bounds
 from xkg.store.cypher.token_tree import TokenTree
 from xkg.store.cypher.tokens import SUBQUERIES, Token, refused
 from xkg.store.cypher.value_bounds import (
     ARITHMETIC,
     COLLECTED_ITEMS,
+    NUMBERS,
     SCALAR,
     STORED,
     STORED_SIZE,
@@ -39,16 +42,11 @@ LARGEST_VALUE = 10_000_000
 MOST_WORK = 100_000_000
 """The maximum number of operands evaluated per row; 64 characters or items of a large one count as one more."""
 
-_UNCOUNTED = 10**18
-_DOUBLINGS = 64
 _MOST_OPERANDS = 100_000
-_COPYING = 32
-
 _SEPARATE = frozenset("AND OR XOR NOT WHERE WHEN THEN ELSE , | :".split())
 _LITERALS = frozenset(["NULL", "TRUE", "FALSE"])
 
 Names = dict[str, ValueBounds]
-Part = tuple[int, int]
 
 
 def check_evaluation(tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
@@ -65,14 +63,13 @@ class _Estimate(TokenTree):
         self.parameters = parameters
         self.work = 0
         self.operands_read = 0
-        self.ease = 1
 
     def charge(self, value: ValueBounds, times: int) -> ValueBounds:
         if value.size > LARGEST_VALUE:
             raise refused(
                 "an expression", f"can grow beyond {LARGEST_VALUE:,} characters or items; double less, or write UNWIND"
             )
-        self.work += times * (1 + (value.items // 64 + value.size // 2048) // self.ease)
+        self.work += times * (1 + value.items // 64 + value.size // 2048)
         if self.work > MOST_WORK:
             raise refused(
                 "an expression", "does too much for one row; go through long lists with UNWIND, which can be stopped"
@@ -93,39 +90,32 @@ class _Estimate(TokenTree):
 
     # ---- clauses
 
-    def query(self, start: int, end: int, outer: Names, times: int) -> tuple[int, ValueBounds]:
-        """The maximum number of rows that `UNWIND` makes of one row, and a returned value."""
-        names, rows, last = dict(outer), 1, SCALAR
+    def query(self, start: int, end: int, outer: Names, times: int) -> ValueBounds:
+        """A returned value of a query."""
+        names, last = dict(outer), SCALAR
         within: Names = names
         cuts = self.clauses(start, end)
         for clause, stop in zip(cuts, [*cuts[1:], end], strict=False):
             match self.words[clause]:
                 case "UNION":
                     names = within = dict(outer)
-                    rows = 1
                 case "MATCH" | "CALL" | "YIELD":
                     self.bind(clause + 1, stop, names)
                     self.value(clause + 1, stop, names, times)
                     within = names
                 case "UNWIND":
                     cut = self.find(clause + 1, stop, "AS")
-                    items = self.unwound(clause + 1, cut, names, times)
-                    rows = min(_UNCOUNTED, rows * max(1, items.items))
-                    names[self.name(cut + 1)] = item_of(items)
+                    names[self.name(cut + 1)] = item_of(self.unwound(clause + 1, cut, names, times))
                     within = names
                 case "WITH" | "RETURN":
-                    projected, last, grouped = self.projection(clause + 1, stop, names, rows, times)
+                    projected, last = self.projection(clause + 1, stop, names, times)
                     names, within = projected, {**names, **projected}  # ORDER BY may use earlier names
-                    rows = 1 if grouped else rows
-                case "LIMIT":
-                    most = self.number(clause + 1, stop, names, times)
-                    rows = rows if most is None else min(rows, max(0, most[0]))
                 case _:
                     self.value(clause + 1, stop, within, times)
         if not cuts:
             self.bind(start, end, names)
             self.value(start, end, names, times)
-        return rows, last
+        return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
         """The names that a pattern, or YIELD, binds to values of the graph."""
@@ -137,32 +127,29 @@ class _Estimate(TokenTree):
     def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         """The list of an UNWIND. The server does not materialise `range(…)` there."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
-            items = self.range(start + 2, end - 1, names, times)
-            return ValueBounds(_UNCOUNTED if items is None else items, 1, 1, flat=True)
+            for part in self.parts(start + 2, end - 1):
+                self.value(*part, names, times)
+            return NUMBERS
         return self.value(start, end, names, times)
 
-    def projection(self, start: int, end: int, names: Names, rows: int, times: int) -> tuple[Names, ValueBounds, bool]:
-        """The names after WITH or RETURN, one of their values, and whether all rows are aggregated into one."""
+    def projection(self, start: int, end: int, names: Names, times: int) -> tuple[Names, ValueBounds]:
+        """The names after WITH or RETURN, and one of their values."""
         where = self.find(start, end, "WHERE")
         projected: Names = {}
-        value, grouped = SCALAR, True
+        value = SCALAR
         for first, stop in self.parts(start + (self.words[start] == "DISTINCT" if start < end else 0), where):
             if self.mark(first) == "*" and stop == first + 1:
                 projected.update(names)
-                grouped = False
                 continue
             cut = self.find(first, stop, "AS")
-            value = self.value(first, cut, names, times, rows)
-            grouped = grouped and any(
-                self.name(i).lower() in AGGREGATES and self.mark(i + 1) == "(" for i in range(first, cut)
-            )
+            value = self.value(first, cut, names, times)
             projected[self.name(cut + 1) if cut < stop else self.name(first) if stop == first + 1 else ""] = value
         self.value(where, end, {**names, **projected}, times)
-        return projected, value, grouped
+        return projected, value
 
     # ---- expressions
 
-    def value(self, start: int, end: int, names: Names, times: int, rows: int = 1) -> ValueBounds:
+    def value(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         """The bounds of an expression that is evaluated `times` times. Bounds of several parts are combined."""
         operands: list[ValueBounds] = []
         operators: set[str] = set()
@@ -170,7 +157,7 @@ class _Estimate(TokenTree):
         computed = False
         i = start
         while i < end:
-            operand = self.operand(i, end, names, times, rows)
+            operand = self.operand(i, end, names, times)
             if operand is not None:
                 value, i = operand
                 operands.append(self.charge(value, times))
@@ -186,10 +173,10 @@ class _Estimate(TokenTree):
             i += 1
         return self.charge(of_operands(operands, operators), times)
 
-    def operand(self, i: int, end: int, names: Names, times: int, rows: int) -> tuple[ValueBounds, int] | None:
+    def operand(self, i: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int] | None:
         """The bounds of the operand that starts at token i, and its end; None for an operator."""
         self.operands_read += 1
-        if self.operands_read > _MOST_OPERANDS:  # a nested reduce is read again for each trial step
+        if self.operands_read > _MOST_OPERANDS:  # the body of a reduce is read twice
             raise refused("the statement", "nests too much to be judged; write it with UNWIND and WITH")
         token = self.tokens[i]
         if token.kind == "string":
@@ -201,13 +188,13 @@ class _Estimate(TokenTree):
         elif self.words[i] == "CASE":
             value, after = self.case(i + 1, end, names, times)
         elif self.mark(i) in ("(", "[", "{"):
-            value, after = self.bracket(i, names, times, rows), self.closing[i] + 1
+            value, after = self.bracket(i, names, times), self.closing[i] + 1
         elif self.mark(i + 1) == "{" and token.word in SUBQUERIES and self.name(i):
             after = self.closing[i + 1] + 1
-            count, returned = self.query(i + 2, after - 1, names, times)
-            value = collected(returned, count) if token.word == "COLLECT" else SCALAR
+            returned = self.query(i + 2, after - 1, names, times)
+            value = collected(returned) if token.word == "COLLECT" else SCALAR
         elif self.name(i) or (self.words[i] in ("ANY", "ALL") and self.mark(i + 1) == "("):
-            value, after = self.named(i, names, times, rows)
+            value, after = self.named(i, names, times)
         else:
             return None
         return self.continued(value, after, end, names, times)
@@ -248,12 +235,12 @@ class _Estimate(TokenTree):
                 branches.append(value)
         return either_of(branches), min(stop + 1, end)
 
-    def bracket(self, i: int, names: Names, times: int, rows: int) -> ValueBounds:
+    def bracket(self, i: int, names: Names, times: int) -> ValueBounds:
         start, end = i + 1, self.closing[i]
         if self.mark(i) == "{":
             return self.map(start, end, names, times)
         if self.mark(i) == "(":
-            return of_operands([self.value(*part, names, times, rows) for part in self.parts(start, end)], {"+"})
+            return of_operands([self.value(*part, names, times) for part in self.parts(start, end)], {"+"})
         if self.name(start) and self.words[start + 1 : start + 2] == ["IN"]:
             return self.comprehension(start, end, names, times)
         bar = self.find(start, end, "|")
@@ -293,7 +280,7 @@ class _Estimate(TokenTree):
         size = items.items * min(each.size, STORED_SIZE if each.stored else each.size)
         return ValueBounds(items.items, items.items + size, each.size, flat=each.scalar, stored=each.stored)
 
-    def named(self, i: int, names: Names, times: int, rows: int) -> tuple[ValueBounds, int]:
+    def named(self, i: int, names: Names, times: int) -> tuple[ValueBounds, int]:
         """A variable, or a call."""
         after, parts = i + 1, [self.name(i) or self.words[i]]
         while self.mark(after) == "." and self.tokens[after + 1 : after + 2]:
@@ -302,10 +289,10 @@ class _Estimate(TokenTree):
         if self.mark(after) == "(":
             called = ".".join(parts).lower()
             close = self.closing[after]
-            return self.call(called, after + 1, close, names, times, rows), close + 1
+            return self.call(called, after + 1, close, names, times), close + 1
         return names.get(parts[0], UNKNOWN), i + 1
 
-    def call(self, name: str, start: int, end: int, names: Names, times: int, rows: int) -> ValueBounds:
+    def call(self, name: str, start: int, end: int, names: Names, times: int) -> ValueBounds:
         if name == "range":
             return self.listed(start, end, names, times)
         if name == "reduce":
@@ -314,12 +301,9 @@ class _Estimate(TokenTree):
             self.comprehension(start, end, names, times)
             return SCALAR
         parts = self.parts(start + (start < end and self.words[start] == "DISTINCT"), end)
-        for first, stop in parts[1:]:
-            if (body := self.lambda_body(first, stop)) is not None:
-                return self.mapped(parts[0], first, body, stop, names, times)
-        arguments = [self.value(*part, names, times, rows) for part in parts]
+        arguments = [self.value(*part, names, times) for part in parts]
         length = self.number(*parts[1], names, times) if name in REPEATING and len(parts) > 1 else None
-        return function_bounds(name, arguments, rows, None if length is None else length[0])
+        return function_bounds(name, arguments, None if length is None else length[0])
 
     def listed(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         items = self.range(start, end, names, times)
@@ -364,35 +348,20 @@ class _Estimate(TokenTree):
         return None
 
     def reduced(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """`total = 0, x IN list | …`: the total's growth is measured over the first steps and extrapolated."""
+        """`total = 0, x IN list | …`"""
         equals, comma, bar = (self.find(start, end, mark) for mark in ("=", ",", "|"))
         if not equals < comma < bar < end:
             return of_operands([self.value(*part, names, times) for part in self.parts(start, end)], {"+"})
-        total = self.value(equals + 1, comma, names, times)
+        first = self.value(equals + 1, comma, names, times)
         items = self.value(comma + 3, bar, names, times)
         product = self.loop(items, times)
-        inside = {**names, self.name(comma + 1): item_of(items)}
-        spent = self.work
-        for _ in range(min(items.items, _DOUBLINGS)):
-            before = total
-            total = self.value(bar + 1, end, {**inside, self.name(start): total}, 1)
-            if total.size <= before.size:
-                break
-        else:
-            if items.items > _DOUBLINGS:
-                size = total.size + (total.size - before.size) * (items.items - _DOUBLINGS)
-                total = total._replace(items=max(total.items, size), size=size)
-        self.work = spent
-        total = self.charge(total, times)._replace(stored=False)
-        # copying a text costs much less than reading each character, and it is half as long on average
-        ease, self.ease = self.ease, _COPYING
-        self.value(bar + 1, end, {**inside, self.name(start): total}, product)
-        self.ease = ease
-        return total
-
-    def mapped(self, items: Part, start: int, body: int, end: int, names: Names, times: int) -> ValueBounds:
-        """`list_transform(list, x -> …)` and similar functions."""
-        listed = self.value(*items, names, times)
-        inside = {**names, **{self.name(i): item_of(listed) for i in range(start, body - 2) if self.name(i)}}
-        each = self.value(body, end, inside, self.loop(listed, times))
-        return ValueBounds(listed.items, listed.items * (1 + each.size), each.size, flat=each.scalar)
+        steps = [either_of([first, item_of(items)])]
+        for _ in range(2):
+            inside = {**names, self.name(comma + 1): item_of(items), self.name(start): steps[-1]}
+            steps.append(self.value(bar + 1, end, inside, product))
+        growth = [max(0, after.size - before.size) for before, after in pairwise(steps)]
+        if growth[1] > growth[0]:
+            raise refused("reduce()", "makes its total grow faster with each step; write UNWIND, and collect or sum")
+        size = steps[-1].size + growth[1] * items.items
+        self.work += product * (size // 2048)  # a text is copied at each step
+        return self.charge(steps[-1]._replace(items=max(steps[-1].items, size), size=size, stored=False), times)

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from xkg.store.cypher.tokens import refused
 from xkg.store.cypher.value_bounds import SCALAR, STORED, ValueBounds, collected, either_of, item_of, of_operands
 
-AGGREGATES = frozenset("count collect sum avg min max stdev stdevp percentilecont percentiledisc".split())
-
 REPEATING = frozenset(["repeat", "lpad", "rpad"])
 """Functions whose second argument is the length of the result."""
 
@@ -21,16 +19,15 @@ _KEEP = frozenset(["tail", "reverse", "list_distinct", "list_reverse", "list_sor
 _OF_ENTITY = frozenset(["labels", "keys", "nodes", "relationships", "rels", "properties", "start_node", "startnode"])
 
 
-def function_bounds(name: str, arguments: Sequence[ValueBounds], rows: int, length: int | None) -> ValueBounds:
-    """The bounds of a function's result. `rows` is the number of rows that `collect` aggregates; `length` is the
-    maximum of the second argument of `REPEATING`. Raises `QueryRefusedError` if `length` is needed but None
-    (unbounded)."""
+def function_bounds(name: str, arguments: Sequence[ValueBounds], length: int | None) -> ValueBounds:
+    """The bounds of a function's result. `length` is the maximum of the second argument of `REPEATING`. Raises
+    `QueryRefusedError` if `length` is needed but None (unbounded)."""
     first = arguments[0] if arguments else SCALAR
     alone = len(arguments) == 1
     if name in _SCALAR_FUNCTIONS:
         return SCALAR
     if name == "collect":
-        return collected(first, rows)
+        return collected(first)
     if alone and (name in _KEEP or name in ("min", "max")):
         return first
     if alone and name in ("head", "last"):

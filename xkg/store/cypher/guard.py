@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xkg.errors import QueryRefusedError
-from xkg.store.cypher.bounds import check_logic, check_paths, check_patterns
+from xkg.store.cypher.bounds import check_logic, check_patterns
 from xkg.store.cypher.expression_cost import check_evaluation
 from xkg.store.cypher.tokens import CLAUSES, SUBQUERIES, Token, mark_at, refused, tokenize
 
@@ -106,7 +106,6 @@ def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
             _check_folding(token.text)
     reader = _Reader(tokens)
     reader.check()
-    check_paths(tokens)
     words = [reader.keyword(i) for i in range(len(tokens))]
     check_logic(words, tokens)
     check_patterns(tokens, parameters or {})

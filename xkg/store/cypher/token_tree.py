@@ -59,8 +59,3 @@ class TokenTree:
             for i in self.tops(start, end)
             if words[i] in CLAUSES and not (words[i] == "WITH" and i and words[i - 1] in ("STARTS", "ENDS"))
         ]
-
-    def lambda_body(self, start: int, end: int) -> int | None:
-        """The start of the body of LadybugDB's `x -> …` or `(x, y) -> …`."""
-        arrow = start + 1 if self.name(start) else self.closing.get(start, end) + 1
-        return arrow + 2 if arrow + 2 < end and self.mark(arrow) == "-" and self.mark(arrow + 1) == ">" else None

@@ -23,6 +23,7 @@ class ValueBounds(NamedTuple):
 
 
 SCALAR = ValueBounds(1, 1, 1, scalar=True, flat=True)
+NUMBERS = ValueBounds(COLLECTED_ITEMS, COLLECTED_ITEMS, flat=True)
 STORED = ValueBounds(STORED_ITEMS, STORED_SIZE, STORED_SIZE, stored=True)
 UNKNOWN = ValueBounds(COLLECTED_ITEMS, STORED_SIZE, STORED_SIZE)
 
@@ -70,9 +71,9 @@ def either_of(values: Sequence[ValueBounds]) -> ValueBounds:
     )
 
 
-def collected(value: ValueBounds, rows: int) -> ValueBounds:
+def collected(value: ValueBounds) -> ValueBounds:
     size = COLLECTED_ITEMS * min(value.size, STORED_SIZE)
-    return ValueBounds(max(COLLECTED_ITEMS, rows), size, value.size, flat=value.scalar, stored=value.stored)
+    return ValueBounds(COLLECTED_ITEMS, size, value.size, flat=value.scalar, stored=value.stored)
 
 
 def of_parameter(value: Any) -> ValueBounds:

@@ -10,14 +10,12 @@ import re
 import sqlite3
 import threading
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from xkg.model import Code, Level, Paper, Technique
-from xkg.store.concepts.linking import RowLink
 from xkg.store.graph_store import MOST_TITLES, Facts, Heading, Link, PaperLine, TechniqueView
 from xkg.store.index_entries import Entry
 
@@ -42,18 +40,14 @@ _CHILDREN = (
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
 """Each component, and how much code it and its components have."""
-_COUNTS = (
-    "SELECT t.paper, json_extract(c.facts, '$[0]') AS level, count(*) FROM technique t "
-    "LEFT JOIN code c ON c.technique = t.row WHERE json_extract(t.body, '$.hidden') IS NULL GROUP BY 1, 2"
-)
 _COUNTED = {
-    "paper": "SELECT count(*) FROM paper WHERE {}",
-    "technique": "SELECT count(*) FROM technique t JOIN paper ON paper.number = t.paper WHERE {}",
-    "code": "SELECT count(*) FROM code JOIN technique t ON t.row = code.technique "
-    "JOIN paper ON paper.number = t.paper WHERE {}",
-    "shown": "SELECT count(*) FROM technique t JOIN paper ON paper.number = t.paper "
-    "WHERE json_extract(t.body, '$.hidden') IS NULL AND {}",
+    "paper": "SELECT count(*) FROM paper",
+    "technique": "SELECT count(*) FROM technique",
+    "code": "SELECT count(*) FROM code",
+    "shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL",
 }
+_IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
+"""Without that index, each id would be read from the gigabytes of bodies."""
 _LAST_YEAR = 1_000_000  # SQLite's integers are bounded
 
 
@@ -79,18 +73,12 @@ class Catalogue:
             self._db.close()
 
     def papers(self) -> list[Paper]:
-        return [
-            Paper.model_validate(json.loads(body)) for (body,) in self._all("SELECT body FROM paper ORDER BY number")
-        ]
+        return [Paper.model_validate(json.loads(body)) for (body,) in self._all("SELECT body FROM paper ORDER BY id")]
 
     def paper_lines(self) -> list[PaperLine]:
         # A separate connection, so that look-ups do not wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
-            is_there = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'line'").fetchone()[0]
-            lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")] if is_there else []
-            # Older catalogues have no lines, or only those of papers written since.
-            if len(lines) < db.execute("SELECT count(*) FROM paper").fetchone()[0]:
-                lines = _counted_lines(db)
+            lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")]
         return sorted(lines, key=lambda line: line.id)
 
     def paper_count(self) -> int:
@@ -104,14 +92,14 @@ class Catalogue:
         key = name_key(words)
         if not key:
             return []
-        if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY number LIMIT ?", (key, most)):
+        if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY id LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        # In the order of the index: ordering by number would sort all titles with a common prefix for each look-up.
-        statement = "SELECT number, id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
+        # In the order of the index: ordering by id would sort all titles with a common prefix for each look-up.
+        statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         with self._turn:
             rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
-            longer = list(itertools.islice((row for row in rows if begins_with(json.loads(row[2]), key)), most))
-        return [id_of(paper) for _, paper, _ in sorted(longer)]
+            longer = list(itertools.islice((row for row in rows if begins_with(json.loads(row[1]), key)), most))
+        return [id_of(paper) for paper, _ in sorted(longer)]
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)
@@ -129,7 +117,7 @@ class Catalogue:
 
     def _read_years(self, first: int | None, last: int | None) -> tuple[str, ...]:
         within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"
-        rows = self._all(f"SELECT id FROM paper WHERE {within} ORDER BY number", (first, last))
+        rows = self._all(f"SELECT id FROM paper WHERE {within} ORDER BY id", (first, last))
         return tuple(id_of(key) for (key,) in rows)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
@@ -143,12 +131,6 @@ class Catalogue:
             for own, other in (("citing", "cited"), ("cited", "citing"))
         )
         return {id_of(key) for (key,) in cited}, {id_of(key) for (key,) in citing}
-
-    def cited_numbers(self, number: int) -> tuple[list[int], list[int]]:
-        """Numbers of the papers that a paper cites, and of the papers that cite it."""
-        cited = self._all("SELECT cited FROM cites WHERE citing = ?", (number,))
-        citing = self._all("SELECT citing FROM cites WHERE cited = ?", (number,))
-        return [other for (other,) in cited], [other for (other,) in citing]
 
     def paper_file(self, paper: str) -> str | None:
         """The name of a paper's bundle file."""
@@ -184,7 +166,8 @@ class Catalogue:
 
     def named(self, name: str) -> list[str]:
         found = self._all(
-            "SELECT t.id FROM name n JOIN technique t ON t.row = n.technique WHERE n.key = ? ORDER BY t.row",
+            "SELECT t.id FROM name n JOIN technique t ON t.row = n.technique JOIN paper p ON p.number = t.paper "
+            "WHERE n.key = ? ORDER BY p.id, t.row",
             (name_key(name),),
         )
         return [id_of(key) for (key,) in found]
@@ -204,19 +187,12 @@ class Catalogue:
         wanted = list(rows)
         known, places = self._ids, self._rows
         missing = [row for row in wanted if row not in known]
-        for row, key in self._among(self._select_ids, missing) if missing else ():
+        for row, key in self._among(_IDS, missing) if missing else ():
             known[row] = id_of(key)
             places[known[row]] = row
         if len(known) > CACHED_IDS:
             self._ids, self._rows = {}, {}  # concurrent readers keep the old ones
         return {row: known[row] for row in wanted if row in known}
-
-    @functools.cached_property
-    def _select_ids(self) -> str:
-        """The statement for ids by row. Older catalogues have no index of ids, so each id must be read from the
-        gigabytes of bodies."""
-        is_there = self._all("SELECT 1 FROM sqlite_master WHERE name = 'technique_ids'")
-        return f"SELECT row, id FROM technique {'INDEXED BY technique_ids' if is_there else ''} WHERE row IN ({{}})"
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
         """Rows of these techniques; unknown ids are omitted."""
@@ -261,12 +237,9 @@ class Catalogue:
         """Rows of the techniques of papers, ascending."""
         return sorted(row for (row,) in self._among("SELECT row FROM technique WHERE paper IN ({})", papers))
 
-    def all_rows(self) -> list[int]:
-        return [row for (row,) in self._all("SELECT row FROM technique")]
-
-    def row_papers(self, rows: Iterable[int]) -> list[tuple[int, int]]:
-        """The existing rows among these, each with the number of its paper."""
-        return self._among("SELECT row, paper FROM technique WHERE row IN ({})", rows)
+    def row_papers(self) -> list[tuple[int, int]]:
+        """All rows, each with the number of its paper."""
+        return self._all("SELECT row, paper FROM technique INDEXED BY technique_paper")
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
         """Row, paper number, and technique with path and code (without its `order`) for each of these rows."""
@@ -274,7 +247,7 @@ class Catalogue:
         for row, paper, technique, path, code in self._among(
             "SELECT t.row, t.paper, t.body, t.path, c.body FROM technique t "
             "LEFT JOIN code c ON c.technique = t.row WHERE t.row IN ({})",
-            rows,
+            sorted(rows),
         ):
             entry = Entry(_technique(technique), 0, tuple(json.loads(path)), None if code is None else _code(code))
             result.append((row, paper, entry))
@@ -290,23 +263,9 @@ class Catalogue:
         )
         return sorted(set(rows))
 
-    def relinked(self) -> set[tuple[str, str]]:
-        """Pairs of papers, in id order, for which the base's links no longer hold."""
-        return {(id_of(first), id_of(second)) for first, second in self._all("SELECT first, second FROM relinked")}
-
-    def paper_ids_of(self, numbers: Iterable[int]) -> list[str]:
-        return [id_of(key) for (key,) in self._among("SELECT id FROM paper WHERE number IN ({})", numbers)]
-
-    def row_links(self) -> list[RowLink]:
-        return [RowLink(*values) for values in self._all("SELECT first, second, score, how FROM link")]
-
-    def texts(self) -> list[tuple[bytes, int]]:
-        """The hash of each technique's vector text, with its row."""
-        return [(bytes(sha256), row) for sha256, row in self._all("SELECT text_sha256, row FROM technique")]
-
-    def texts_of(self, rows: Iterable[int]) -> dict[bytes, int]:
-        """The hashes of the vector texts of these rows, each with one row that has it."""
-        found = self._among("SELECT text_sha256, row FROM technique WHERE row IN ({})", rows)
+    def rows_of_texts(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
+        """The hashes among these that are of a technique's vector text, each with one row that has it."""
+        found = self._among("SELECT text_sha256, row FROM technique WHERE text_sha256 IN ({})", hashes)
         return {bytes(sha256): row for sha256, row in found}
 
     def technique_ids(self, paper: str) -> list[str]:
@@ -317,7 +276,7 @@ class Catalogue:
         return [id_of(key) for (key,) in found]
 
     def paper_ids(self) -> list[str]:
-        return [id_of(key) for (key,) in self._all("SELECT id FROM paper ORDER BY number")]
+        return [id_of(key) for (key,) in self._all("SELECT id FROM paper ORDER BY id")]
 
     def links(self) -> list[Link]:
         """All links and open pairs, ordered by ids."""
@@ -331,15 +290,7 @@ class Catalogue:
 
     def counts(self) -> dict[str, int]:
         """The number of rows of each table, and of visible techniques (`shown`)."""
-        return {name: int(self._all(statement.format("1"))[0][0]) for name, statement in _COUNTED.items()}
-
-    def counts_of(self, papers: Iterable[int]) -> dict[str, int]:
-        """The same as `counts`, for the papers with these numbers."""
-        wanted = list(papers)
-        return {
-            name: sum(count for (count,) in self._among(statement.format("paper.number IN ({})"), wanted))
-            for name, statement in _COUNTED.items()
-        }
+        return {name: int(self._all(statement)[0][0]) for name, statement in _COUNTED.items()}
 
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
         """The rows of a statement with `IN ({})` for these values, batch by batch."""
@@ -414,19 +365,3 @@ def _line(
     raised = tuple((Level(level), _vouchers(listed)) for level, listed in attested)
     head = (id, title, tuple(authors), year, origin, state, built_at, cost_usd)
     return PaperLine(*head, techniques, counted, raised, subfield)
-
-
-def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
-    """The lines of a catalogue that has none stored; reads the bodies of all papers."""
-    levels: dict[int, dict[str, int]] = {}
-    techniques: Counter[int] = Counter()
-    for number, level, count in db.execute(_COUNTS):
-        techniques[number] += count
-        if level is not None:
-            levels.setdefault(number, {})[level] = count
-    found = []
-    for number, body in db.execute("SELECT number, body FROM paper"):
-        of = Paper.model_validate(json.loads(body))
-        line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        found.append(_line(*line, techniques[number], levels.get(number, {}), subfield=of.subfield))
-    return found

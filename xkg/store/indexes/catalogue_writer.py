@@ -3,14 +3,13 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
 from xkg.attestations.trust import RAISED, vouchers
-from xkg.model import Code, Level, Paper, PaperBundle
+from xkg.model import Code, Level, PaperBundle
 from xkg.store.bundles import BundleFile
-from xkg.store.concepts.citations import PaperIndex, cited_papers
 from xkg.store.concepts.linking import Concept, RowLink
 from xkg.store.index_entries import Entry
 from xkg.store.indexes.catalogue import id_key, id_of, name_key
@@ -30,18 +29,18 @@ CREATE TABLE technique (
 CREATE INDEX technique_ids ON technique (row, id);
 CREATE INDEX technique_parent ON technique (parent);
 CREATE INDEX technique_paper ON technique (paper);
+CREATE INDEX technique_text ON technique (text_sha256);
 CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
 CREATE TABLE words (technique INTEGER PRIMARY KEY, codes BLOB);
 CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
 CREATE TABLE spelling (word TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
-CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
 CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
 CREATE INDEX link_second ON link (second);
+CREATE TABLE line (paper INTEGER PRIMARY KEY, line TEXT);
 """
-_LINES = "CREATE TABLE IF NOT EXISTS line (paper INTEGER PRIMARY KEY, line TEXT);"
-"""The list line of each paper, stored apart from the bodies, which take gigabytes; older catalogues have none."""
 
+_UNLINKED = "(SELECT row FROM unlinked)"
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -51,16 +50,19 @@ def _attested(code: Code) -> tuple[tuple[str, Level], ...]:
 
 
 class CatalogueWriter:
-    """Fills a new catalogue, or one without readers yet; `close` leaves a finished file. Rows and papers are numbered
-    from `rows` and `papers`, which hold the next free numbers afterwards."""
+    """Fills a new catalogue, or changes one without readers; `close` leaves a finished file. `rows` and `papers` are
+    the next free numbers."""
 
-    def __init__(self, path: Path, *, rows: int = 0, papers: int = 0) -> None:
+    def __init__(self, path: Path) -> None:
         schema = "" if path.exists() else _SCHEMA
         self._db = sqlite3.connect(path)
-        pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;"
-        self._db.executescript(pragmas + schema + _LINES)
-        self.papers = papers
-        self.rows = rows
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + schema)
+        self._count()
+
+    def _count(self) -> None:
+        highest = "SELECT coalesce(max({}), -1) + 1 FROM {}"
+        self.papers: int = self._db.execute(highest.format("number", "paper")).fetchone()[0]
+        self.rows: int = self._db.execute(highest.format("row", "technique")).fetchone()[0]
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
         """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns their rows."""
@@ -111,15 +113,27 @@ class CatalogueWriter:
         self._db.executemany("INSERT OR IGNORE INTO spelling VALUES (?)", [(word,) for word in sorted(spelled)])
         return list(rows.values())
 
-    def remove(self, papers: Iterable[int]) -> None:
-        """Removes papers and all their data except links."""
-        for paper in papers:
-            own = "(SELECT row FROM technique WHERE paper = ?)"
-            for table in ("code", "words", "name", "form"):
-                self._db.execute(f"DELETE FROM {table} WHERE technique IN {own}", (paper,))
-            self._db.execute("DELETE FROM technique WHERE paper = ?", (paper,))
-            self._db.execute("DELETE FROM line WHERE paper = ?", (paper,))
-            self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
+    def remove(self, papers: Iterable[str]) -> tuple[list[int], list[int]]:
+        """Removes papers and all their data. Returns their numbers and the rows of their techniques."""
+        run = self._db.execute
+        keys = [(id_key(paper),) for paper in papers]
+        numbers = [n for key in keys for (n,) in run("SELECT number FROM paper WHERE id = ?", key)]
+        rows = [r for n in numbers for (r,) in run("SELECT row FROM technique WHERE paper = ?", (n,))]
+        self.unlink(rows)
+        for table in ("code", "words", "name", "form"):
+            run(f"DELETE FROM {table} WHERE technique IN {_UNLINKED}")
+        run(f"DELETE FROM technique WHERE row IN {_UNLINKED}")
+        for table, column in (("line", "paper"), ("paper", "number")):
+            self._db.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(n,) for n in numbers])
+        self._count()
+        return numbers, rows
+
+    def unlink(self, rows: Iterable[int]) -> None:
+        """Removes the links of these techniques."""
+        self._db.execute("CREATE TEMP TABLE IF NOT EXISTS unlinked (row INTEGER PRIMARY KEY)")
+        self._db.execute("DELETE FROM unlinked")
+        self._db.executemany("INSERT INTO unlinked VALUES (?)", [(row,) for row in rows])
+        self._db.execute(f"DELETE FROM link WHERE first IN {_UNLINKED} OR second IN {_UNLINKED}")
 
     def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
         """Adds the word codes (`xkg.embeddings.base`) of techniques, by row."""
@@ -139,29 +153,12 @@ class CatalogueWriter:
         rows = ((edge.first, edge.second, edge.score, edge.how) for edge in links)
         self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", rows)
 
-    def relink(self, links: Iterable[RowLink], papers: Iterable[tuple[str, str]]) -> None:
-        """Replaces all links by `links`; the base's links between these pairs of `papers` no longer count."""
-        self._db.execute("DELETE FROM link")
-        self.link(links)
-        pairs = [(id_key(first), id_key(second)) for first, second in papers]
-        self._db.executemany("INSERT OR IGNORE INTO relinked VALUES (?, ?)", pairs)
-
-    def cite(self) -> None:
-        """Adds the citations between the papers."""
+    def cite(self, edges: Iterable[tuple[str, str]]) -> None:
+        """Replaces all citations by these edges (citing, cited), except those of works outside the graph."""
         numbers = {id_of(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
-        index = PaperIndex(self._papers("json_remove(body, '$.references', '$.abstract', '$.claims', '$.code_files')"))
-        for paper in self._papers("body"):
-            pairs = [(numbers[paper.id], numbers[other]) for other in cited_papers(paper, index)]
-            self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
-
-    def cite_pairs(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Replaces all citations by these pairs of numbers (citing, cited)."""
         self._db.execute("DELETE FROM cites")
+        pairs = [(numbers[citing], numbers[cited]) for citing, cited in edges if cited in numbers]
         self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
-
-    def _papers(self, body: str) -> Iterator[Paper]:
-        for (found,) in self._db.execute(f"SELECT {body} FROM paper ORDER BY id"):
-            yield Paper.model_validate(json.loads(found))
 
     def close(self) -> None:
         self._db.commit()

@@ -5,11 +5,10 @@ GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped
 ever added to a mapped index, which would abort the process.
 
 An exact index is an array in NumPy's own format: a product with one matrix does not need a 66 MB library, so only
-graphs of more than `EXACT_UP_TO` techniques need FAISS. Exact indexes written by FAISS can be read too."""
+graphs of more than `EXACT_UP_TO` techniques need FAISS."""
 
-import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,11 +38,13 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built; `recall` is recall@10 against exact search over its own vectors with `probes` lists."""
+    """How an index was built; `recall` is recall@10 against exact search over its own vectors with `probes` lists.
+    `holes` are the rows of an exact index that were removed."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
     recall: float = 1.0
+    holes: tuple[int, ...] = ()
 
 
 EXACT = VectorsInfo(kind="exact")
@@ -83,30 +84,38 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
             probes = min(probes + probes // 4, lists)
         info = VectorsInfo(kind="ivf-fp16", probes=probes, recall=round(recall, 4)) if recall >= RECALL_GOAL else EXACT
     if info.kind == "exact":
-        with path.open("wb") as file:  # a name without a suffix is not changed
-            np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
+        _save(path, vectors)
     else:
         faiss.write_index(index, str(path))
     return info
 
 
-# The header that FAISS's `write_index` writes for IndexFlatIP: name, dimension, count, two unused, trained, metric,
-# count of numbers.
-_FLAT_HEADER = struct.Struct("<4siq16x?iQ")
-
-
-def _exact_rows(path: Path) -> "NDArray[np.float32]":
-    """The vectors of an exact index, mapped into memory."""
+def edited(
+    source: Path, info: VectorsInfo, target: Path, removed: Sequence[int], first: int, added: "NDArray[np.float32]"
+) -> VectorsInfo:
+    """Writes a changed copy of an index: without the rows `removed`, and with `added` from row `first` on, which
+    follows all remaining rows. The lists of a compressed index stay the same."""
     import numpy as np
 
-    with path.open("rb") as file:
-        start = file.read(_FLAT_HEADER.size)
-    if start[:4] != b"IxFI":
-        mapped: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return mapped
-    _, dimension, count, *_ = _FLAT_HEADER.unpack(start)
-    # The numbers are not aligned, so each product on a mapped array would copy them again.
-    return np.fromfile(path, np.float32, count * dimension, offset=_FLAT_HEADER.size).reshape(count, dimension)
+    if info.kind == "exact":
+        remaining = np.load(source, mmap_mode="r", allow_pickle=False)[:first]
+        _save(target, np.concatenate([remaining, added]) if len(added) else remaining)
+        holes = sorted(row for row in {*info.holes, *removed} if row < first)
+        return info.model_copy(update={"holes": tuple(holes)})
+    faiss = _faiss()
+    index: Any = faiss.read_index(str(source))
+    index.remove_ids(faiss.IDSelectorBatch(np.array(removed, dtype=np.int64)))
+    if len(added):
+        index.add_with_ids(added, np.arange(first, first + len(added)))
+    faiss.write_index(index, str(target))
+    return info
+
+
+def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
+    import numpy as np
+
+    with path.open("wb") as file:  # a name without a suffix is not changed
+        np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
 
 
 def _faiss() -> Any:
@@ -138,27 +147,12 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
     return shared / truth.size
 
 
-def neighbours(
-    path: Path, info: VectorsInfo, vectors: "NDArray[np.float32]", groups: "NDArray[np.int64]", at_least: float
-) -> list[tuple[int, int]]:
-    """Pairs of rows i < j of different groups with a cosine of about `at_least` or more, each the nearest to the other
-    in its group; of equally near rows, the lower one. Compressed indexes miss a few."""
-    import numpy as np
-
-    count = len(vectors)
-    best = [np.empty(0, dtype=np.int64)]
-    for rows, found, scores in _within(path, info, vectors, at_least - SLACK):
-        other = groups[rows] != groups[found]
-        rows, found, scores = rows[other], found[other], scores[other]
-        best.append(_nearest(rows, found, scores, groups))
-    return _mutual(np.concatenate(best), count)
-
-
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """The `neighbours` of all rows of some groups, from their near pairs: `scores` of `rows` with `found`, which may be
-    of any group. `groups` holds the group of every row."""
+    """Pairs of rows i < j of different groups, each the nearest to the other in its group; of equally near rows, the
+    lower one. `rows` are all rows of some groups that have near rows, `found` those near rows of any group, with their
+    `scores`. `groups` holds the group of every row."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -190,27 +184,6 @@ def _mutual(pairs: "NDArray[np.int64]", count: int) -> list[tuple[int, int]]:
     return [(int(p) // count, int(p) % count) for p in mutual if p // count < p % count]
 
 
-def _within(
-    path: Path, info: VectorsInfo, vectors: "NDArray[np.float32]", at_least: float
-) -> "Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]":
-    """Rows, the rows near them, and their cosines, block by block."""
-    import numpy as np
-
-    if info.kind == "exact":
-        # Not with FAISS: in a forked child it would wait forever for its threads.
-        for start in range(0, len(vectors), _BLOCK):
-            products = vectors[start : start + _BLOCK] @ vectors.T
-            rows, found = _places(products >= at_least)
-            yield rows + start, found, products[rows, found]
-        return
-    faiss = _faiss()
-    index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-    index.nprobe = info.probes
-    for start in range(0, len(vectors), _BLOCK):
-        limits, scores, found = index.range_search(vectors[start : start + _BLOCK], at_least)
-        yield np.repeat(np.arange(start, start + len(limits) - 1), np.diff(limits.astype(np.int64))), found, scores
-
-
 def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
     """Equals `np.nonzero`, which takes forty times as long for sparse masks."""
     import numpy as np
@@ -220,33 +193,29 @@ def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.i
 
 
 class VectorIndex:
-    """Searches a finished index; thread-safe. `hidden` rows are not found. Raises `MissingExtraError` for a compressed
-    index if FAISS is not installed."""
+    """Searches a finished index; thread-safe. Raises `MissingExtraError` for a compressed index if FAISS is not
+    installed."""
 
-    def __init__(self, path: Path, info: VectorsInfo, hidden: Sequence[int] = ()) -> None:
+    def __init__(self, path: Path, info: VectorsInfo) -> None:
         import numpy as np
 
         self._numpy = np
         self._info = info
         self._exact: NDArray[np.float32] | None = None
-        self._shown: NDArray[np.bool_] | None = None
-        self._visible: Any = None
         if info.kind == "exact":
-            self._exact = _exact_rows(path)
+            self._exact = np.load(path, mmap_mode="r", allow_pickle=False)
+            self._rows = np.arange(len(self._exact))
+            if info.holes:
+                self._rows = np.delete(self._rows, info.holes)
         else:
             self._faiss: Any = _faiss()
             self._index: Any = self._faiss.read_index(str(path), self._faiss.IO_FLAG_MMAP_IFC)
-        if hidden:
-            self._shown = np.ones(len(self), dtype=bool)
-            self._shown[list(hidden)] = False
-            if self._exact is None:
-                self._visible = self._faiss.IDSelectorBitmap(np.packbits(self._shown, bitorder="little"))
         self._sample: NDArray[np.float32] | None = None
         self._last: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
-        return int(self._index.ntotal) if self._exact is None else len(self._exact)
+        return int(self._index.ntotal) if self._exact is None else len(self._rows)
 
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
@@ -259,7 +228,7 @@ class VectorIndex:
         query = self._numpy.ascontiguousarray(vector, dtype=self._numpy.float32).reshape(1, -1)
         if rows is not None and len(rows) <= _FEW_ROWS:
             return self._among(query[0], k, rows)
-        selector = self._visible
+        selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         # Under a filter, the nearest lists may hold few wanted rows or none.
@@ -280,12 +249,8 @@ class VectorIndex:
         if rows is not None:
             numbers = np.unique(np.asarray(rows, dtype=np.int64))
             cosines = self._exact[numbers] @ vector
-        elif self._shown is not None:
-            numbers = np.flatnonzero(self._shown)
-            cosines = self._cosines(vector)[numbers]
         else:
-            numbers = np.arange(len(self._exact))
-            cosines = self._cosines(vector)
+            numbers, cosines = self._rows, self._cosines(vector)
         if 0 < k < len(cosines):
             near = np.flatnonzero(cosines >= np.partition(cosines, -k)[-k])
             numbers, cosines = numbers[near], cosines[near]
@@ -293,12 +258,13 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _cosines(self, vector: "NDArray[np.float32]") -> "NDArray[np.float32]":
-        """The cosines of all rows of an exact index. The last vector is cached: a search asks for its neighbours, then
+        """The cosines of `_rows` of an exact index. The last vector is cached: a search asks for its neighbours, then
         for its background."""
         assert self._exact is not None
         last = self._last
         if last is None or last[0] is not vector:
-            self._last = last = vector, self._exact @ vector
+            cosines = self._exact @ vector
+            self._last = last = vector, cosines[self._rows] if self._info.holes else cosines
         return last[1]
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
@@ -314,20 +280,21 @@ class VectorIndex:
     def within(
         self, vectors: "NDArray[np.float32]", at_least: float
     ) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]":
-        """Index pairs of `vectors` and rows with a cosine of `at_least` or more, and the cosines; includes hidden rows.
-        Compressed indexes miss a few."""
+        """Index pairs of `vectors` and rows with a cosine of `at_least` or more, and the cosines. Compressed indexes
+        miss a few."""
         np = self._numpy
         if self._exact is None:
             parameters = self._faiss.SearchParametersIVF(nprobe=self._info.probes)
             limits, scores, found = self._index.range_search(vectors, at_least, params=parameters)
             return np.repeat(np.arange(len(vectors)), np.diff(limits.astype(np.int64))), found, scores
         parts = []
-        for start in range(0, len(self), _BLOCK):
+        for start in range(0, len(self._exact), _BLOCK):
             products = vectors @ self._exact[start : start + _BLOCK].T
             numbers, found = _places(products >= at_least)
             parts.append((numbers, found + start, products[numbers, found]))
         numbers, found, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return numbers, found, scores
+        there = np.isin(found, self._info.holes, invert=True)
+        return numbers[there], found[there], scores[there]
 
     def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
         """The vectors of `rows`, rounded if only 16-bit numbers are stored."""
@@ -335,7 +302,7 @@ class VectorIndex:
         if exact is not None:
             return exact
         with self._turn:
-            self._index.make_direct_map(True)
+            self._index.set_direct_map_type(self._faiss.DirectMap.Hashtable)
         result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         return result
 
@@ -355,9 +322,9 @@ class VectorIndex:
     def _drawn(self) -> "NDArray[np.float32]":
         rng = self._numpy.random.default_rng(0)
         chosen = self._numpy.sort(rng.choice(len(self), size=min(_SAMPLE, len(self)), replace=False))
-        exact = self.exact_rows(chosen.tolist())
-        if exact is not None:
-            return exact
+        if self._exact is not None:
+            sample: NDArray[np.float32] = self._exact[self._rows[chosen]]
+            return sample
         # A mapped index cannot look up rows, so this maps them to positions in its lists.
         lists = self._index.invlists
         ends = self._numpy.cumsum([lists.list_size(number) for number in range(self._index.nlist)])

@@ -1,138 +1,223 @@
-"""Builds the derived files of a generation from bundles, in one pass over them."""
+"""The derived files of a generation, from bundles: all of them anew, or a changed copy of an earlier generation's.
+
+The graph is a new database each time (`xkg.store.local.ladybug`), loaded from the stored rows of all papers."""
 
 import hashlib
+import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import StoreError
-from xkg.model import Ablation, Paper, PaperBundle
+from xkg.model import Ablation, PaperBundle
+from xkg.store import bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.citations import works_and_citations
-from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
-from xkg.store.graph_store import Decisions
-from xkg.store.index_entries import Entry, searched_entries, vector_text
+from xkg.store.concepts.linking import OPEN_PAIR, Concept, concept
+from xkg.store.graph_store import Decision, Decisions
+from xkg.store.index_entries import entries, searched_entries, vector_text
+from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
-from xkg.store.indexes.vectors import VectorsInfo, build, neighbours
+from xkg.store.indexes.vectors import VectorIndex, VectorsInfo, build, edited
 from xkg.store.local import graph_rows
-from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, TEXT, VECTORS, Generation
+from xkg.store.local.concept_links import LinkedConcepts
+from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
 from xkg.store.local.generations import Built
-from xkg.store.local.read_layers import open_catalogue, open_vectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.store.indexes.catalogue import Catalogue
-    from xkg.store.local.ladybug import GraphWriter
-    from xkg.store.local.read_layers import LayeredCatalogue
-
+SMALL = 2000
+"""The number of techniques that are indexed anew in a second or two."""
+SHARE = 0.25
+"""The share of techniques that may be added or removed before everything is indexed anew, because the statistics of a
+text index include removed techniques, and the lists of a compressed vector index stay as they were."""
 _ENCODED_AT_ONCE = 500
+
+
+def editable(start: Generation, new: Iterable[PaperBundle], gone: Collection[str]) -> bool:
+    """Whether these changes can be made in a copy of the indexes of `start`: they are large and sound, and the changes
+    since they were made are few."""
+    manifest = start.manifest
+    count = manifest.counts["vectors"]
+    if manifest.vectors is None or count <= SMALL:
+        return False
+    changed = manifest.changed
+    for bundle in new:
+        changed += len(bundle.techniques)
+        if changed > SHARE * count:
+            return False
+    with closing(Catalogue(start.folder / CATALOGUE)) as catalogue:
+        changed += len(catalogue.rows_of(catalogue.paper_numbers(gone).values()))
+    if changed > SHARE * count:
+        return False
+    try:
+        start.verify(CATALOGUE, VECTORS, TEXT)
+    except StoreError:
+        return False
+    return True
 
 
 def build_files(
     folder: Path,
-    stored: Iterable[tuple[PaperBundle, BundleFile]],
+    start: Generation | None,
+    new: Iterable[tuple[PaperBundle, BundleFile]],
+    removed: Iterable[str],
     embedder: Callable[[str], Embedder],
-    previous: Generation | None,
     decisions: Decisions,
-    ablations: Iterable[Ablation] = (),
+    decided: Iterable[Decision] = (),
     *,
-    rows: Path | None,
+    previous: Generation | None = None,
+    rows: Path | None = None,
 ) -> Built:
-    """Fills the empty `folder` with catalogue, text index and vectors, and also with the graph if there is a folder of
-    `rows`. `rows` then gets the rows of every paper (`xkg.store.local.graph_rows`).
+    """Fills the empty `folder` with catalogue, text index and vectors: those of `start` (None: empty ones) without the
+    papers `removed`, and with the papers `new`, which replace papers of the same id (a collection if there is a
+    `start`). The rows of these papers in the graph go into the folder `rows`.
 
     Vectors of texts in `previous` are reused; `embedder` is called, with the model that they must share, only if others
-    are missing. Techniques of different papers are linked by names, vectors and `decisions`; the graph gets the
-    `ablations` of visible techniques. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files cannot be
-    written."""
-    (folder / TEXT).mkdir()
+    are missing. Techniques of different papers are linked by names, vectors and `decisions`; `decided` are the
+    decisions that are not the same as in `start`. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files
+    cannot be written."""
+    if start is None:
+        (folder / TEXT).mkdir()
+    else:
+        _copy(start, folder)
     texts: list[str] = []
     hashes: list[bytes] = []
     concepts: list[Concept] = []
-    model, matrix, info = "", None, None
-    with CatalogueWriter(folder / CATALOGUE) as catalogue, ExitStack() as stack:
-        writer = stack.enter_context(graph_writer(folder)) if rows is not None else None
-        papers: list[Paper] = []
+    gone_rows: list[int] = []
+    with CatalogueWriter(folder / CATALOGUE) as catalogue:
         text = TextWriter(folder / TEXT)
-        for bundle, file in stored:
-            indexed = index_paper(catalogue, text, bundle, file)
-            if writer is not None and rows is not None:
-                own = None if previous is None else graph_rows.read(rows, file)
-                if own is None:
-                    own = graph_rows.rows_of(bundle, indexed.visible)
-                    graph_rows.write(rows, file, own)
-                writer.add_rows(own)
-                papers.append(bundle.paper)
-            texts += indexed.texts
-            hashes += indexed.hashes
-            concepts += indexed.concepts
+        if start is not None:
+            gone, gone_rows = catalogue.remove({*removed, *(bundle.paper.id for bundle, _ in new)})
+            text.remove(gone)
+        first = catalogue.rows
+        for bundle, file in new:
+            paper, searched = catalogue.papers, searched_entries(bundle)
+            own = [vector_text(entry) for entry in searched]
+            own_hashes = [hashlib.sha256(each.encode("utf-8")).digest() for each in own]
+            added = catalogue.add(bundle, file, list(zip(searched, own_hashes, strict=True)))
+            for row, entry in zip(added, searched, strict=True):
+                text.add(row, paper, entry)
+                concepts.append(concept(row, paper, entry))
+            texts += own
+            hashes += own_hashes
+            if rows is not None:
+                visible = [entry for entry in searched if entry.technique.hidden is None]
+                graph_rows.write(rows, file, graph_rows.rows_of(bundle, visible))
         text.close()
-        links: list[RowLink] = []
-        if texts:
-            model, matrix = _vectors(texts, hashes, embedder, previous, catalogue)
-            info = build(folder / VECTORS, matrix)
-            links = _links(folder / VECTORS, info, matrix, concepts, decisions)
         catalogue.name(concepts)
-        catalogue.link(links)
-        catalogue.cite()
+        model, matrix = _vectors(first, texts, hashes, embedder, previous, catalogue)
         catalogue.close()
-        counts: dict[str, int] = {}
-        if writer is not None:
-            writer.cite(works_and_citations(papers))
-            shown = {concept.id for concept in concepts if not concept.hidden}
-            for edge in links:
-                if edge.how != OPEN_PAIR:
-                    writer.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
-            for ablation in ablations:
-                if ablation.technique in shown:
-                    writer.ablation(ablation)
-            counts = writer.load(folder / GRAPH)
     finish_text(folder)
-    counts["vectors"] = len(texts)
-    counts["papers"] = catalogue.papers
-    return Built(model, 0 if matrix is None else int(matrix.shape[1]), info, counts)
+    before = 0 if start is None else start.manifest.counts["vectors"]
+    built = Built(
+        model=model if start is None else start.manifest.model,
+        dimension=0 if matrix is None else int(matrix.shape[1]),
+        vectors=_write_vectors(folder, start, gone_rows, first, matrix),
+        counts={"vectors": before - len(gone_rows) + len(texts)},
+        changed=0 if start is None else start.manifest.changed + len(texts) + len(gone_rows),
+    )
+    with closing(Catalogue(folder / CATALOGUE)) as finished:
+        built.counts["papers"] = finished.paper_count()
+        if built.vectors is None:
+            return built
+        index = VectorIndex(folder / VECTORS, built.vectors)
+        linked = LinkedConcepts(finished, index, lambda: embedder(built.model), decisions)
+        own_rows: list[int] = []
+        if start is None:
+            links = linked.links(concepts, matrix, whole=True)
+        else:
+            own_rows, links = linked.links_again(concepts, matrix, decided)
+    with CatalogueWriter(folder / CATALOGUE) as catalogue:
+        catalogue.unlink(own_rows)
+        catalogue.link(links)
+        catalogue.close()
+    return built if start is None else replace(built, dimension=start.manifest.dimension)
 
 
-class IndexedPaper(NamedTuple):
-    """A paper's visible techniques, and the vector text with its hash for each searchable technique."""
-
-    visible: list[Entry]
-    texts: list[str]
-    hashes: list[bytes]
-    concepts: list[Concept]
-
-
-def index_paper(catalogue: CatalogueWriter, text: TextWriter, bundle: PaperBundle, file: BundleFile) -> IndexedPaper:
-    """Adds a paper to the catalogue and the text index."""
-    paper = catalogue.papers
-    searched = searched_entries(bundle)
-    texts: list[str] = [vector_text(entry) for entry in searched]
-    hashes = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
-    rows = catalogue.add(bundle, file, list(zip(searched, hashes, strict=True)))
-    for row, entry in zip(rows, searched, strict=True):
-        text.add(row, paper, entry)
-    concepts = [concept(row, paper, entry) for row, entry in zip(rows, searched, strict=True)]
-    visible = [entry for entry in searched if entry.technique.hidden is None]
-    return IndexedPaper(visible, texts, hashes, concepts)
-
-
-@contextmanager
-def graph_writer(folder: Path) -> "Iterator[GraphWriter]":
-    """A writer whose files stay in `folder` until the context ends."""
+def add_graph(
+    folder: Path,
+    built: Built,
+    rows: Path,
+    bundle_folder: Path,
+    known: Mapping[str, BundleFile],
+    ablations: Iterable[Ablation],
+) -> Built:
+    """Adds the graph to a `folder` whose other files are `built`, with the `ablations` of visible techniques, and the
+    citations to the catalogue. Rows that are not stored in `rows` are built from bundles. Raises `CorruptStoreError`
+    for a damaged bundle, and the errors of `build_files`."""
     from xkg.store.local.ladybug import GraphWriter
 
+    with closing(Catalogue(folder / CATALOGUE)) as catalogue:
+        citations = works_and_citations(catalogue.papers())
+        links = catalogue.links()
+        views = [(ablation, catalogue.technique(ablation.technique)) for ablation in ablations]
+    with CatalogueWriter(folder / CATALOGUE) as own:
+        own.cite(citations.edges)
+        own.close()
     scratch = folder / "scratch"
     scratch.mkdir()
     with closing(GraphWriter(scratch)) as writer:
-        yield writer
+        for paper, file in sorted(known.items()):
+            found = graph_rows.read(rows, file)
+            if found is None:
+                bundle = bundles.read(bundle_folder / file.name, paper)
+                found = graph_rows.rows_of(bundle, list(entries(bundle)))
+                graph_rows.write(rows, file, found)
+            writer.add_rows(found)
+        writer.cite(citations)
+        for link in links:
+            if link.how != OPEN_PAIR:
+                writer.same_concept(link.first, link.second, link.score, link.how)
+        for ablation, view in views:
+            if view is not None and view.technique.hidden is None:
+                writer.ablation(ablation)
+        counts = writer.load(folder / GRAPH)
     shutil.rmtree(scratch)
+    return replace(built, counts={**counts, **built.counts})
+
+
+def _copy(start: Generation, folder: Path) -> None:
+    """Puts the catalogue and the text index of `start` into `folder`. Raises `CorruptStoreError` if they are damaged,
+    since a copy gets a new hash."""
+    start.verify(CATALOGUE, VECTORS, TEXT)
+    shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
+    (folder / TEXT).mkdir()
+    for path in (start.folder / TEXT).iterdir():
+        # Tantivy replaces its lists of files, and never changes other files.
+        (shutil.copy if path.suffix == ".json" else _link)(path, folder / TEXT / path.name)
+
+
+def _write_vectors(
+    folder: Path, start: Generation | None, removed: list[int], first: int, matrix: "NDArray[np.float32] | None"
+) -> VectorsInfo | None:
+    """Writes the vectors `matrix`, whose rows begin at `first`, and those of `start` without the rows `removed`. None
+    if there are none."""
+    import numpy as np
+
+    if start is None or start.manifest.vectors is None:
+        return None if matrix is None else build(folder / VECTORS, matrix)
+    old, dimension = start.manifest.vectors, start.manifest.dimension
+    if matrix is None and not removed:
+        _link(start.folder / VECTORS, folder / VECTORS)
+        return old
+    added = np.empty((0, dimension), np.float32) if matrix is None else matrix
+    return edited(start.folder / VECTORS, old, folder / VECTORS, removed, first, added)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def finish_text(folder: Path) -> None:
@@ -143,38 +228,33 @@ def finish_text(folder: Path) -> None:
         shutil.copymode(folder / CATALOGUE, path)  # Tantivy creates files with mode 0600
 
 
-def _links(
-    path: Path, info: VectorsInfo, matrix: "NDArray[np.float32]", concepts: list[Concept], decisions: Decisions
-) -> list[RowLink]:
-    import numpy as np
-
-    papers = np.array([c.paper for c in concepts])
-    return link(concepts, matrix, neighbours(path, info, matrix, papers, OPEN), decisions)
-
-
 def _vectors(
+    first: int,
     texts: list[str],
     hashes: list[bytes],
     embedder: Callable[[str], Embedder],
     previous: Generation | None,
     catalogue: CatalogueWriter,
-) -> "tuple[str, NDArray[np.float32]]":
-    """The model, and each text's vector in order; the codes of their words go into the catalogue."""
+) -> "tuple[str, NDArray[np.float32] | None]":
+    """The model, and the vectors of the texts, whose rows begin at `first`; None without texts. The codes of their
+    words go into the catalogue."""
     import numpy as np
 
+    model = previous.manifest.model if previous else ""
+    if not texts:
+        return model, None
     rows: dict[bytes, list[int]] = {}
-    for row, sha256 in enumerate(hashes):
+    for row, sha256 in enumerate(hashes, first):
         rows.setdefault(sha256, []).append(row)
 
     def store_codes(codes: Iterable[tuple[bytes, bytes]]) -> None:
         catalogue.words((row, of) for sha256, of in codes if of for row in rows[sha256])
 
     reused: dict[bytes, NDArray[np.float32]] = {}
-    model = previous.manifest.model if previous else ""
     if previous is not None:
         reused, codes = _stored(previous, rows.keys())
         store_codes(codes.items())
-    missing = {sha256: texts[own[0]] for sha256, own in rows.items() if sha256 not in reused}
+    missing = {sha256: texts[own[0] - first] for sha256, own in rows.items() if sha256 not in reused}
     if missing:
         source = embedder(model)
         model = source.model
@@ -193,25 +273,13 @@ def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDAr
     if info is None or info.kind != "exact":
         return {}, {}
     try:
-        previous.verify(CATALOGUE, VECTORS, BASE)
+        previous.verify(CATALOGUE, VECTORS)
     except StoreError:
         return {}, {}
-    catalogue = open_catalogue(previous)
-    try:
-        rows = {sha256: row for sha256, row in catalogue.texts() if sha256 in wanted}
-        return stored_vectors(previous, info, catalogue, rows)
-    finally:
-        catalogue.close()
-
-
-def stored_vectors(
-    previous: Generation, info: VectorsInfo, catalogue: "Catalogue | LayeredCatalogue", rows: Mapping[bytes, int]
-) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes by the hash of their text; `rows` maps hashes to rows. Empty if vectors are not exact."""
-    vectors = open_vectors(previous, info, catalogue).exact_rows(list(rows.values())) if rows else None
-    if vectors is None:
-        return {}, {}
-    codes = catalogue.codes(rows.values())
+    with closing(Catalogue(previous.folder / CATALOGUE)) as catalogue:
+        rows = catalogue.rows_of_texts(wanted)
+        codes = catalogue.codes(rows.values())
+    vectors = VectorIndex(previous.folder / VECTORS, info).vectors(list(rows.values()))
     return (
         dict(zip(rows, vectors, strict=True)),
         {sha256: codes[row] for sha256, row in rows.items() if row in codes},

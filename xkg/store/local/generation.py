@@ -7,7 +7,6 @@
     rows/<paper>-<hash>.csv       derived from one bundle: its rows in the graph
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
-                    base/           the unchanged part, linked from generation to generation (`Layers`)
 
 A reader holds a shared lock on the manifest of its generation; clean-up leaves locked generations alone.
 """
@@ -18,7 +17,6 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -35,13 +33,10 @@ from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import graph_rows
 from xkg.value import Value
 
-FORMAT = 9
-READABLE = (5, 6, 7, 8, FORMAT)
-"""Formats whose manifests name bundles and decisions as this one does, so that a rebuild keeps exactly those."""
+FORMAT = 10
 RETAINED = 2
 """The number of earlier generations that are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
-BASE = "base/"
 REBUILD = "run `xkg index rebuild`"
 
 
@@ -55,28 +50,12 @@ class FileStamp(Value):
     blake3: str
 
 
-class Layers(Value):
-    """A generation of two layers: `base/`, which it shares with an earlier one, and the changes since.
-
-    Rows below `base_rows` and papers below `base_papers` belong to the base; `rows` and `papers` are the next free
-    numbers. `dead` are the base's papers that are removed or replaced in the upper layer, with `dead_rows` techniques.
-    If the layer is `cited`, its catalogue has the citations among all papers."""
-
-    base_rows: int
-    base_papers: int
-    rows: int
-    papers: int
-    dead: tuple[int, ...]
-    dead_rows: int
-    cited: bool = False
-
-
 class Manifest(Value):
     """The manifest of a generation. `previous` is the generation that it replaced (0 for none), with its manifest's
     hash. Without vectors, `model` is empty and `dimension` is 0. `files` are relative to the generation's folder,
     `bundles` are by paper id; `decisions` names a file in `links/` and `ablations` one in `ablations/`, empty for none.
-    `position` is the state of the graph that this generation copies, None if the bundles are the graph. `layers` is
-    None for a single layer."""
+    `position` is the state of the graph that this generation copies, None if the bundles are the graph. `changed`
+    counts the techniques that were added or removed since the indexes were built anew."""
 
     format: int = FORMAT
     number: int
@@ -91,7 +70,7 @@ class Manifest(Value):
     decisions: str = ""
     ablations: str = ""
     position: Position | None = None
-    layers: Layers | None = None
+    changed: int = 0
 
 
 class Current(Value):
@@ -188,6 +167,8 @@ def _open(root: Path, current: Current) -> Generation:
                 raise _MovedOn
             raise CorruptStoreError(f"{path} is missing: {REBUILD}")
         manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
+        if manifest.format != FORMAT:
+            raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
         for name, stamp in manifest.files.items():
             _check_size(folder / name, stamp)
         return Generation(folder, manifest, descriptor)
@@ -236,16 +217,13 @@ def _check_size(path: Path, stamp: FileStamp) -> None:
         raise CorruptStoreError(f"{path} has {size} bytes and should have {stamp.size}: {REBUILD}")
 
 
-def _parse_manifest(path: Path, data: bytes, sha256: str | None, formats: Sequence[int] = (FORMAT,)) -> Manifest:
+def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
     try:
-        manifest = _manifest(data)
+        return _manifest(data)
     except (ValueError, ValidationError) as error:
         raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
-    if manifest.format not in formats:
-        raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
-    return manifest
 
 
 @functools.lru_cache(2)
@@ -266,9 +244,9 @@ def building_folder(root: Path, number: int) -> Path:
     return folder
 
 
-def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStamp]:
-    """Size and hash of every file under `folder`, after syncing all of them to disk. Files shared with `earlier` keep
-    the values in its manifest."""
+def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = True) -> dict[str, FileStamp]:
+    """Size and hash of every file under `folder`, which are synced to disk if `durable`. Files shared with
+    `earlier` keep the values in its manifest."""
     known: dict[tuple[int, int], FileStamp] = {}
     if earlier is not None:
         for name, of in earlier.manifest.files.items():
@@ -278,11 +256,13 @@ def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStam
     for path in sorted(folder.rglob("*")):
         found = path.stat()
         if path.is_dir():
-            sync_folder(path)
+            if durable:
+                sync_folder(path)
         elif (found.st_dev, found.st_ino) in known:
             stamps[path.relative_to(folder).as_posix()] = known[found.st_dev, found.st_ino]
         else:
-            sync_file(path)
+            if durable:
+                sync_file(path)
             stamps[path.relative_to(folder).as_posix()] = of = FileStamp(size=found.st_size, blake3=blake3_of(path))
             _note_sound(found, of)
     return stamps
@@ -310,15 +290,14 @@ def switch(root: Path, current: Current) -> None:
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 
-def read_manifest(root: Path, number: int, sha256: str | None = None, formats: Sequence[int] = READABLE) -> Manifest:
-    """The manifest of a generation, checked against its hash if given. Raises `CorruptStoreError`, also for an unknown
-    format."""
+def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
+    """The manifest of a generation of any format, checked against its hash if given. Raises `CorruptStoreError`."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
     except OSError as error:
         raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
-    return _parse_manifest(path, data, sha256, formats)
+    return _parse_manifest(path, data, sha256)
 
 
 def numbers(root: Path) -> list[int]:

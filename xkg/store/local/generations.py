@@ -16,36 +16,45 @@ from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import generation
-from xkg.store.local.generation import RETAINED, Current, Generation, Layers, Manifest
+from xkg.store.local.generation import RETAINED, Current, Generation, Manifest
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 
 @dataclass(frozen=True)
 class Built:
-    """The description of built files for a manifest; `model` is empty if nothing was embedded."""
+    """The description of built files for a manifest; `model` is empty if nothing was embedded, and `changed` is as in
+    `Manifest`."""
 
     model: str
     dimension: int
     vectors: VectorsInfo | None
     counts: dict[str, int]
-    layers: Layers | None = None
+    changed: int = 0
 
 
 class Generations:
     """Reads and publishes the generations in `folder`, which the first write creates.
 
     `check` is called with a generation before anything is read from it, and raises if it may not be used. A writer
-    waits up to `wait` seconds for another, and `retained` earlier generations are kept. Thread-safe, and safe in a
-    forked child. Needs a file system with `flock`."""
+    waits up to `wait` seconds for another, and `retained` earlier generations are kept. Without `durable`, a power cut
+    may damage files, which their hashes reveal. Thread-safe, and safe in a forked child. Needs a file system
+    with `flock`."""
 
     def __init__(
-        self, folder: Path, *, wait: float, check: Callable[[Generation], None], retained: int = RETAINED
+        self,
+        folder: Path,
+        *,
+        wait: float,
+        check: Callable[[Generation], None],
+        retained: int = RETAINED,
+        durable: bool = True,
     ) -> None:
         self.folder = folder
         self.bundles = folder / "bundles"
         self._wait = wait
         self._check = check
         self._retained = retained
+        self._durable = durable
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
@@ -126,12 +135,12 @@ class Generations:
                 dimension=built.dimension,
                 vectors=built.vectors,
                 counts=built.counts,
-                files=generation.stamp(building, earlier),
+                files=generation.stamp(building, earlier, durable=self._durable),
                 bundles=dict(sorted(known.items())),
                 decisions=decided,
                 ablations=measured,
                 position=position,
-                layers=built.layers,
+                changed=built.changed,
             )
             generation.commit(self.folder, building, manifest, current.highest)
         except BaseException:

@@ -1,15 +1,17 @@
 """A full check of a stored graph, for `xkg index check`."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from xkg.errors import StoreError
 from xkg.store import ablations, bundles
 from xkg.store.concepts import decisions
+from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.text import TextIndex
+from xkg.store.indexes.vectors import VectorIndex
 from xkg.store.local import generation
-from xkg.store.local.generation import GRAPH, REBUILD, TEXT, Generation
-from xkg.store.local.read_layers import open_catalogue, open_vectors
+from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
@@ -55,13 +57,10 @@ def _bundle_problems(root: Path, opened: Generation) -> list[str]:
 
 def _count_problems(opened: Generation) -> list[str]:
     manifest = opened.manifest
-    catalogue = open_catalogue(opened)
-    try:
+    with closing(Catalogue(opened.folder / CATALOGUE)) as catalogue:
         in_catalogue = catalogue.counts()
-        info = manifest.vectors
-        vectors = None if info is None else len(open_vectors(opened, info, catalogue))
-    finally:
-        catalogue.close()
+    info = manifest.vectors
+    vectors = None if info is None else len(VectorIndex(opened.folder / VECTORS, info))
     techniques = in_catalogue["technique"]
     counted = {
         "papers of the manifest": (len(manifest.bundles), in_catalogue["paper"]),

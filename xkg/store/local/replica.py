@@ -11,18 +11,19 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from xkg.embeddings.base import EncodedDocuments, encode_documents
-from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, XkgError
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreBusyError, StoreError, XkgError
 from xkg.files import file_lock, private_folder
 from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Feed, Position
 from xkg.store.concepts import decisions
+from xkg.store.local.build_files import SHARE, SMALL, build_files, editable
 from xkg.store.local.generation import Generation
 from xkg.store.local.generations import Built, Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
@@ -38,15 +39,6 @@ log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 60.0
 """Maximum wait for the write lock."""
-SMALL = 2000
-"""The number of techniques that a full rebuild indexes within a second or two; with more, changes go into a layer."""
-SHARE = 1.0
-MOST = 20_000
-"""The maximum size of a layer, including the dead rows of its base: this share of the base, and this number of rows, up
-to which a query is compared with all vectors anyway. Beyond it, the whole index is rebuilt; in the background, from
-half of it on, so that answers never wait."""
-MOST_DECIDED = 1000
-"""The maximum number of changed decisions, each of which links two papers again."""
 
 
 class Replica:
@@ -70,7 +62,7 @@ class Replica:
         self._embedder = embedder
         self._model = model
         self._background = background
-        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, retained=0)
+        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, retained=0, durable=False)
         self._turn = threading.Lock()
         self._maker: threading.Thread | None = None
         self._failure: XkgError | None = None
@@ -78,21 +70,24 @@ class Replica:
         self._closing = threading.Event()
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[EmbeddedSnapshot | None]:
-        """The current graph, or None while its index is being built in the background.
+    def snapshot(self) -> Iterator[EmbeddedSnapshot]:
+        """The current graph. While the copy is brought up to date in the background, it is an earlier state of the
+        graph, which is not `current`.
 
-        Raises `StoreError` if the graph cannot be reached or the folder cannot be written, and any error of a
-        background task since the last call."""
+        Raises `StoreBusyError` while the first copy is being built in the background, `StoreError` if the graph cannot
+        be reached or the folder cannot be written, and any error of a background task since the last call."""
         position = self._feed.position()
-        if not self._reached(position) and not self._follow():
-            yield None
-            return
+        current = self._reached(position) or self._follow()
+        if not current and not self._is_of(position):
+            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}: ask again in a while")
         with contextlib.ExitStack() as stack:
-            snapshot: EmbeddedSnapshot | None = stack.enter_context(self._generations.snapshot())
-            at = snapshot.position if snapshot else None
-            if at is None or at.graph != position.graph or at.counter < position.counter:
+            snapshot = stack.enter_context(self._generations.snapshot())
+            at = snapshot.position
+            if current and (at is None or at.graph != position.graph or at.counter < position.counter):
                 # An index built in the background shows the graph at the time when the build began.
                 snapshot = stack.enter_context(self.snapshot())
+            else:
+                snapshot.current = current
             try:
                 yield snapshot
             except CorruptStoreError:
@@ -141,6 +136,11 @@ class Replica:
         except (CorruptStoreError, ModelMismatchError):
             return None
 
+    def _is_of(self, position: Position) -> bool:
+        """Whether there is a usable copy of some state of that graph."""
+        standing = self._standing()
+        return standing is not None and standing.graph == position.graph
+
     def _check(self, opened: Generation) -> None:
         manifest = opened.manifest
         if manifest.position is None:
@@ -158,8 +158,7 @@ class Replica:
             position = self._feed.position()
             if self._reached(position):
                 return True
-            standing = self._standing()
-            behind = standing is not None and standing.graph == position.graph
+            behind = self._is_of(position)
             if behind:
                 try:
                     if self._catch_up(position):
@@ -169,63 +168,61 @@ class Replica:
             if not self._background:
                 self._make(behind, wait=True)
                 return True
-            if behind and self._make(behind, limit=SMALL):
-                return True
             self._begin(behind)
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Publishes the changes as a layer above the base. Returns False, without doing anything, if the base is too
-        small to be worth a layer, or the changes are too large for one."""
-        from xkg.store.local.write_layers import add_layer, rows_of, size, unchanged
-
-        with self._generations.opened() as start:
-            if start is None or _base_rows(start) <= SMALL:
-                return False
+        """Publishes the changes in a copy of the indexes, or indexes a small graph anew. Returns False, without doing
+        anything, if a large graph must be indexed anew."""
         with self._generations.writing() as current, self._generations.opened() as start:
             if self._reached(position):
                 return True
-            if start is None or (base := _base_rows(start)) <= SMALL:
+            if start is None:
                 return False
             manifest = start.manifest
+            count = manifest.counts["vectors"]
             changes = self._feed.changes(manifest.position)
             if changes.whole:
                 return False
-            most = min(SHARE * base, MOST)
-            room = most - size(start)
-            known = dict(manifest.bundles)
-            removed = changes.removed & known.keys()
-            for paper in removed:
-                del known[paper]
-            changed = []
+            added = 0
+            known = {paper: file for paper, file in manifest.bundles.items() if paper not in changes.removed}
+            new = []
             for bundle in changes.bundles:
                 file = bundles.write(self._generations.bundles, bundle, durable=False)
                 if known.get(bundle.paper.id) != file:
                     known[bundle.paper.id] = file
-                    changed.append((bundle, file))
-                    room -= len(bundle.techniques)
-                if room < 0:
+                    new.append((bundle, file))
+                    added += len(bundle.techniques)
+                if added > max(SMALL, SHARE * count):
                     return False
-            if room < rows_of(start, removed | {bundle.paper.id for bundle, _ in changed}):
-                return False
+            gone = [paper for paper, file in manifest.bundles.items() if known.get(paper) != file]
             before = decisions.read(self.folder, manifest.decisions)
             settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
             decided = {*before.values()} ^ {*settled.values()}
-            if len(decided) > MOST_DECIDED:
+            whole = bool(new or gone or decided) and not editable(start, (bundle for bundle, _ in new), gone)
+            if whole and count + added > SMALL:
                 return False
-            name = decisions.write(self.folder, settled.values()) if decided else manifest.decisions
 
             def fill(folder: Path) -> Built:
-                if not (changed or removed or decided):
-                    return unchanged(folder, start)
-                return add_layer(folder, start, changed, removed, self._embedder, settled, decided)
+                of, stored = (None, self._stored(known)) if whole else (start, new)
+                return build_files(folder, of, stored, gone, self._embedder_of, settled, decided, previous=start)
 
+            name = decisions.write(self.folder, settled.values()) if decided else manifest.decisions
             self._generations.publish(current, fill, known, name, changes.to, start)
-        if self._background:
-            with self._generations.opened() as opened:
-                if opened is not None and size(opened) > most / 2:
-                    self._begin(True, compact=True)
+            aged = manifest.changed > SHARE * count / 2
+        if self._background and aged:
+            self._begin(True, compact=True)
         return True
+
+    def _stored(self, known: Mapping[str, BundleFile]) -> Iterator[tuple[PaperBundle, BundleFile]]:
+        for paper, file in sorted(known.items()):
+            yield bundles.read(self._generations.bundles / file.name, paper), file
+
+    def _embedder_of(self, model: str) -> "Embedder":
+        embedder = self._embedder()
+        if model and embedder.model != model:
+            raise ModelMismatchError(f"the copy was made with embedding model {model!r}, not {embedder.model!r}")
+        return embedder
 
     def _begin(self, behind: bool, *, compact: bool = False) -> None:
         if self._maker is not None and self._maker.is_alive():
@@ -253,24 +250,22 @@ class Replica:
 
     # --- full rebuild -------------------------------------------------------------------------------------------------
 
-    def _make(self, behind: bool, *, wait: bool = False, limit: int | None = None, compact: bool = False) -> bool:
-        """Builds a whole index and publishes it, from the copy and its changes (`behind`) or from the whole graph; with
-        `compact` even if nothing changed. Returns False, without doing anything, if another process is building (unless
-        `wait`), or if there are more techniques than `limit`."""
+    def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
+        """Indexes everything anew and publishes it, from the copy and its changes (`behind`) or from the whole graph;
+        with `compact` even if nothing changed. Does nothing if another process is at it (unless `wait`)."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
-            if not mine:
-                return False
-            if self._reached(self._feed.position()) and not compact:
-                return True
+            if not mine or (self._reached(self._feed.position()) and not compact):
+                return
             making = self.folder / "making"
             shutil.rmtree(making, ignore_errors=True)
             try:
                 if behind and not self._damaged:
                     with contextlib.suppress(CorruptStoreError), self._generations.opened() as start:
-                        return self._build(making, start, limit)
+                        self._build(making, start)
+                        return
                     shutil.rmtree(making, ignore_errors=True)
-                return self._build(making, None, limit)
+                self._build(making, None)
             finally:
                 shutil.rmtree(making, ignore_errors=True)
 
@@ -283,36 +278,19 @@ class Replica:
             private_folder(self.folder)
             own.touch()
 
-    def _build(self, making: Path, start: Generation | None, limit: int | None) -> bool:
-        from xkg.store.local.build_files import build_files
-        from xkg.store.local.write_layers import size, unchanged
-
+    def _build(self, making: Path, start: Generation | None) -> None:
         fresh = making / "bundles"
         fresh.mkdir(parents=True)
         changes = self._feed.changes(start.manifest.position if start else None)
         if changes.whole:
             start = None
         known = dict(start.manifest.bundles) if start else {}
-        techniques = start.manifest.counts["vectors"] if start else 0
-        if limit is not None and techniques > limit:
-            return False
         for paper in changes.removed:
             known.pop(paper, None)
         for bundle in self._going_on(changes.bundles):
-            techniques += len(bundle.techniques)
-            if limit is not None and techniques > limit:
-                return False
             known[bundle.paper.id] = bundles.write(fresh, bundle, durable=False)
         before = decisions.read(self.folder, start.manifest.decisions) if start else {}
         settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
-        if start is not None and not size(start) and known == start.manifest.bundles and settled == before:
-            with self._generations.writing() as current:
-                if current.generation == start.manifest.number:
-                    name = start.manifest.decisions
-                    self._generations.publish(
-                        current, lambda folder: unchanged(folder, start), known, name, changes.to, start
-                    )
-                    return True
 
         def stored() -> Iterable[tuple[PaperBundle, BundleFile]]:
             for paper, file in self._going_on(sorted(known.items())):
@@ -321,7 +299,7 @@ class Replica:
 
         building = making / "generation"
         building.mkdir()
-        built = build_files(building, stored(), lambda _: self._stoppable(), None, settled, rows=None)
+        built = build_files(building, None, stored(), (), lambda _: self._stoppable(), settled)
         if start is not None:
             start.close()  # so that the switch to this generation can remove its files
         with self._generations.writing(repair=[]) as current:
@@ -333,7 +311,6 @@ class Replica:
                 current, lambda folder: _moved(building, folder, built), known, decided, changes.to
             )
         self._damaged = False
-        return True
 
     def _going_on(self, values: Iterable[_T]) -> Iterator[_T]:
         for value in values:
@@ -343,11 +320,6 @@ class Replica:
 
     def _stoppable(self) -> "Embedder":
         return _Stoppable(self._embedder(), self._closing)
-
-
-def _base_rows(generation: Generation) -> int:
-    manifest = generation.manifest
-    return manifest.layers.base_rows if manifest.layers else manifest.counts["vectors"]
 
 
 class _Closing(Exception):

@@ -14,9 +14,9 @@ from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
 from xkg.store.graph_store import MOST_TITLES, Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
+from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.late_interaction import interaction, name_coverage
-from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
-from xkg.store.local.read_layers import open_catalogue, open_vectors
+from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.unknown_id import unknown_id
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from xkg.store.change_feed import Position
     from xkg.store.cypher.process import QueryProcess
-    from xkg.store.indexes.catalogue import Catalogue
     from xkg.store.indexes.text import TextIndex
     from xkg.store.indexes.vectors import VectorIndex
-    from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors
 
 _Index = TypeVar("_Index")
 _hit = functools.partial(tuple.__new__, Hit)  # equals `Hit`, without a Python call for each of hundreds of hits
@@ -43,24 +41,23 @@ class EmbeddedSnapshot:
 
     Opening takes a few milliseconds. The first search that needs an index reads it and imports FAISS or Tantivy."""
 
-    searchable = True
-
     def __init__(self, root: Path, opened: Generation | None) -> None:
         self._root = root
         self._opened = opened
         self._turn = threading.RLock()
-        self._vectors: VectorIndex | LayeredVectors | None = None
+        self._vectors: VectorIndex | None = None
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
         self._numbers = functools.lru_cache(_CHOICES)(self._paper_numbers)
         self._rows = functools.lru_cache(_CHOICES)(self._technique_rows)
-        self._catalogue: Catalogue | LayeredCatalogue | None = None
+        self._catalogue: Catalogue | None = None
         self.generation = 0
+        self.current = True
         if opened is not None:
-            opened.verify(CATALOGUE, BASE + CATALOGUE)
-            self._catalogue = open_catalogue(opened)
+            opened.verify(CATALOGUE)
+            self._catalogue = Catalogue(opened.folder / CATALOGUE)
             at = opened.manifest.position
             self.generation = opened.manifest.number if at is None else at.counter
 
@@ -143,7 +140,7 @@ class EmbeddedSnapshot:
         found = self._catalogue.named(name)
         for terse, own in enumerate((forms.telling, forms.terse)):
             others = self._catalogue.ids(row for row, _ in self._catalogue.sharing(own, terse=bool(terse)))
-            # Rows of an upper layer follow those of its base, whatever their papers.
+            # Rows are in the order in which papers were added.
             found += [other for _, other in sorted(others.items(), key=lambda item: (paper_of(item[1]), item[0]))]
         return list(dict.fromkeys(found))
 
@@ -230,24 +227,26 @@ class EmbeddedSnapshot:
         return self._catalogue.facts(ids) if self._catalogue else {}
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        known = self._catalogue.citations_of(paper) if self._catalogue else (set(), set())
-        if known is not None:
-            return known
+        if self._catalogue is None:
+            return set(), set()
+        if self.position is None:
+            return self._catalogue.citations_of(paper)
+        # A copy has no stored citations, since each change of the graph can change all of them.
         with self._turn:
             if self._citations is None:
                 self._citations = citations_among(self.papers())
         return citations_of(self._citations, paper)
 
-    def vector_index(self) -> "VectorIndex | LayeredVectors":
+    def vector_index(self) -> "VectorIndex":
         """The vector index, checked and mapped once."""
+        from xkg.store.indexes.vectors import VectorIndex
+
         with self._turn:
             if self._vectors is None:
-                opened, catalogue = self._opened, self._catalogue
-                info = opened.manifest.vectors if opened else None
-                if opened is None or catalogue is None or info is None:
+                info = self._opened.manifest.vectors if self._opened else None
+                if info is None:
                     raise ValueError("this generation has no vectors")
-                opened.verify(BASE + VECTORS)
-                self._vectors = self._load(VECTORS, lambda _: open_vectors(opened, info, catalogue))
+                self._vectors = self._load(VECTORS, lambda folder: VectorIndex(folder / VECTORS, info))
             return self._vectors
 
     def graph_file(self) -> Path | None:

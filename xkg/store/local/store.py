@@ -15,9 +15,9 @@ from xkg.store import ablations, bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
 from xkg.store.graph_store import Decision, Recognise, Table
-from xkg.store.local import generation
+from xkg.store.local import generation, graph_rows
 from xkg.store.local.generation import REBUILD, Current, Generation, Manifest
-from xkg.store.local.generations import Generations, one_line
+from xkg.store.local.generations import Built, Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 if TYPE_CHECKING:
@@ -296,21 +296,50 @@ class EmbeddedStore:
         measured: str | None = None,
     ) -> int:
         """`decided` is the file of valid decisions, `measured` the file of ablations; None keeps those of `opened`."""
-        from xkg.store.local.next_files import next_files
-
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:
             measured = opened.manifest.ablations if opened else ""
-        found = list(ablations.read(self.folder, measured).values())
         return self._generations.publish(
             current,
-            lambda folder: next_files(folder, self.folder, opened, known, decided, found, self._embedder_of),
+            lambda folder: self._files(folder, opened, known, decided, measured),
             known,
             decided,
             measured=measured,
             earlier=opened,
         )
+
+    def _files(
+        self, folder: Path, opened: Generation | None, known: Mapping[str, BundleFile], decided: str, measured: str
+    ) -> Built:
+        """Fills the empty `folder` with the files derived from the bundles `known`; only changes those of `opened` if
+        little changed. Raises `CorruptStoreError` and the errors of `build_files`."""
+        from xkg.store.local.build_files import add_graph, build_files, editable
+
+        settled = decisions.read(self.folder, decided)
+        found = list(ablations.read(self.folder, measured).values())
+        rows = self.folder / graph_rows.FOLDER
+        rows.mkdir(exist_ok=True)
+        before = opened.manifest.bundles if opened else {}
+        new = [paper for paper in sorted(known) if known[paper] != before.get(paper)]
+        gone = [paper for paper, file in before.items() if known.get(paper) != file]
+        start: Generation | None = None
+        papers, changed = sorted(known), set[Decision]()
+        if opened is not None and editable(opened, (bundle for bundle, _ in self._stored(known, new)), gone):
+            earlier = decisions.read(self.folder, opened.manifest.decisions)
+            start, papers, changed = opened, new, {*earlier.values()} ^ {*settled.values()}
+        read = self._stored(known, papers)
+        stored = read if start is None else list(read)
+        built = build_files(
+            folder, start, stored, gone, self._embedder_of, settled, changed, previous=opened, rows=rows
+        )
+        return add_graph(folder, built, rows, self._generations.bundles, known, found)
+
+    def _stored(
+        self, known: Mapping[str, BundleFile], papers: Iterable[str]
+    ) -> Iterator[tuple[PaperBundle, BundleFile]]:
+        for paper in papers:
+            yield bundles.read(self._generations.bundles / known[paper].name, paper), known[paper]
 
     def _embedder_of(self, stored_model: str) -> "Embedder":
         embedder = self._embedder()

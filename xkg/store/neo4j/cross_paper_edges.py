@@ -48,7 +48,7 @@ class _Drawn(Exception):
     """All edges are up to date, so nothing is committed."""
 
 
-def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot | None]]) -> int:
+def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:
     """Draws the edges between all papers, and returns the number of the commit that shows them.
 
     Raises `StoreBusyError` if others keep writing; the last of them then draws the missing edges."""
@@ -57,7 +57,7 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
         if state.connected >= state.generation:
             return state.generation
         with snapshot() as current:
-            if current is None or current.generation != state.generation:
+            if current.generation != state.generation:
                 continue
             generation = current.generation
             wanted = _wanted(current)

@@ -5,13 +5,13 @@ with its indexes, which follows the graph."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import neo4j
 
 from xkg.config import Settings
-from xkg.errors import StoreError
+from xkg.errors import StoreError, UnknownIdError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
@@ -20,9 +20,7 @@ from xkg.store.local.replica import Replica
 from xkg.store.neo4j import cross_paper_edges, earlier_states, leases, read, write
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.snapshot import RemoteSnapshot
 from xkg.store.rows import key
-from xkg.store.unknown_id import unknown_id
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
@@ -56,16 +54,13 @@ class Neo4jStore:
         self._connects = connect
         self._turn = threading.RLock()
         self._copy: Replica | None = None
-        self._remote: tuple[Position, RemoteSnapshot] | None = None
         self._written = False
         self._prepared: migrations.State | None = None
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """The current graph: from its copy on this machine, or from the server while the copy is being built in the
-        background. Raises the errors of the copy, and `StoreError` if the server cannot be reached."""
-        with self._replica().snapshot() as snapshot:
-            yield self._direct(self.position()) if snapshot is None else snapshot
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """The graph in its copy on this machine, which is brought up to date first. Raises the errors of the copy
+        (`Replica.snapshot`)."""
+        return self._replica().snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
         """`leases.held`; creates the graph if there is none."""
@@ -173,7 +168,9 @@ class Neo4jStore:
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
             if paper not in known:
-                raise unknown_id("paper", paper, self._direct(self.position()))
+                with self.snapshot() as snapshot:
+                    snapshot.require_paper(paper)
+                raise UnknownIdError(f"paper {paper!a} was removed by another process meanwhile")
         return self._replace((), papers)
 
     def rollback(self) -> int:
@@ -250,14 +247,6 @@ class Neo4jStore:
             if copy is not None:
                 copy.close()
             self.connection.close()
-
-    def _direct(self, at: Position) -> RemoteSnapshot:
-        """A snapshot on the server, whose cache serves every answer until the next commit."""
-        with self._turn:
-            cached = self._remote
-            if cached is None or cached[0] != at:
-                self._remote = cached = at, RemoteSnapshot(self.connection, at.counter, read.bundles)
-            return cached[1]
 
     def _replica(self) -> Replica:
         with self._turn:

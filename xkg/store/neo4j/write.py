@@ -12,16 +12,15 @@ from typing import Any
 
 import neo4j
 
-from xkg.errors import ModelMismatchError, StoreError
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
-from xkg.store.index_entries import entries, searched_entries
-from xkg.store.neo4j import earlier_states, name_lookup, read
+from xkg.store.index_entries import entries
+from xkg.store.neo4j import earlier_states, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
-from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
-from xkg.store.neo4j.name_lookup import NameRow, name_rows
+from xkg.store.neo4j.packed_bundles import pack, unpack
 from xkg.store.rows import EDGES, NODES, Row, ablation_rows, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
@@ -34,7 +33,7 @@ _COUNT = (
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
-_EARLIER = f"UNWIND $papers AS key {seek('b', 'XkgBundle', 'key')} RETURN key, b.rest AS rest"
+_EARLIER = f"UNWIND $papers AS key {seek('b', 'XkgBundle', 'key')} RETURN key, b.paper AS paper, b.bundle AS bundle"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
 _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
@@ -72,13 +71,11 @@ def replace(
     earlier_states.keep(transaction, state, earlier)
     rows = _Rows()
     stored = []
-    names: list[NameRow] = []
     for bundle in new:
         visible = list(entries(bundle))
-        names += name_rows(bundle, searched_entries(bundle))
         for row in paper_rows(bundle, visible):
             rows.add(row)
-        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
+        stored.append(_bundle_row(bundle, state.generation))
     stored += [_tombstone(paper, state.generation) for paper in removed]
     everything = {
         **rows.parameters(),
@@ -86,7 +83,6 @@ def replace(
         "gone_Paper": [key(paper) for paper in removed],
         "papers": papers,
         "bundles": stored,
-        "names": names,
         **_stamp(state, len(stored), model=state.model or (model if new else "")),
     }
     transaction.run(_WRITE, all=everything)
@@ -221,7 +217,7 @@ def _write_statement() -> str:
         f"{seek('a', 'Ablation', 'row.id', by='technique')} "
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
-    parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
+    parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
     # Each node is sought by its id, whatever the size of the graph, so a plan is never recomputed, which takes a
     # second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
@@ -230,7 +226,7 @@ def _write_statement() -> str:
 _WRITE = _write_statement()
 
 
-def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -> dict[str, Any]:
+def _bundle_row(bundle: PaperBundle, generation: int) -> dict[str, Any]:
     return {
         "id": key(bundle.paper.id),
         "paper": json.dumps(bundle.paper.id),
@@ -238,55 +234,59 @@ def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -
         "removed": False,
         "sha256": files.sha256(bundle),
         "official": [key(repository.id) for repository in bundle.repositories if repository.is_official],
-        "rest": pack(bundle, visible, generation),
+        "bundle": pack(bundle, generation),
     }
 
 
 def _tombstone(paper: str, generation: int) -> dict[str, Any]:
     return {
         "id": key(paper), "paper": json.dumps(paper), "generation": generation, "removed": True, "sha256": None,
-        "official": None, "rest": None,
+        "official": None, "bundle": None,
     }  # fmt: skip
 
 
-def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """The extra data of these papers, None if it cannot be read."""
-    found: dict[str, Rest | None] = {}
+def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, PaperBundle | None]:
+    """The present state of these papers, None if it cannot be read."""
+    found: dict[str, PaperBundle | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
-        if record["rest"] is not None:
+        if record["bundle"] is not None:
             try:
-                found[record["key"]] = unpack(bytes(record["rest"]))
-            except (ValueError, TypeError):
+                found[record["key"]] = unpack(record["bundle"], json.loads(record["paper"])).bundle
+            except CorruptStoreError:
                 found[record["key"]] = None
     return found
 
 
 def _gone(
-    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
+    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, PaperBundle | None], rows: _Rows
 ) -> dict[str, list[str]]:
     """The papers' own nodes that are not written again, by label."""
-    lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
+    lost = [f"{paper.partition('~')[0]}#" for paper, bundle in earlier.items() if bundle is None]
+    had = _Rows()
+    for bundle in earlier.values():
+        for row in () if bundle is None else paper_rows(bundle, list(entries(bundle))):
+            had.add(row)
     gone = {}
     for label in _OWN:
-        had = {one for rest in earlier.values() if rest is not None for one in rest.keys[label]}
+        there = had.ids(label)
         if lost:
-            had.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=lost).value("id"))
-        gone[label] = sorted(had - rows.ids(label))
+            there.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=lost).value("id"))
+        gone[label] = sorted(there - rows.ids(label))
     return gone
 
 
 def _drop_shared(
-    transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
+    transaction: neo4j.ManagedTransaction, earlier: Iterable[PaperBundle | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
     """Deletes repositories and symbols that these papers had and no paper has now."""
-    known = [rest for rest in earlier if rest is not None]
+    known = [bundle for bundle in earlier if bundle is not None]
     symbols = {
-        symbol: repository
-        for rest in known
-        for symbol, repository in rest.symbols.items()
-        if symbol not in rows.ids("Symbol")
+        key(symbol.id): key(symbol.repository)
+        for bundle in known
+        for symbol in bundle.symbols
+        if key(symbol.id) not in rows.ids("Symbol")
     }
-    repositories = {one for rest in known for one in rest.repositories} - rows.ids("Repository")
+    repositories = {key(one.id) for bundle in known for one in bundle.repositories} - rows.ids("Repository")
     if not symbols and not repositories:
         return
     shared = sorted(repositories | set(symbols.values()))
@@ -301,8 +301,8 @@ def _drop_shared(
         for other in sharers[repository]:
             if not unclaimed:
                 break
-            rest = _earlier(transaction, [other]).get(other)
-            unclaimed -= set(rest.symbols) if rest is not None else unclaimed
+            bundle = _earlier(transaction, [other]).get(other)
+            unclaimed -= unclaimed if bundle is None else {key(symbol.id) for symbol in bundle.symbols}
         lost |= unclaimed
     transaction.run("UNWIND $symbols AS id MATCH (n:Symbol {id: id}) DETACH DELETE n", symbols=sorted(lost))
     transaction.run(

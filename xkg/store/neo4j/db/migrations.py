@@ -24,7 +24,7 @@ MIGRATE = "run `xkg store migrate`"
 _AWAIT_SECONDS = 600
 _AT_ONCE = 20
 _STATE = (
-    "MATCH (m:{label} {id: 'graph'}) "
+    "MATCH (m:XkgMeta {id: 'graph'}) "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
@@ -35,7 +35,7 @@ _RECORD = (
     "WITH m SET m.schema = CASE WHEN m.schema < $schema THEN $schema ELSE m.schema END"
 )
 _NOT_ONLINE = "SHOW INDEXES YIELD name, state WHERE state <> 'ONLINE' RETURN name + ': ' + toLower(state)"
-_ANY_PAPER = "MATCH (b:XkgBundle|Bundle) RETURN b LIMIT 1"
+_ANY_PAPER = "MATCH (b:XkgBundle) RETURN b LIMIT 1"
 _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMIT 1"
 
 
@@ -70,11 +70,8 @@ def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
 
 
 def read_state(transaction: neo4j.ManagedTransaction) -> State:
-    for label in ("XkgMeta", "Meta"):  # named Meta until schema 2
-        record = transaction.run(_STATE.replace("{label}", label)).single()
-        if record is not None:
-            return State(**record.data())
-    return State()
+    record = transaction.run(_STATE).single()
+    return State() if record is None else State(**record.data())
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:

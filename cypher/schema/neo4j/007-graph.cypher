@@ -21,3 +21,5 @@ CREATE INDEX xkg_paper_state IF NOT EXISTS FOR (n:Paper) ON (n.state);
 CREATE INDEX xkg_paper_year IF NOT EXISTS FOR (n:Paper) ON (n.year);
 CREATE INDEX xkg_code_level IF NOT EXISTS FOR (n:Code) ON (n.level);
 CREATE TEXT INDEX xkg_symbol_path IF NOT EXISTS FOR (n:Symbol) ON (n.path);
+CREATE CONSTRAINT xkg_ablation IF NOT EXISTS FOR (n:Ablation) REQUIRE n.id IS UNIQUE;
+CREATE INDEX xkg_ablation_technique IF NOT EXISTS FOR (n:Ablation) ON (n.technique);

@@ -2,10 +2,8 @@
 
 import random
 import tempfile
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import ladybug
 import pytest
@@ -15,10 +13,10 @@ from hypothesis import strategies as st
 from tests.store import flows
 from tests.store.concepts.test_linking import ByFirstWord, paper
 from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
-from tests.store.local.test_replica import MEMORY, decided, everything, folder, layers_of, some_techniques
+from tests.store.local.test_replica import MEMORY, changed_of, decided, edited, everything, folder, some_techniques
 from xkg.errors import StoreError
 from xkg.model import Reference, Repository
-from xkg.store.local import graph_rows, next_files
+from xkg.store.local import graph_rows
 from xkg.store.local.store import EmbeddedStore
 from xkg.store.rows import EDGES, NODES
 
@@ -31,11 +29,6 @@ step = st.one_of(
     st.tuples(st.just("decide"), st.sampled_from(["same", "variant", "different"])),
     st.tuples(st.just("restart"), st.none()),
 )
-
-
-def layered(share: float = 100.0) -> AbstractContextManager[object]:
-    """With this, graphs of any size have layers, which grow to this share of their base."""
-    return mock.patch.multiple(next_files, SMALL=0, SHARE=share)
 
 
 def graph(store: EmbeddedStore) -> dict[str, list[object]]:
@@ -70,8 +63,8 @@ def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
         whole.add_ablations(store.ablations())
         whole.decide(store.decisions())
         whole.rebuild()
-        assert layers_of(folder) is not None
-        assert layers_of(Path(place)) is None
+        assert changed_of(folder) > 0
+        assert changed_of(Path(place)) == 0
         assert graph(store) == graph(whole)
         assert everything(store, ranked=False) == everything(whole, ranked=False)  # type: ignore[arg-type]
         assert store.check() == []
@@ -81,7 +74,7 @@ def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
 @given(st.lists(step, min_size=2, max_size=8))
 @settings(max_examples=3, phases=[Phase.generate])  # making a failing one smaller would take minutes
 def test_what_is_published_bit_by_bit_is_what_a_rebuild_makes(steps: list[tuple[str, Any]]) -> None:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as place, layered():
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place, edited():
 
         def opened() -> EmbeddedStore:
             return EmbeddedStore(Path(place), ByFirstWord)  # type: ignore[arg-type]
@@ -111,20 +104,20 @@ def test_what_is_published_bit_by_bit_is_what_a_rebuild_makes(steps: list[tuple[
             else:
                 store.close()
                 store = opened()
-        if layers_of(Path(place)) is None:
+        if not changed_of(Path(place)):
             event("no step changed anything")
             store.publish([paper(9, ("Bare", ""))])
         require_as_rebuilt(store, Path(place))
-        with layered(share=0):
+        with edited(share=0):
             store.publish([paper(8, ("Soft gates", "cos0.5 y"))])
-            assert layers_of(Path(place)) is None, "what grew too large is one layer again"
+            assert not changed_of(Path(place)), "after many changes, everything is built anew"
         assert store.check() == []
         store.close()
 
 
 def test_papers_that_share_a_repository_come_and_go(folder: Path) -> None:
     official = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", is_official=True)
-    with layered():
+    with edited():
         store = EmbeddedStore(folder, ByFirstWord)  # type: ignore[arg-type]
         store.publish([a_paper(1), a_paper(2)])
         store.publish([a_paper(3).model_copy(update={"repositories": (official,)})])
@@ -136,22 +129,22 @@ def test_papers_that_share_a_repository_come_and_go(folder: Path) -> None:
 
 
 def test_measurements_and_what_is_hidden(folder: Path) -> None:
-    with layered():
+    with edited():
         store = EmbeddedStore(folder, ByFirstWord)  # type: ignore[arg-type]
         papers = flows.bundles()
         store.publish(papers[:2])
         store.publish(papers[2:])
         store.add_ablations(flows.ablations())
         require_as_rebuilt(store, folder)
-        base = {path.stat().st_ino for path in (folder / "generations" / "3").rglob("*") if path.is_file()}
-        assert base & {path.stat().st_ino for path in (folder / "generations" / "2").rglob("*") if path.is_file()}
+        text = [{path.name for path in (folder / "generations" / n / "text").glob("*.term")} for n in ("2", "3")]
+        assert text[0] < text[1] or text[0] == text[1], "the parts of the text index are shared"
         one = next(bundle for bundle in papers if any(t.id == flows.KERNEL for t in bundle.techniques))
         hidden = tuple(
             t.model_copy(update={"hidden": "a test"}) if t.id.startswith(flows.KERNEL) else t for t in one.techniques
         )
         measured = "MATCH (t:Technique {id: $t})-[:ABLATED_IN]->(a) RETURN a"
-        for layers in (100.0, 0.0):
-            with layered(layers):
+        for share in (100.0, 0.0):
+            with edited(share):
                 store.publish([one.model_copy(update={"techniques": hidden})])
                 assert flows.KERNEL not in {t for (t,) in store.query("MATCH (t:Technique) RETURN t.id").rows}
                 assert store.query(measured, {"t": flows.KERNEL}).rows == ()
@@ -160,21 +153,18 @@ def test_measurements_and_what_is_hidden(folder: Path) -> None:
                 assert store.query(measured, {"t": flows.KERNEL}).rows
 
 
-def test_only_new_texts_are_embedded_and_the_base_is_shared(folder: Path) -> None:
+def test_only_new_texts_are_embedded(folder: Path) -> None:
     embedder = FakeHashEmbedder()
     store = EmbeddedStore(folder, lambda: embedder)
     store.publish([a_paper(n) for n in range(1, 6)])
     del embedder.texts[:]
-    with layered():
+    with edited():
         store.publish([a_paper(1, note="another")])
         assert embedder.texts == ["Method 1. All of it. another"]
         again = EmbeddedStore(folder, no_embedder)
         again.remove([a_paper(2).paper.id])
         assert again.add_ablations(flows.ablations()) == 4
         assert not again.check()
-    generations = folder / "generations"
-    bases = {(generations / str(n) / "base" / "catalogue.sqlite").stat().st_ino for n in (2, 3, 4)}
-    assert len(bases) == 1
     assert again.rollback() == 3
     assert again.rollback() == 2
     assert len(list(again.bundles())) == 5
@@ -191,14 +181,14 @@ def test_rows_that_cannot_be_used_are_made_anew(folder: Path, how: str, monkeypa
         path.write_bytes(data)
     if how == "of another version":
         monkeypatch.setattr(graph_rows, "_made_by", lambda: "another")
-    with layered():
+    with edited():
         store.publish([a_paper(3)])
         require_as_rebuilt(store, folder)
 
 
-@pytest.mark.parametrize("file", ["catalogue.sqlite", "base/vectors.faiss"])
+@pytest.mark.parametrize("file", ["catalogue.sqlite", "vectors.faiss"])
 def test_a_damaged_file_is_not_taken_over(folder: Path, file: str) -> None:
-    with layered():
+    with edited():
         store = open_store(folder)
         store.publish([a_paper(1), a_paper(2)])
         store.publish([a_paper(3)])
