@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from xkg.build.paper.other_formats import not_a_paper
 from xkg.build.paper.read import parse_paper
 from xkg.errors import InputError
 
@@ -51,3 +52,8 @@ def test_words_of_notices_in_a_paper_are_no_notice(tmp_path: Path) -> None:
         rf"\documentclass{{article}}\title{{Not Found}}\begin{{document}}\section{{A}} {text}\end{{document}}"
     )
     assert parse_paper(path).title == "Not Found"
+
+
+@pytest.mark.parametrize("head", [b"%" * 5000 + b"\n\\documentclass", b"<!-- a -->\n" * 400 + b"<html>"])
+def test_rulers_and_comments_above_a_paper_take_no_time(head: bytes) -> None:
+    assert not_a_paper("root.tex", head) is None

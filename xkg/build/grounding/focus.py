@@ -19,8 +19,9 @@ _MOST_WORDS = 5
 def focus(
     search: BlockSearch, i: int, query: TechniqueQuery, symbol: str, part: Block | None = None
 ) -> tuple[LineRange, ...]:
-    """The `working_ranges` of `symbol` that implement technique i of `search`. They span all of a short symbol, or of
-    one with the technique's name; otherwise they are in `part`, if given, or in the best blocks. Empty for a stub."""
+    """The `working_ranges` of `symbol` that implement technique i of `search`. They span all of a short function, or
+    of a symbol with the technique's name; otherwise they are in `part`, if given, or in the best blocks. Empty for a
+    stub."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")
@@ -36,7 +37,7 @@ def focus(
 
     every = Block(span.start_line, span.end_line)
     ranked = [(block.lines, score) for block, score in search.of_symbol(i, symbol)]
-    short = sum(run.lines for run in runs(every)) <= MOST_LINES
+    short = entry.kind != "class" and sum(run.lines for run in runs(every)) <= MOST_LINES
     if not ranked or is_whole(query, entry, search.index.symbols) or (short and part is None):
         ranked = [(every, 1.0)]
     elif part is not None:

@@ -11,9 +11,9 @@ _BY_START = (
     (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript: convert it with ps2pdf"),
     (rb"\xd0\xcf\x11\xe0", f"a document of Microsoft Office: {_ASK}"),
     (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {_ASK}"),
-    (rb"(?:<[?!](?s:.){0,900}?>\s*)*<TEI\b", f"TEI: {_ASK}"),
+    (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {_ASK}"),
     (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {_ASK}"),
-    (rb"(?:%[^\n]*\s*)*@\w{3,20}\s*\{", f"a bibliography: {_ASK}"),
+    (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography: {_ASK}"),
 )
 _BY_NAME = {
     ".docx": "a Word document", ".doc": "a Word document", ".odt": "an OpenDocument text", ".epub": "an EPUB",

@@ -35,13 +35,6 @@ _CALL = re.compile(
     r"|\bwe\s+(?:\w+\s+)?refer\s+to\b[^.;]{2,160}?\bas)\s*+(?:as\s++)?(?=\S)",
     re.IGNORECASE,
 )
-_USE = re.compile(
-    r"\bwe\s+(?:(?:\w+ly|also|then|first|next|further|instead)\s+)*"
-    r"(?:use|employ|adopt|adapt|apply|leverage|utili[sz]e|incorporate|follow|rely on|resort to)\s+"
-    r"|\b(?:is|are|was|were)\s+(?:\w+\s+)?(?:generated|obtained|computed|extracted|estimated|optimi[sz]ed|solved|"
-    r"initiali[sz]ed|implemented|encoded|sampled|trained)\s+(?:using|with|by|via)\s+(?:the\s|an?\s)?",
-    re.IGNORECASE,
-)
 # Prior work, and things that are not techniques, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
@@ -84,7 +77,7 @@ class Term:
     """A name in a sentence, its abbreviation there, and how it is introduced."""
 
     name: str
-    how: Literal["propose", "call", "define", "use"]
+    how: Literal["propose", "call", "define"]
     short: str | None = None
 
 
@@ -141,7 +134,7 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
 
 
 def terms(text: str) -> Iterator[Term]:
-    """The names that a sentence proposes, introduces or uses, each once."""
+    """The names that a sentence proposes or introduces, each once."""
     seen: set[tuple[str, ...]] = set()
     for name, how, end in _named(text):
         if is_name(name, proper=True) and not _THING.match(text[end : end + 120]) and key(name) not in seen:
@@ -149,7 +142,7 @@ def terms(text: str) -> Iterator[Term]:
             yield Term(name, how, _short_after(text, end))
 
 
-def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call", "use"], int]]:
+def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
     for match in _PROPOSE.finditer(text):
         name, end = _whole(text, match.end())
         other, stop = _apposition(text, end)
@@ -175,9 +168,6 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call", "use"], 
         if not _OTHERS.search(text, max(0, match.start() - 60), match.start()):
             name, end = _whole(text, match.end())
             yield name, "call", end
-    for match in _USE.finditer(text):
-        name, end = _whole(text, match.end())
-        yield name, "use", end
 
 
 def equation_terms(sentence: Sentence) -> Iterator[Term]:

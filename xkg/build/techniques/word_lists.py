@@ -125,7 +125,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives without a typical ending, and nouns that end like adjectives.
+# Adjectives, of which no name consists alone.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low
@@ -133,12 +133,6 @@ ADJECTIVES = _words(
     smooth fast slow faster slower efficient inefficient sufficient necessary consistent inconsistent dependent
     independent important relevant invariant equivariant specific generic general particular main key common rare
     proper correct wrong true false full empty bounded unbounded biased unbiased differentiable available useful
-    """
-)
-NOUNS_LIKE_ADJECTIVES = _words(
-    """
-    variable table enable observable executable timetable ensemble assemble double derivative alternative negative
-    positive initiative functional operational conditional vertical reward forward backward award
     """
 )
 # Words that end a noun phrase. "of" is not one of them.
