@@ -122,6 +122,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         wanted.remove(largest)
         wheels = closure(wanted)
 
+    find_hidden_sources(wanted, wheels, uv)
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
@@ -143,6 +144,16 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "dated": dated is not None,
         "offers": offers(request, both),
     }
+
+
+def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
+    """Adds to `without_wheel` the dependencies without a wheel that keep packages from their newest version: uv takes
+    an old hydra-core that does without antlr4. Raises `Unreachable`."""
+    chosen = {wheel.name: wheel for wheel in wheels}
+    free = {want.distribution: want for want in wanted if not want.hint and want.distribution in chosen}
+    for newest in _available(sorted(free), uv):
+        if newest.version != chosen[newest.name].version.partition("+")[0]:
+            _why_not([free[newest.name]._replace(hint=newest.pin)], uv)
 
 
 def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.evidence.failure_causes import lacking_modules, missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
 from xkg.sandbox.isolation.interpreters import installed, own
+from xkg.sandbox.packages.distributions import LAST_WITH
 from xkg.sandbox.packages.python_choice import PYTHON, first_day, version_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment
@@ -177,7 +178,7 @@ class Executor:
         if completed is None:
             return False
         module = self._completion.modules[-1]
-        package = completed.provided[module].partition("==")[0]
+        package = LAST_WITH.get(module) or completed.provided[module].partition("==")[0]
         reason = f"the module {module} is missing when the code runs"
         fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
         self._apply(fix, outcome)
