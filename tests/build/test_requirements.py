@@ -35,6 +35,7 @@ dependencies:
   - pip
   - pip: [wandb==0.15, -r requirements.txt]
 """,
+    "environment.yml": "# platform: osx-arm64\nnumpy=1.26.4=py312_0\npygame=2.6.1=pypi_0\n",
     "Pipfile": '[packages]\nrequests = "*"\nflask = "==2.0"\n',
 }
 
@@ -72,6 +73,7 @@ dependencies:
                 "wandb==0.15",
             ],
         ),
+        ("environment.yml", ["numpy==1.26.4.*", "pygame==2.6.1"]),
         ("Pipfile", ["requests", "flask==2.0"]),
     ],
 )

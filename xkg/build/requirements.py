@@ -318,7 +318,11 @@ class _Plain(yaml.SafeLoader):  # type: ignore[misc]
 def _conda(text: str) -> Iterator[object]:
     if len(text) > _LONGEST_YAML:
         raise ValueError(f"YAML of {len(text):,} characters is more than any honest environment has")
-    for entry in yaml.load(text, _Plain).get("dependencies", ()):
+    loaded = yaml.load(text, _Plain)
+    if isinstance(loaded, str):  # conda list --export
+        yield from _text(text)
+        return
+    for entry in loaded.get("dependencies", ()):
         if isinstance(entry, dict):
             yield from entry.get("pip", ())
         elif isinstance(entry, str):

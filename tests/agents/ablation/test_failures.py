@@ -21,6 +21,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <modu
             f"{TRACEBACK}ImportError: libGL.so.1: cannot open shared object file: No such file or directory\n",
             "missing library",
         ),
+        (f"{TRACEBACK}ImportError: Unable to load OpenGL library: OSMesa: not found\n", "missing library"),
         ("loading\ncould not open a.csv: No such file or directory\nended\n", "missing data"),
     ],
 )

@@ -207,6 +207,39 @@ def test_packages_that_are_given_are_found_and_not_installed(
     assert str(tmp_path) not in result.output
 
 
+@pytest.mark.parametrize(
+    ("command", "packages"),
+    [
+        ("cd nets && python -m waves.train --epochs 1", {"numpy", "scipy"}),
+        ("bash all.sh", {"numpy", "scipy"}),
+        ("make figures", {"numpy", "scipy", "torch", "plugin"}),
+        ("", {"numpy", "scipy", "torch", "plugin"}),
+    ],
+)
+def test_the_packages_of_a_command_are_those_that_its_files_import(
+    workspace: Workspace, parsers: Parsers, command: str, packages: set[str]
+) -> None:
+    files = {
+        "nets/waves/__init__.py": "import scipy\n",
+        "nets/waves/train.py": "from waves.model import Wave\n",
+        "nets/waves/model.py": "import numpy\nclass Wave: pass\n",
+        "compare.py": "import torch\n",
+        "all.sh": "cd nets\npython waves/train.py\n",
+        "requirements.txt": "plugin==1\nnumpy==1.2\n",
+    }
+    workspace.edit(files, "n")
+    asked: list[set[str]] = []
+
+    class Maker:
+        def make(self, imports: dict[str, object], lines: list[str], _: object, declared: list[str]) -> Environment:
+            assert "numpy==1.2" in lines
+            asked.append({*imports, *(line.partition("==")[0] for line in declared)})
+            return Environment(site=None, hash="x")
+
+    packages_for(workspace, Maker(), SourceReader(parsers), command=command)  # type: ignore[arg-type]
+    assert asked == [packages]
+
+
 def test_a_script_imports_the_repositorys_own_packages_as_if_they_were_installed(
     workspace: Workspace, commands: Commands
 ) -> None:
@@ -336,6 +369,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ),
         ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
+        ("open(p)", r"lib\\here.csv", r"\(a path of Windows: the repository has lib/here\.csv"),
         ("open(p)", "/data/rows.csv", r"\(runs see no files outside .*: let the code read /data/rows\.csv from"),
         ("open(p)", "../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
     ],

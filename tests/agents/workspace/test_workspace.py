@@ -61,6 +61,18 @@ def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
         workspace.text(path)
 
 
+def test_data_of_the_repository_is_there_and_the_largest_files_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.agents.workspace.starter.MAX_BYTES", 9 << 20)
+    (tmp_path / "starter").mkdir()
+    for name, size in (("run.py", 10), ("train.csv", 4 << 20), ("dev.csv", 3 << 20), ("weights.bin", 5 << 20)):
+        (tmp_path / "starter" / name).write_bytes(b"1" * size)
+    starter = read_starter(str(tmp_path / "starter"), tmp_path / "cache")
+    assert sorted(starter.files) == ["dev.csv", "run.py", "train.csv"]
+    assert "left out: 1 file too large or unreadable (weights.bin); see --data" in starter.notes
+
+
 def test_an_unknown_file_names_its_neighbours(workspace: Workspace) -> None:
     with pytest.raises(InputError, match=r"nearest: lib/model\.py"):
         workspace.text("lib/modle.py")

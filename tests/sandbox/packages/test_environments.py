@@ -126,6 +126,15 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     assert free.packages == ("alpha==1.0", "plugin==2.0")  # without the versions that the repository names
 
 
+def test_a_module_that_later_versions_lack_comes_from_the_last_that_has_it(
+    index: Index, environments: UvEnvironments
+) -> None:
+    index.add("setuptools", "81.0", {"setuptools.py": "", "pkg_resources.py": ""})
+    index.add("setuptools", "82.0", {"setuptools.py": ""})
+    assert environments.make(["pkg_resources"]).packages == ("setuptools==81.0",)
+    assert environments.make(["setuptools"]).packages == ("setuptools==82.0",)
+
+
 def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environments: UvEnvironments) -> None:
     table = [("dm-odd", "odd"), ("odd-extra", "odd"), ("same", "same"), ("another-same", "same"), ("asked", "needed")]
     listed = {name: {"pypi_name": name, "conda_name": "x", "import_name": module} for name, module in table}

@@ -9,6 +9,7 @@ def test_requirement_lines_of_every_kind() -> None:
         "numpy>=1.20,<2  # pinned",
         "Scikit_Learn",
         "torch[extra]==2.0 ; python_version >= '3'",
+        "jax[cuda12_pip]==0.5",
         "old==1 ; python_version < '3'",
         "-r other.txt",
         "--index-url https://example.org",
@@ -29,7 +30,8 @@ def test_requirement_lines_of_every_kind() -> None:
     assert version_hints(lines) == {
         "numpy": "numpy<2,>=1.20",
         "scikit-learn": "scikit-learn",
-        "torch": "torch==2.0",
+        "torch": "torch[extra]==2.0",
+        "jax": "jax==0.5",
         "hashed": "hashed==1.0",
         "scipy": "scipy",
         "matplotlib": "matplotlib==3.7.3",

@@ -206,7 +206,13 @@ class _Runner:
             workspace=self._base,
             run=run,
             packages=lambda day, modules=(): packages_for(
-                self._base, start.packages, self._parser, day, self._task.data, modules
+                self._base,
+                start.packages,
+                self._parser,
+                day,
+                self._task.data,
+                modules,
+                self._task.command(self._task.seeds[0]),
             ),
             texts=lambda: self._runs.texts,
             parser=self._parser,

@@ -17,7 +17,8 @@ Failure = Literal[
 
 ADVICE: dict[Failure, str] = {
     "missing package": "name the package that has it with --with, or free disk space if it is too large",
-    "missing library": "install the package of the system that has it on this machine, whose libraries runs see",
+    "missing library": "install the package of the system that has it on this machine, whose libraries runs see (for "
+    "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
     "Python 2": "convert it to Python 3 first",
     "removed API": "name a version of the package that has it with --with, as --with 'numpy<2'",
     "own error": "the repository's own code contradicts itself there: mend that line, or take another commit",
@@ -67,7 +68,10 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
             r"|arg is an empty|zero-size array|need at least one array"
         ),
     ),
-    ("missing library", re.compile(r"cannot open shared object file")),
+    (
+        "missing library",
+        re.compile(r"cannot open shared object file|(?:OpenGL|EGL|GLX|OSMesa|glfw)\b.{0,80}(?:not|fail|[Ee]rror)"),
+    ),
     ("missing data", re.compile(r"FileNotFoundError|No such file or directory|is not a directory")),
     (
         "shape",

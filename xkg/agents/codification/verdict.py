@@ -10,7 +10,7 @@ from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import RunResult
 from xkg.agents.workspace.measured_run import Origin, remarks
 from xkg.agents.workspace.outline import Outline
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.workspace import MAX_FILE_BYTES, Workspace
 from xkg.value import Value
 
 Class = Literal["A", "B", "C", "D"]
@@ -73,12 +73,12 @@ class Verdict(Value):
 
 
 def texts_of(workspace: Workspace, version: int | None = None) -> dict[str, str]:
-    """The text files of a version (the current one by default)."""
+    """The text files of a version (the current one by default), without those that are too large for an edit."""
     files = workspace.files if version is None else workspace.files_of(version)
     return {
         path: file.content.decode("utf-8", "replace")
         for path, file in files.items()
-        if b"\0" not in file.content[:8192]
+        if len(file.content) <= MAX_FILE_BYTES and b"\0" not in file.content[:8192]
     }
 
 

@@ -360,11 +360,13 @@ def packages_for(
     written: str | None = None,
     data: Mapping[str, Path] | None = None,
     modules: Sequence[str] = (),
+    command: str = "",
 ) -> Environment:
     """The packages to install: those that a workspace's Python files import, in the versions of its requirement files,
-    those that these files declare, and those of `modules`, which were missing at run time. Modules in the tree itself
-    or in `data` (as of `Commands`) are not installed. Files that cannot be parsed are named in the notes. Raises
-    `UnsafeInputError` if there are too many of them."""
+    those that these files declare, and those of `modules`, which were missing at run time. With a `command`, only those
+    that its files import, and those of `ADDED`. Modules in the tree itself or in `data` (as of `Commands`) are not
+    installed. Files that cannot be parsed are named in the notes. Raises `UnsafeInputError` if there are too many of
+    them."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -374,6 +376,7 @@ def packages_for(
     stated = reader.packages(
         {path: text for path, text in texts.items() if path.endswith(".py")},
         {path: text for path, text in texts.items() if states_requirements(path)},
+        _with_scripts(command, workspace),
     )
     added = texts.get(ADDED, "").splitlines()
     lines = [*added, *stated.lines]
@@ -383,7 +386,8 @@ def packages_for(
     served = own.served - {name for name in own.nested if canonicalize_name(name) in required}
     needed = {name: names for name, names in imports.items() if name not in served | given}
     provided = {canonicalize_name(name) for name in given | own.hidden}
-    declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
+    whole = () if command else stated.declared
+    declared = [line for line in (*added, *whole) if not version_hints([line]).keys() <= provided]
     notes = tuple(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()
@@ -393,6 +397,12 @@ def packages_for(
         return Environment(site=None, hash="", missing=missing, notes=notes)
     made = maker.make(needed, lines, written, declared)
     return made.model_copy(update={"notes": (*made.notes, *notes)}) if notes else made
+
+
+def _with_scripts(command: str, workspace: Workspace) -> str:
+    """A command with the text of the shell scripts that it starts."""
+    scripts = {program.script(workspace.files) for program in started(command)} if command else set()
+    return "\n".join([command, *(workspace.text(path) for path in sorted(filter(None, scripts)) if path[-3:] == ".sh")])
 
 
 def cut_middle(text: str, characters: int) -> str:

@@ -1,6 +1,7 @@
 """Parses a workspace's files and applies edits in the confined process: no parser reads untrusted source in this
 one."""
 
+import ast
 import base64
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,9 +12,11 @@ from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.evaluation import changed_evaluation, evaluation, may_measure
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline, outline
+from xkg.agents.workspace.started_files import started_files
 from xkg.build.parsing.parsers import Parsers, without_deadly
 from xkg.build.parsing.typed_tasks import Mark, tasks
 from xkg.build.requirements import read_requirements
+from xkg.build.slicing.scoping.broken_statements import without_broken_statements
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import MissingMetricError, NotANumberError
 from xkg.sandbox.isolation.confined_worker import Bounds, Reason, WorkerDiedError
@@ -58,9 +61,16 @@ class Refused(Value):
     problem: str
 
 
-def packages(mark: Mark, sources: Texts, requirements: Texts, without: Without) -> StatedPackages:
-    """The imports of the Python files, and the lines of the files that state requirements."""
-    imports = imported_packages(text for _, text in marked(mark, sources, without))
+def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
+    """The imports of the Python files that a command starts (all without one), and the lines of the files that state
+    requirements."""
+    trees: dict[str, ast.Module] = {}
+    for path, text in marked(mark, sources, without) if command else ():
+        if parsed := without_broken_statements(text):
+            trees[path] = parsed[1]
+    started = started_files(trees, command) if trees else sources.keys()
+    used = {path: text for path, text in sources.items() if path in started}
+    imports = imported_packages(text for _, text in marked(mark, used, without))
     stated = {path: text for path, text in requirements.items() if path not in without}
     required = read_requirements(stated, mark)
     return StatedPackages(
@@ -157,11 +167,11 @@ class SourceReader:
         self._deadly: dict[tuple[str, bytes], Reason] = {}
         self.left_out: dict[str, Reason] = {}
 
-    def packages(self, sources: Texts, requirements: Texts) -> StatedPackages:
-        """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files
-        `requirements` (path → text), without files that crash the parser. Raises `UnsafeInputError` for files that
-        exceed the bounds."""
-        return self.of_files(packages, {"sources": sources, "requirements": requirements})
+    def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
+        """The results of `imported_packages` for the Python `sources` (those that a command starts, if there is one)
+        and of `read_requirements` for the files `requirements` (path → text), without files that crash the parser.
+        Raises `UnsafeInputError` for files that exceed the bounds."""
+        return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
         """The result of `outline` for each Python file by path; empty if it is not valid Python. Raises

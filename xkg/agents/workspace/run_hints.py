@@ -59,6 +59,8 @@ def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str
     if inside.startswith(".."):
         return f"runs see no files outside of the repository: let the code read {printable_line(path)} from inside"
     known = {place for name in workspace.files for place in _down_to(name)}
+    if (plain := posixpath.normpath(inside.replace("\\", "/"))) != inside and plain in known:
+        return printable_line(f"a path of Windows: the repository has {plain}, so mend that line")
     absent = next((place for place in _down_to(inside) if place not in known), "")
     rest = inside.removeprefix(absent).strip("/")
     if not absent or inside == ".":

@@ -8,8 +8,8 @@ from pathlib import Path
 from xkg.build.repositories import git_directory
 from xkg.build.repositories.branch import TreeFile
 from xkg.build.repositories.checkout import Checkout, fetch_repository
-from xkg.build.repositories.clone import MAX_READ_BYTES
-from xkg.errors import InputError, UnsafeInputError
+from xkg.build.repositories.clone import LARGEST_BYTES
+from xkg.errors import InputError
 
 MAX_BYTES = 200 << 20
 SUBMODULE = "submodule"
@@ -34,21 +34,20 @@ class Starter:
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
     """The starter code that `spec` names, in the forms of `fetch_repository`; git runs none of its code.
 
-    Links, submodules and files of more than 2 MB are left out and noted. Raises the errors of `fetch_repository`, and
-    `UnsafeInputError` for more than 200 MB."""
-    checkout = fetch_repository(spec, cache, roots)
-    files: dict[str, TreeFile] = {}
-    size = 0
-    for path, content in checkout.read(file.path for file in checkout.files if file.kind == "file"):
-        if content is None or not is_inside(path):
-            continue
-        size += len(content)
-        if size > MAX_BYTES:
-            raise UnsafeInputError(
-                f"{spec} holds more than {MAX_BYTES >> 20} MB in small files: give the folder of the code alone, and "
-                "name the folders of data with --data"
-            )
-        files[path] = TreeFile(content, executable=content.startswith(b"#!"))
+    Links, submodules, files of more than 50 MB and the largest files of more than 200 MB in all are left out and noted.
+    Raises the errors of `fetch_repository`."""
+    checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
+    sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
+    total, chosen = 0, set[str]()
+    for path in sorted(sizes, key=lambda path: sizes[path]):
+        if sizes[path] > LARGEST_BYTES or (total := total + sizes[path]) > MAX_BYTES:
+            break
+        chosen.add(path)
+    files = {
+        path: TreeFile(content, executable=content.startswith(b"#!"))
+        for path, content in checkout.read((path for path in sizes if path in chosen), LARGEST_BYTES)
+        if content is not None
+    }
     if not files:
         raise InputError(f"{spec} has no file that can be read: give the folder of the starter code")
     base, dirty = checkout.repository.commit, False
@@ -93,7 +92,7 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     if large:
         some = ", ".join(large[:3]) + (" …" if len(large) > 3 else "")
         files_over = f"{len(large)} file{'s' * (len(large) > 1)}"
-        yield f"left out: {files_over} over {MAX_READ_BYTES // 10**6} MB or unreadable ({some}); see --data"
+        yield f"left out: {files_over} too large or unreadable ({some}); see --data"
     pointers = [path for path, file in files.items() if file.content.startswith(_LFS)]
     if pointers:
         are = "files are Git LFS pointers" if len(pointers) > 1 else "file is a Git LFS pointer"

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from xkg.build.repositories import git, git_directory
-from xkg.build.repositories.clone import MAX_READ_BYTES, clone, clone_path, remote_commit
+from xkg.build.repositories.clone import LARGEST_BYTES, MAX_READ_BYTES, clone, clone_path, remote_commit
 from xkg.build.repositories.git_directory import GitDirectory, read_small
 from xkg.build.repositories.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnreachableError, UnsafeInputError
@@ -47,7 +47,8 @@ class Checkout:
     """A repository at one commit, or the present files of a folder. `notes` explain the choice to the user.
 
     `committed` is the day of the commit (YYYY-MM-DD), None for files of a folder. `read` yields (path, bytes) in the
-    requested order, with None for a file that is unknown, larger than `MAX_READ_BYTES`, or unreadable."""
+    requested order, with None for a file that is unknown, larger than `most` (`LARGEST_BYTES` at most), or
+    unreadable."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -55,27 +56,30 @@ class Checkout:
     _read: Callable[[Sequence[str]], Iterator[bytes | None]] = field(default=lambda _: iter(()), repr=False)
     committed: str | None = None
 
-    def read(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+    def read(self, paths: Iterable[str], most: int = MAX_READ_BYTES) -> Iterator[tuple[str, bytes | None]]:
         sizes = {f.path: f.size for f in self.files if f.kind == "file"}
         wanted = list(paths)
-        honest = [p for p in wanted if (size := sizes.get(p)) is not None and size <= MAX_READ_BYTES]
+        honest = [p for p in wanted if (size := sizes.get(p)) is not None and size <= most]
         contents = dict(zip(honest, self._read(honest), strict=True))
         return ((path, contents.get(path)) for path in wanted)
 
 
-def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Checkout:
+def fetch_repository(
+    spec: str, cache: Path, roots: Sequence[Path] | None = None, largest: int = MAX_READ_BYTES
+) -> Checkout:
     """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
     with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
 
-    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Local folders are
-    read in place; their `.git` must not lead out of `roots` (None: no bounds). Raises `InputError` with one line: does
-    not exist, no such commit, not reachable, empty."""
+    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Their files of
+    more than `largest` bytes are not fetched. Local folders are read in place; their `.git` must not lead out of
+    `roots` (None: no bounds). Raises `InputError` with one line: does not exist, no such commit, not reachable,
+    empty."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; give an https URL, a folder or a git directory")
     scheme = re.match(r"([A-Za-z][\w+.-]*)://", spec)
     if scheme and scheme[1].lower() == "https":
-        return _fetch_url(spec, cache)
+        return _fetch_url(spec, cache, largest)
     if scheme and scheme[1].lower() == "file":
         parts = urlsplit(spec)
         if parts.netloc not in ("", "localhost"):
@@ -151,7 +155,7 @@ def _check_reference(commit: str | None, spec: str) -> None:
 # --- URLs -------------------------------------------------------------------------------------------------------------
 
 
-def _fetch_url(spec: str, cache: Path) -> Checkout:
+def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
     if "@" in spec.split("/")[2]:
         raise InputError("a repository URL must not contain a user or password; use the plain https URL")
     address = repository_address(spec)
@@ -163,7 +167,7 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
     if address.within:
         address = _with_branch(address)
     commit = address.reference or None
-    folder, found = clone(address.url, commit, cache)
+    folder, found = clone(address.url, commit, cache, largest)
     identity = f"{address.server}/{address.path}@{found}"
     checkout = _checkout_of_clone(folder, found, identity, address.url, spec)
     notes = (f"{address.within} was named, and the whole repository was read",) if address.within else ()
@@ -375,7 +379,7 @@ def _as_it_lies(
         files += [File(folder, "submodule", None) for folder in _empty_submodules(real[".gitmodules"], list(real))]
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
-        return (read_small(real[name], MAX_READ_BYTES) for name in paths)
+        return (read_small(real[name], LARGEST_BYTES) for name in paths)
 
     return _checkout(identity, url, None, tuple(files), notes, read, spec)
 

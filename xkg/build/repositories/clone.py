@@ -14,21 +14,23 @@ from xkg.files import private_folder
 from xkg.model import slug
 from xkg.text.address import repository_address
 
-MAX_READ_BYTES = 2_000_000  # larger files are listed but never read
+MAX_READ_BYTES = 2_000_000  # builds list larger files, but never read them
+LARGEST_BYTES = 50 << 20  # data of a repository that is run
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
-    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and the id of its full commit."""
+def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_BYTES) -> tuple[Path, str]:
+    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and the id of its full commit. Files of
+    more than `largest` bytes are absent."""
     commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
-    if commit is not None and (known := clone_path(url, commit, cache)).is_dir():
+    if commit is not None and (known := clone_path(url, commit, cache, largest)).is_dir():
         return known, commit
     private_folder(cache)
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
     try:
-        commit = _fetch_into(work / "repository", url, commit, reference)
-        target = clone_path(url, commit, cache)
+        commit = _fetch_into(work / "repository", url, commit, reference, largest)
+        target = clone_path(url, commit, cache, largest)
         try:
             (work / "repository").rename(target)
         except OSError:
@@ -39,11 +41,12 @@ def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def clone_path(url: str, commit: str, cache: Path) -> Path:
+def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES) -> Path:
     """The folder of a clone, which may not exist yet."""
     address = repository_address(url)
     name = address.name if address else url
-    digest = hashlib.sha256(f"{name}\0{commit}".encode()).hexdigest()[:16]
+    size = "" if largest == MAX_READ_BYTES else f"\0{largest}"
+    digest = hashlib.sha256(f"{name}\0{commit}{size}".encode()).hexdigest()[:16]
     return cache / f"{slug(name.rpartition('/')[2])[:40]}-{digest}.git"
 
 
@@ -65,9 +68,9 @@ def remote_commit(url: str, reference: str | None) -> str | None:
     return None
 
 
-def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | None) -> str:
+def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | None, largest: int) -> str:
     with _reaching(url, "fetched"):
-        git.fetch(url, commit, folder, largest=MAX_READ_BYTES)
+        git.fetch(url, commit, folder, largest=largest)
     head = git.find_commit(git_directory.ours(folder), commit or reference or "")
     if head is None:
         raise InputError(f"{url} has no commit, branch or tag {reference!r}")

@@ -48,6 +48,8 @@ _NOT_INSTALLED = re.compile(
 )
 _ABSENT = re.compile(
     r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100}) failed"
+    r"|^[\w.]{0,100}(?:Error|Installed): (\w{1,100}) is not installed",
+    re.MULTILINE,
 )
 _NO_SUCH_NAME = re.compile(r"cannot import name '(\w{1,100})' from '([\w.]{1,100})'")
 _NO_ATTRIBUTE = re.compile(r"(?<!initialized )module '([\w.]{1,100})' has no attribute '(\w{1,100})'")

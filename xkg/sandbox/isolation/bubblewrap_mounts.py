@@ -44,6 +44,9 @@ QUIET = {
     "NUMEXPR_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "MPLBACKEND": "Agg",
+    "QT_QPA_PLATFORM": "offscreen",
+    "SDL_AUDIODRIVER": "dummy",
+    "SDL_VIDEODRIVER": "dummy",
     "CUDA_VISIBLE_DEVICES": "",
 }
 

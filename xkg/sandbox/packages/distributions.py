@@ -9,6 +9,11 @@ _DISTRIBUTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("distrib
 ]
 
 
+# setuptools 82 removed it: https://setuptools.pypa.io/en/latest/history.html
+LAST_WITH = {"pkg_resources": "setuptools<82"}
+"""Modules that later versions of their distributions lack, with a requirement that has them."""
+
+
 def distribution_of(name: str) -> str | None:
     """The distribution that provides an import name, from our table; None if the table lacks it."""
     return _DISTRIBUTIONS.get(name)

@@ -43,7 +43,7 @@ from xkg.sandbox.isolation.host_proxy import configured_index
 from xkg.sandbox.isolation.interpreters import Interpreter, at, download, installed, own
 from xkg.sandbox.packages import python_choice
 from xkg.sandbox.packages.disk_quota import Quota, prune, quota
-from xkg.sandbox.packages.distributions import distribution_of
+from xkg.sandbox.packages.distributions import LAST_WITH, distribution_of
 from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
 from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan
 from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
@@ -317,6 +317,7 @@ class UvEnvironments:
         failed: Mapping[str, str] | None = None,
     ) -> Plan:
         names, hints = request.names, request.hints(interpreter)
+        hints = {distribution_of(name) or name: line for name, line in LAST_WITH.items() if name in names} | hints
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         wanted = []
         for name, used in names.items():

@@ -16,9 +16,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,22 +95,19 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     missing |= {want.module: reason for want, reason in unprovided.items()}
 
     # A module that neither the tables nor its name resolve may be in one of the repository's own requirements.
-    for hint in others if missing else ():
-        try:
-            own = uv.resolve([hint], "--no-deps")
-        except Unreachable:
-            raise
-        except Failed:
-            continue
-        inspect(own)
-        for wheel in own:
-            for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
-                wanted.append(Wanted(module, wheel.name, hint))
-                del missing[module]
+    own = _available(others, uv) if missing else []
+    inspect(own)
+    for wheel in own:
+        for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
+            wanted.append(Wanted(module, wheel.name, request["hints"][wheel.name]))
+            del missing[module]
     wanted = [want for want in wanted if want not in unprovided]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
-    indirect |= indirect_requirements(wanted, others, uv)
+    # Versions for packages that are only installed as dependencies.
+    names = {wheel.name for wheel in closure(wanted)}
+    asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
+    indirect |= {want.distribution: want for want in _together(asked, uv, wanted)[0] if want.hint}
     wheels = closure(wanted)
 
     limit, too_large = request["max_mb"] << 20, False
@@ -126,9 +122,10 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         wanted.remove(largest)
         wheels = closure(wanted)
 
+    find_hidden_sources(wanted, wheels, uv)
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
-    declared, left_out = declared_beside(asked, [*wanted, *indirect.values()], uv)
+    declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
     wheels = closure([*wanted, *declared])
     while declared and sum(inspected[wheel].size for wheel in wheels) > limit:
         largest = max(declared, key=lambda want: sum(inspected[wheel].size for wheel in closure([want])))
@@ -149,13 +146,24 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     }
 
 
+def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
+    """Adds to `without_wheel` the dependencies without a wheel that keep packages from their newest version: uv takes
+    an old hydra-core that does without antlr4. Raises `Unreachable`."""
+    chosen = {wheel.name: wheel for wheel in wheels}
+    free = {want.distribution: want for want in wanted if not want.hint and want.distribution in chosen}
+    for newest in _available(sorted(free), uv):
+        if newest.version != chosen[newest.name].version.partition("+")[0]:
+            _why_not([free[newest.name]._replace(hint=newest.pin)], uv)
+
+
 def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
     """Other sources of the requirements that lacked a wheel, in versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in filter(None, dated_or_not):
         for line in uv.without_wheel:
             lacking.setdefault(request["hints"].get(line, line), uv)
-    return [uv.offer(line, request["pythons"]) for line, uv in list(lacking.items())[:_MOST_OFFERS]]
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        return list(pool.map(lambda of: of[1].offer(of[0], request["pythons"]), list(lacking.items())[:_MOST_OFFERS]))
 
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
@@ -232,112 +240,67 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together, found in few steps, and why the rest does not. The versions that
-    the repository requires are preferred, then the next later version that resolves (code of an old Python is nearer to
-    it than to the newest), then any version. Raises `Unreachable`."""
-    with contextlib.suppress(_Unsolved):
-        _solve(wanted, uv)
-        return wanted, {}
-    missing: dict[str, str] = {}
-    alone: list[Wanted] = []
-    with ThreadPoolExecutor(4) as pool:
-        for want, choice in zip(wanted, pool.map(lambda want: _alone(want, uv), wanted), strict=True):
-            if isinstance(choice, Wanted):
-                alone.append(choice)
-            else:
-                missing[want.module] = choice
-    with contextlib.suppress(_Unsolved):
-        _solve(alone, uv)
-        return alone, missing
-    together, lost = _together(alone, uv)
-    if lost:
-        free = [want._replace(hint="") for want in alone]
-        with contextlib.suppress(_Unsolved):
-            _solve(free, uv)
-            return free, missing
-    return together, missing | lost
-
-
-def indirect_requirements(wanted: Sequence[Wanted], others: Sequence[str], uv: Uv) -> dict[str, Wanted]:
-    """The repository's requirements for packages that are only installed as dependencies, by name, if they resolve with
-    the others. Uses `_later` versions if the required ones have no wheel."""
-    additional: dict[str, Wanted] = {}
-    names = {wheel.name for wheel in uv.resolve(requirements(wanted))} if wanted else set()
-    for hint in others:
-        name = name_of(hint)
-        if name in names and name != hint:
-            want = Wanted("", name, hint)
-            choice = _first(chain([want], _later(want, uv)), [*wanted, *additional.values()], uv)
-            if isinstance(choice, Wanted):
-                additional[name] = choice
-    return additional
-
-
-def declared_beside(declared: list[Wanted], wanted: Sequence[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """The members of `declared` that resolve with `wanted` and with each other, and why the rest does not."""
-    with contextlib.suppress(_Unsolved):
-        _solve([*wanted, *declared], uv)
-        return declared, {}
-    some, lost = resolvable(declared, uv)
-    with contextlib.suppress(_Unsolved):
-        _solve([*wanted, *some], uv)
-        return some, lost
-    together, excluded = _together(some, uv, wanted)
-    return together, lost | excluded
-
-
-def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """Adds requirements one after the other to those `beside`. Each is tried with its own version, then with any
-    version, and is otherwise left out."""
-    together: list[Wanted] = []
-    lost: dict[str, str] = {}
-    for want in wanted:
-        choice = _first([want, want._replace(hint="")], [*beside, *together], uv)
-        if isinstance(choice, Wanted):
-            together.append(choice)
-        else:
-            lost[want.module] = choice
+    """A large part of `wanted` that resolves together, and why the rest does not. The versions that the repository
+    requires are preferred, then the next later ones that resolve (code of an old Python is nearer to them than to the
+    newest), then any version. If that loses some, all versions are given up. Raises `Unreachable`."""
+    together, lost = _together(wanted, uv)
+    possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
+    if len(possible) > len(together) and not _why_not(possible, uv):
+        found = {want.module for want in possible}
+        return possible, {module: why for module, why in lost.items() if module not in found}
     return together, lost
 
 
-def _alone(want: Wanted, uv: Uv) -> Wanted | str:
-    """Return `want` alone, with another version or any if needed, or the reason why it is not available."""
-    return _first(chain([want], _later(want, uv), [want._replace(hint="")]), [], uv)
+def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
+    """A large part of `wanted` that resolves together and with those `beside`, and why the rest does not. What does not
+    resolve is halved, so that a few bad requirements among many cost few starts of uv."""
+    why = ""
+    for choice in (wanted, _later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
+        if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):
+            return list(choice), {}
+    if len(wanted) == 1:
+        return [], {wanted[0].module: why}
+    middle = len(wanted) // 2
+    first, lost = _together(wanted[:middle], uv, beside)
+    rest, also_lost = _together(wanted[middle:], uv, [*beside, *first])
+    return [*first, *rest], lost | also_lost
 
 
-def _later(want: Wanted, uv: Uv) -> Iterator[Wanted]:
-    """The first version after the required one that has a wheel."""
-    if pinned := re.fullmatch(r"[\w.-]+==(\d[\w.]*?)(\.\*)?", want.hint):
-        with contextlib.suppress(Failed):
-            lowest = ("--no-deps", "--resolution", "lowest-direct")
-            for wheel in uv.resolve([f"{want.distribution}>={pinned[1]}"], *lowest):
-                yield want._replace(hint=wheel.pin)
+def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
+    """The wheels of those requirements that have one, without dependencies. Raises `Unreachable`."""
+    try:
+        return uv.resolve(lines, "--no-deps") if lines else []
+    except Unreachable:
+        raise
+    except Failed:
+        middle = len(lines) // 2
+        return [*_available(lines[:middle], uv), *_available(lines[middle:], uv)] if middle else []
 
 
-def _first(choices: Iterable[Wanted], beside: Sequence[Wanted], uv: Uv) -> Wanted | str:
-    """The first choice that resolves together with the others, or why the last one does not."""
-    reason = ""
-    for choice in choices:
-        try:
-            _solve([*beside, choice], uv)
-            return choice
-        except _Unsolved as error:
-            reason = str(error)
-    return reason
+def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
+    """The wants with each required version replaced by the first one after it that has a wheel and resolves with the
+    others; empty if there are none."""
+    pins = {want: re.fullmatch(r"[\w.-]+(\[.*\])?==(\d[\w.]*?)(\.\*)?", want.hint) for want in wanted}
+    lowest = sorted({f"{want.distribution}{pin[1] or ''}>={pin[2]}" for want, pin in pins.items() if pin})
+    if not lowest:
+        return []
+    try:
+        found = {wheel.name: wheel.pin for wheel in uv.resolve(lowest, "--resolution", "lowest-direct")}
+    except Failed:
+        return []
+    return [want._replace(hint=found[want.distribution]) if pins[want] else want for want in wanted]
 
 
-class _Unsolved(Exception):
-    pass
-
-
-def _solve(wanted: Sequence[Wanted], uv: Uv) -> None:
+def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
+    """Why these do not resolve together, '' if they do. Raises `Unreachable`."""
     try:
         if wanted:
             uv.resolve(requirements(wanted))
     except Unreachable:
         raise
     except Failed as error:
-        raise _Unsolved(str(error)) from error
+        return str(error)
+    return ""
 
 
 def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:

@@ -23,15 +23,16 @@ LIGHTER = {
 }
 # These come with the wheels that need them, or with the machine.
 _CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
+_ACCELERATOR = re.compile(r"cuda|gpu|tpu|rocm|metal")
 _LONGEST = 500
 _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
-    """Return requirement lines by canonical name, without extras, for a Python version (3.8.10; by default this one).
-    If several lines name a package, the first with versions counts, without local labels (`1.0+cu113`). Other lines are
-    ignored: options, links, paths, markers that do not apply. If a line's versions cannot be parsed, only the name
-    counts."""
+    """Return requirement lines by canonical name, without extras for accelerators, for a Python version (3.8.10; by
+    default this one). If several lines name a package, the first with versions or extras counts, without local labels
+    (`1.0+cu113`). Other lines are ignored: options, links, paths, markers that do not apply. If a line's versions
+    cannot be parsed, only the name counts."""
     hints: dict[str, str] = {}
     place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
@@ -47,10 +48,11 @@ def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, 
                 continue
         except ValueError:
             continue
-        name = canonicalize_name(requirement.name)
-        name = canonicalize_name(LIGHTER.get(name, name))
+        stated = canonicalize_name(requirement.name)
+        name = canonicalize_name(LIGHTER.get(stated, stated))
+        extras = ",".join(sorted(e for e in requirement.extras if name == stated and not _ACCELERATOR.search(e)))
         if name not in hints or hints[name] == name:
-            hints[name] = f"{name}{requirement.specifier}"
+            hints[name] = f"{name}{extras and f'[{extras}]'}{requirement.specifier}"
     return hints
 
 

@@ -1,12 +1,12 @@
 """Calls uv's resolver and installer. Runs inside the sandbox, with the standard library only."""
 
 import contextlib
+import platform
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ from xkg.sandbox.packages.clashes import clash_bounds
 from xkg.sandbox.packages.toml_text import read_toml
 from xkg.sandbox.packages.wheels import Failed, Unreachable, Wheel
 
-_LATE_PATCH = 20
-_SIDE_BY_SIDE = 4
 _LONGEST_LOCK = 50_000_000  # uv writes every wheel of every package
 _WITHOUT_WHEEL = re.compile(
     r"(?:all versions of (\S{1,200}+)|\b([A-Za-z0-9][\w.-]{0,200}+)((?:[<>=!~]=?[\w.*+]{1,60}+,?){0,9}+))"
@@ -48,13 +46,14 @@ class Uv:
         self._base = (program, "pip")
         self._newest = ("--exclude-newer", newest) if newest else ()
         self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
-        self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
+        self._options = ("--no-config", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
 
-    def _run(self, *arguments: str, stdin: str) -> str:
+    def _run(self, *arguments: str, stdin: str, wheels: bool = True) -> str:
+        only = ("--only-binary", ":all:") if wheels else ()
         ran = subprocess.run(
-            (*self._base, *arguments, *self._options, *self._places),
+            (*self._base, *arguments, *only, *self._options, *self._places),
             input=stdin,
             capture_output=True,
             text=True,
@@ -109,34 +108,35 @@ class Uv:
             for wheel in package.get("wheels", ())[:1]
         ]
 
-    def _packages(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[dict[str, Any]]:
+    def _packages(
+        self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
+    ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
         # A pre-release only if a requirement names one: code written before it does not fit it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)
-        lock = self._run("compile", "-", *options, stdin=stdin)
+        lock = self._run("compile", "-", *options, stdin=stdin, wheels=wheels)
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
         """Other sources of a requirement without a wheel: the Python versions that have one, and its source
         distribution."""
-
-        def has_wheel(version: str) -> bool:
-            with contextlib.suppress(Failed):
-                return bool(self.resolve([line], "--no-deps", "--python-version", f"{version}.{_LATE_PATCH}"))
-            return False
-
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            pythons = [version for version, has in zip(versions, pool.map(has_wheel, versions), strict=True) if has]
-        offer: dict[str, Any] = {"line": line, "pythons": pythons, "source": None}
-        # Without dependencies uv reads only file names, and builds nothing.
-        with contextlib.suppress(Failed, KeyError):
-            for package in self._packages([line], ("--no-deps", "--no-binary", name_of(line), *self._newest)):
-                file = package["sdist"]
+        offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
+        for oldest in reversed(versions):
+            # Without dependencies uv reads only file names, and builds nothing.
+            options = ("--no-deps", "--universal", "--python-version", oldest, *self._newest)
+            try:
+                package = self._packages([line], options, wheels=False)[0]
+            except (Failed, IndexError):
+                continue
+            names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
+            offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
+            if file := package.get("sdist"):
                 day = str(file.get("upload-time", ""))[:10]
                 offer["source"] = {key: package[key] for key in ("name", "version")}
                 offer["source"] |= {"url": file["url"], "sha256": _sha256(file), "day": day}
+            break
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
@@ -148,6 +148,18 @@ class Uv:
 
 def _sha256(file: Mapping[str, Any]) -> str:
     return str(file.get("hashes", {}).get("sha256", ""))
+
+
+def suits(wheel: str, version: str) -> bool:
+    """Whether a wheel, given by its file name, is for a Python version (3.8) and this machine."""
+    pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
+    minor = int(version.partition(".")[2])
+    stable = {int(tag[3:]) for tag in pythons if abi == ["abi3"] and re.fullmatch(r"cp3\d+", tag)}
+    of_version = {"py3", f"py3{minor}", f"cp3{minor}"} & set(pythons) or min(stable, default=minor + 1) <= minor
+    system = "macosx" if sys.platform == "darwin" else sys.platform
+    machines = (platform.machine().lower(), "universal2")
+    here = any(place == "any" or (system[:3] in place and place.endswith(machines)) for place in places)
+    return bool(of_version) and here
 
 
 def name_of(line: str) -> str:

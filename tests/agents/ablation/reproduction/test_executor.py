@@ -250,6 +250,17 @@ def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World,
     assert campaign.environment == "site-rings-waves"
 
 
+def test_packages_that_the_repository_declares_follow_if_the_run_lacks_something(world: World, tmp_path: Path) -> None:
+    plugin = "import importlib.util\nif not importlib.util.find_spec('waves'):\n    raise ImportError('no attribute')\n"
+    (world.repository / "train.py").write_text(plugin + TRAIN)
+    (world.repository / "requirement.txt").write_text("waves-dist\n")
+    commit(world.repository)
+    campaign = campaign_with(Plugins(tmp_path / "sites"), world)
+    [repair] = campaign.repairs
+    assert "+waves-dist" in repair.diff
+    assert campaign.environment == "site-waves"
+
+
 def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> None:
     for path, text in (("lib/my waves/rings.py", "from own_name.bits import square\n"), ("bits/square.py", "")):
         (world.repository / path).parent.mkdir(parents=True)

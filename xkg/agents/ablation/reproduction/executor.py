@@ -1,9 +1,11 @@
 """Makes the baseline run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
 version of the baseline's workspace.
 
-Known causes are handled without a model. If a dependency has removed an interface, the Python and packages of the
-commit's day are used. If a module is missing, its package is installed or, if it is the repository's own, its folder is
-added or its extension is built. Incomplete data files and checkpoints are reported, because nothing can repair them."""
+Known causes are handled without a model. At first, only the packages that the command's files import are installed. If
+more may be needed, those that the repository declares follow. If a dependency has removed an interface, the Python and
+packages of the commit's day are used. If a module is missing, its package is installed or, if it is the repository's
+own, its folder is added or its extension is built. Incomplete data files and checkpoints are reported, because nothing
+can repair them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +33,9 @@ from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.evidence.failure_causes import lacking_modules, missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
 from xkg.sandbox.isolation.interpreters import installed, own
-from xkg.sandbox.packages.python_choice import first_day, version_of
+from xkg.sandbox.packages.distributions import LAST_WITH
+from xkg.sandbox.packages.python_choice import PYTHON, first_day, version_of
+from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment
 
 MOST_REPAIRS = 6
@@ -40,6 +44,7 @@ _BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", 
 _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
+_LACKS = re.compile(r"(?i)is not installed|pip install")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
@@ -102,6 +107,9 @@ class Executor:
                 environment = self.packages(self.day)
                 continue
             if self._complete(outcome, environment):
+                environment = self.packages(self.day)
+                continue
+            if self._declared(outcome, environment):
                 environment = self.packages(self.day)
                 continue
             if environment.cpu and (plain := self._with_its_own_cpu(outcome, environment)):
@@ -170,10 +178,27 @@ class Executor:
         if completed is None:
             return False
         module = self._completion.modules[-1]
-        package = completed.provided[module].partition("==")[0]
+        package = LAST_WITH.get(module) or completed.provided[module].partition("==")[0]
         reason = f"the module {module} is missing when the code runs"
         fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
         self._apply(fix, outcome)
+        return True
+
+    def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether the packages that the repository declares were added, of which the command's files import only some:
+        libraries load others by name."""
+        if not (outcome.failure == "missing package" or _of_a_version(outcome) or _LACKS.search(outcome.output_end)):
+            return False
+        stating = {path: text for path, text in self.texts().items() if path != ADDED and states_requirements(path)}
+        stated = version_hints(self.parser.packages({}, stating).declared)
+        present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
+            self.texts().get(ADDED, "").splitlines()
+        ).keys()
+        lines = tuple(line for name, line in stated.items() if name not in present and name != PYTHON)
+        if not lines:
+            return False
+        reason = "the command may need packages that the repository declares and that its files do not import"
+        self._apply(Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=lines), outcome)
         return True
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> Environment | None:

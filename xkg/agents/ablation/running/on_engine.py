@@ -78,7 +78,10 @@ class RunCandidates:
                 identity = digest({path: file.content.hex() for path, file in candidate.files.items()})
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
-                environment = packages_for(workspace, maker, reader, candidate.day, candidate.task.data)
+                task = candidate.task
+                environment = packages_for(
+                    workspace, maker, reader, candidate.day, task.data, command=task.command(candidate.seed)
+                )
                 taken = Taken(gpus(_given()) if self.gpus else ())
                 return Bench(candidate.task, runner, environment, reader, taken).run(
                     workspace, candidate.seed, changed=candidate.changed, origin=candidate.origin

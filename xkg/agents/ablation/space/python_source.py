@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 from xkg.agents.ablation.candidates import Place, Replacement
@@ -116,31 +116,3 @@ def root_name(node: ast.AST) -> str:
 def draws(node: ast.AST) -> bool:
     """Whether an expression is the result of a function that draws random numbers, judging by its name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))
-
-
-def started_by(sources: Sequence[PythonSource], command: str) -> list[PythonSource]:
-    """The files that a command names and those that they import, matched by the ends of paths; all files if it names
-    none."""
-    by_end: dict[str, list[PythonSource]] = {}
-    for source in sources:
-        parts = source.path.removesuffix(".py").removesuffix("/__init__").split("/")
-        for start in range(len(parts)):
-            by_end.setdefault(".".join(parts[start:]), []).append(source)
-    words = [word.strip("\"'").removesuffix(".py").replace("/", ".") for word in command.split()]
-    waiting = [source for word in words for source in by_end.get(word, ())]
-    found: dict[str, PythonSource] = {}
-    while waiting:
-        source = waiting.pop()
-        if source.path in found:
-            continue
-        found[source.path] = source
-        for node in ast.walk(source.tree):
-            match node:
-                case ast.Import(names=names):
-                    modules = [alias.name for alias in names]
-                case ast.ImportFrom(module=module, names=names):
-                    modules = [module or "", *(f"{module}.{alias.name}" if module else alias.name for alias in names)]
-                case _:
-                    continue
-            waiting += [each for module in modules for each in by_end.get(module, ())]
-    return list(found.values()) or list(sources)

@@ -11,7 +11,7 @@ from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
 from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.flow import Flow
-from xkg.agents.ablation.space.python_source import PythonSource, started_by, words_of
+from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,
@@ -23,6 +23,7 @@ from xkg.agents.ablation.space.switches import (
     undeclared,
 )  # fmt: skip
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.started_files import started_files
 from xkg.build.code.settings import Setting
 
 MOST_COMPONENTS = 60
@@ -53,7 +54,8 @@ def find_space(
     file, and `opened` the files that it opens, if known: code that did not run and files that were not read cannot
     matter."""
     if executed is None:
-        sources = started_by(sources, command)
+        started = _started(sources, command)
+        sources = [source for source in sources if source.path in started]
     written, protected, shared = exclusions.metric_code(sources, metric, command)
     parameters = parameters_of(sources)
     # the slice does not follow values through files, such as from one program of the command to another
@@ -82,7 +84,11 @@ def find_space(
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
     """Whether a program or a module that it imports contains one of these places."""
-    return not {place.path for place in written}.isdisjoint(each.path for each in started_by(sources, program))
+    return not {place.path for place in written}.isdisjoint(_started(sources, program))
+
+
+def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
+    return started_files({source.path: source.tree for source in sources}, command)
 
 
 class _Builder:

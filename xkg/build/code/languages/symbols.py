@@ -209,8 +209,8 @@ class _File:
         for i, definition in enumerate(self.definitions):
             definition.docstring = "\n".join(definition.documentation).strip()
             # The class of a method that stands outside it, otherwise what is around it.
-            above = self._classes.get(definition.name.rpartition(".")[0], definition.parent)
-            definition.parent = above if above != i else 0
+            parent = self._classes.get(definition.name.rpartition(".")[0], definition.parent)
+            definition.parent = parent if parent != i else 0
         return self.definitions
 
 
