@@ -18,7 +18,7 @@ from xkg.build.paper.document import Document
 from xkg.build.techniques.extract import extract
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError
-from xkg.llm.client import AnswerType, Ask, accept
+from xkg.llm.client import AnswerType, Ask, More, accept
 from xkg.llm.prices import Prices, estimate, model_of
 from xkg.llm.prompt import Prompt
 from xkg.value import Value
@@ -117,7 +117,7 @@ class _Estimator:
         inputs: Mapping[str, str],
         *,
         about: str = "",
-        check: Callable[[A], str | None] = accept,  # noqa: ARG002
+        check: Callable[[A], str | More | None] = accept,  # noqa: ARG002
     ) -> A:
         estimated = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
         call = PlannedStage(

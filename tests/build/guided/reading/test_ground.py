@@ -57,7 +57,7 @@ def located(
 
 
 def number(inputs: Mapping[str, str], name: str) -> int:
-    found = re.search(rf"^\[(\d+)\] \S+ \w+ {re.escape(name)}$", inputs["candidates"], re.M)
+    found = re.search(rf"^\[(\d+)\] \S+::{re.escape(name)} \(", inputs["candidates"], re.M)
     assert found, name
     return int(found[1])
 
@@ -76,7 +76,8 @@ def answering(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> Any:
                     "technique": i,
                     "why": "because",
                     "places": [
-                        {"symbol": number(inputs, s), "sure": sure, "lines": []} for s, sure in wanted.get(name, ())
+                        {"symbol": str(number(inputs, s)), "sure": sure, "lines": []}
+                        for s, sure in wanted.get(name, ())
                     ],
                     "lacking": "",
                 }
@@ -149,7 +150,7 @@ def test_the_model_gets_the_faults_of_its_answer(
             {
                 "technique": t,
                 "why": "",
-                "places": [{"symbol": s, "sure": "high", "lines": []} for s in symbols],
+                "places": [{"symbol": str(s), "sure": "high", "lines": []} for s in symbols],
                 "lacking": "",
             }
             for t, symbols in answer
@@ -247,15 +248,15 @@ def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None
 
     few, many = candidates_for(2), candidates_for(30)
     assert few.count("echo27 = echo26") == 2
-    assert "    …" not in few
-    assert len(many) <= 36_000
-    assert many.count("    …") >= 10
+    assert "…" not in few
+    assert len(many) <= 30_000
+    assert many.count("… ") >= 10
 
 
 def test_the_lines_that_do_a_technique_are_taken_from_what_the_model_quotes(codebase: Codebase) -> None:
     def answer(quotes: Sequence[str]) -> Any:
         def of(inputs: Mapping[str, str]) -> Any:
-            place = {"symbol": number(inputs, "nec_loss"), "sure": "high", "lines": list(quotes)}
+            place = {"symbol": f"[{number(inputs, 'nec_loss')}]", "sure": "high", "lines": list(quotes)}
             return {"techniques": [{"technique": 1, "why": "because", "places": [place], "lacking": ""}]}
 
         return of
@@ -278,7 +279,7 @@ def test_lines_of_a_whole_file_narrow_it_too(tmp_path: Path) -> None:
     technique = Technique(id="p#echo", name="Echoes", definition="Echoes are the Fourier transform of spectra.")
 
     def answer(inputs: Mapping[str, str]) -> Any:
-        chosen = int(re.findall(r"\[(\d+)\] echoes\.py:\S+ the whole file", inputs["candidates"])[0])
+        chosen = re.findall(r"\[(\d+)\] echoes\.py \(module", inputs["candidates"])[0]
         place = {"symbol": chosen, "sure": "high", "lines": ["echoes = np.fft"]}
         return {"techniques": [{"technique": 1, "why": "because", "places": [place], "lacking": ""}]}
 
@@ -302,20 +303,20 @@ def test_quoted_lines_are_lines_of_the_source(lines: list[str], first: int) -> N
                 assert "".join(lines[n - first].split()).startswith("".join(quote.split()))
 
 
-def test_a_function_of_the_same_name_elsewhere_is_a_candidate_too(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(
-        'def assemble(memory):\n    """Retrieves the nearest echo from a memory of spectra, gated."""\n'
-        "    return memory[0]\n"
-    )
-    (tmp_path / "quick.py").write_text("def assemble(m):\n    return m.first\n")
+def test_the_model_may_look_at_the_repository_and_name_what_no_candidate_is(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("def assemble(memory):\n    return memory[0]\n")
     for i in range(12):
         (tmp_path / f"other{i}.py").write_text(
             f'def echo_memory_{i}(m):\n    """Echo memory spectrum."""\n    return m\n'
         )
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path / "cache"))
-    model = FakeModel({"ground": answering({})})
-    located(codebase, model, [TERN])
-    assert number(model.requests[0][2], "assemble")
-    assert {"slow.py", "quick.py"} <= set(
-        re.findall(r"^\[\d+\] ([a-z0-9]+\.py):", model.requests[0][2]["candidates"], re.M)
-    )
+    asking = {"techniques": [], "open": ["assemble"], "search": ["memory["]}
+
+    def right(_: Mapping[str, str]) -> Any:
+        place = {"symbol": "slow.py::assemble", "sure": "high", "lines": []}
+        return {"techniques": [{"technique": 1, "why": "", "places": [place], "lacking": ""}]}
+
+    model = FakeModel({"ground": [asking, right]})
+    assert names(located(codebase, model, [MEMORY]), MEMORY) == ["assemble"]
+    assert "slow.py::" not in model.requests[0][2]["candidates"]
+    assert "# slow.py:2: return memory[0]" in str(model.requests[0][3])
