@@ -38,7 +38,7 @@ class Draft(Value):
     their code is in `ready`. `absent` are the components without code.
 
     `definition` is the technique's, without its name. `declared` are the author's remarks on statements that the module
-    does not simply take over from its source lines, one per entry, marked if the module was repaired later.
+    does not simply take over from its source lines, one per entry; none if the module was repaired later.
     `by_definition` maps functions and classes written from the definition alone to the numbers of its statements.
     `opened` are the ids of the symbols that the author or a review opened, and `searched` says whether one of them
     searched the repository."""

@@ -3,8 +3,8 @@
 An answer may name places to open and texts to search for. Everything is read from the parsed repository in memory; an
 answer never leads to a file."""
 
-import re
 import textwrap
+from itertools import chain
 from typing import NamedTuple
 
 from xkg.build.code.codebase import Codebase, Module, comment_mark
@@ -16,7 +16,7 @@ _MOST_CHARACTERS = 24_000  # of one reply
 _MOST_LINES = 250  # of one place
 _MOST_HITS = 30  # of one search
 _LONGEST_LINE = 160
-_LINES = re.compile(r"(.+?):(\d{1,7})(?:-(\d{1,7}))?")
+_LONGEST_NAME = 300
 
 
 # An answer that may ask first. `open` names places: `file.py`, `file.py:10-40`, `file.py::Name` or `Name`. `search` has
@@ -53,7 +53,7 @@ class Lookup:
             return None
         parts: list[str] = []
         room = _MOST_CHARACTERS
-        for part in (*map(self._opened, answer.open), *map(self._found, answer.search)):
+        for part in chain(map(self._opened, answer.open), map(self._found, answer.search)):
             if len(part) > room:
                 parts.append("Not shown, since this reply is full. Ask for fewer or shorter places.\n")
                 break
@@ -79,7 +79,7 @@ class Lookup:
         )
 
     def _opened(self, asked: str) -> str:
-        name = asked.strip()
+        name = asked.strip()[:_LONGEST_NAME]
         place = self._place(name)
         if place is not None:
             module, first, last = place
@@ -105,11 +105,12 @@ class Lookup:
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:
             return _Place(modules[asked], 1, modules[asked].text.count("\n") + 1)
-        if (match := _LINES.fullmatch(asked)) and match[1] in modules:
-            module = modules[match[1]]
-            end = module.text.count("\n") + 1
-            first = min(max(1, int(match[2])), end)
-            return _Place(module, first, min(max(first, int(match[3] or match[2])), end))
+        file, _, lines = asked.rpartition(":")
+        start, _, stop = lines.partition("-")
+        if file in modules and start.isdecimal() and (stop or start).isdecimal():
+            end = modules[file].text.count("\n") + 1
+            first = min(max(1, int(start)), end)
+            return _Place(modules[file], first, min(max(first, int(stop or start)), end))
         for module in [modules[path]] if path in modules else modules.values() if not mark else ():
             for source in module.symbols:
                 qualified = source.symbol.qualified_name

@@ -152,7 +152,6 @@ class GuidedBuild:
                 self._opened.document,
                 self._overview,
                 self._ask,
-                self._jobs,
             ),
             lambda g: describe_grounding(g.grounding, len(techniques)),
             keep=lambda g: not g.failed,

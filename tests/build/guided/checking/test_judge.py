@@ -187,19 +187,10 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     assert done.evidence[-1].repairs == 1
 
 
-def test_what_is_gone_with_a_repair_is_no_longer_written_from_the_definition() -> None:
-    declared = ("[1] left out: the scale", "[2] not in the lines, written from the definition: effective_size")
-    by_definition = {"effective_size": (2,), "normalised": (1,)}
-    before = GOOD.model_copy(update={"declared": declared, "by_definition": by_definition})
-    renamed = MODULE.replace("effective_size", "size")
-    after = applied(before, [Edit(file="implementation", search="", replace=renamed)])
-    again = applied(after, [Edit(file="implementation", search="", replace=renamed + "\nEPSILON = 1e-9\n")])
-    for draft in (after, again):
-        assert draft.declared == (
-            f"{declared[0]} (said before the module was repaired)",
-            f"{declared[1]} (said before the module was repaired) (it has no effective_size any more)",
-        )
-        assert draft.by_definition == {"normalised": (1,)}
+def test_what_the_author_declared_no_longer_holds_for_a_repaired_module() -> None:
+    before = GOOD.model_copy(update={"declared": ("[1] left out: the scale",)})
+    after = applied(before, [Edit(file="implementation", search="", replace=MODULE.replace("effective_size", "size"))])
+    assert after.declared == ()
 
 
 def test_what_was_declared_stays_where_only_the_test_changes() -> None:

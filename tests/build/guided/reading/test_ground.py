@@ -1,6 +1,4 @@
 import re
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from tests.build.guided.fake_model import FakeModel
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import candidates
-from xkg.build.guided.reading.ground import GuidedGrounding, batches, ground_with_model, quoted_lines
+from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model, quoted_lines
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import AnswerError, BudgetError
 from xkg.model import Repository, Technique
@@ -50,10 +48,8 @@ def codebase(tmp_path_factory: pytest.TempPathFactory) -> Codebase:
     return parse_repository(fetch_repository(str(DATA), tmp_path_factory.mktemp("cache")))
 
 
-def located(
-    codebase: Codebase, model: FakeModel, techniques: Sequence[Technique] = ALL, jobs: int = 2
-) -> GuidedGrounding:
-    return ground_with_model(techniques, codebase, HashEmbedder(), None, "A network of echoes.", model, jobs)
+def located(codebase: Codebase, model: FakeModel, techniques: Sequence[Technique] = ALL) -> GuidedGrounding:
+    return ground_with_model(techniques, codebase, HashEmbedder(), None, "A network of echoes.", model)
 
 
 def number(inputs: Mapping[str, str], name: str) -> int:
@@ -170,7 +166,7 @@ def test_a_technique_that_gets_no_usable_answer_does_not_take_others_with_it(cod
             raise AnswerError("ground: nothing that can be used")
         return right(inputs)
 
-    found = located(codebase, FakeModel({"ground": answer}), jobs=1)
+    found = located(codebase, FakeModel({"ground": answer}))
     assert dict(found.failed) == {GATE.id: "ground: nothing that can be used"}
     assert [names(found, t) for t in ALL] == [["EchoMemory"], ["EchoMemory"], [], ["EchoMemory"]]
 
@@ -180,23 +176,12 @@ def test_a_spent_budget_ends_it(codebase: Codebase) -> None:
         located(codebase, FakeModel({"ground": BudgetError("spent")}))
 
 
-def test_the_order_in_which_answers_come_does_not_matter(codebase: Codebase) -> None:
-    many = [t.model_copy(update={"id": f"{t.id}{i}"}) for i in range(5) for t in ALL]
-    plain = answering({t.name: [("EchoMemory", "medium"), ("SpectralGate", "low")] for t in ALL})
-    lock = threading.Lock()
-    turn = iter(range(100))
-
-    def answer(inputs: Mapping[str, str]) -> Any:
-        with lock:
-            wait = 0.02 * (3 - next(turn) % 4)
-        time.sleep(wait)
-        return plain(inputs)
-
-    results = {
-        located(codebase, FakeModel({"ground": function}), many, jobs).model_dump_json()
-        for function, jobs in ((plain, 1), (answer, 4), (answer, 3))
-    }
-    assert len(results) == 1
+def test_very_many_techniques_are_asked_about_in_halves(codebase: Codebase) -> None:
+    many = [t.model_copy(update={"id": f"{t.id}{i}"}) for i in range(7) for t in ALL]
+    model = FakeModel({"ground": answering({t.name: [("EchoMemory", "medium")] for t in ALL})})
+    found = located(codebase, model, many)
+    assert [len(requested_techniques(inputs)) for _, _, inputs, _ in model.requests] == [14, 14]
+    assert all(names(found, t) == ["EchoMemory"] for t in many)
 
 
 def test_without_anything_to_locate_the_model_is_not_called(codebase: Codebase) -> None:
@@ -213,16 +198,6 @@ def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase:
     assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
     assert found[MEMORY.id][0].endswith("::EchoMemory")
     assert all(len(set(symbols)) == 7 for symbols in found.values())
-
-
-@given(st.integers(0, 60))
-def test_batches_hold_everything_in_order_and_about_as_much_each(n: int) -> None:
-    techniques = [technique(str(i), "") for i in range(n)]
-    found = batches(techniques)
-    assert [t for batch in found for t in batch] == techniques
-    sizes = [len(batch) for batch in found]
-    assert all(0 < size <= 24 for size in sizes)
-    assert not sizes or (max(sizes) - min(sizes) <= 1 and len(sizes) == -(-n // 24))
 
 
 def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:

@@ -215,11 +215,11 @@ def _joined(own: str, others: Iterable[str]) -> str:
 
 
 def _made(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
-    """The function or method (id) that each component was made from first, with the component's name, unless it is
-    located or shares lines with a located function."""
+    """The functions and methods (ids) that components were made from, each with the first such component's name, except
+    those that are located or share lines with a located function."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
-    made = {c.sources[0]: c.name for c in components if c.sources and c.sources[0] in symbols}
+    made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
     return {
         identity: name
         for identity, name in made.items()

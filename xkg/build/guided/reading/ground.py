@@ -1,7 +1,5 @@
 """Locates techniques in a repository: a language model judges the candidates of a search."""
 
-import itertools
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,6 @@ from xkg.build.grounding.ground import Grounding, candidates, primary
 from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.lookup import Asking, Lookup, place_of
-from xkg.build.guided.parallel import each
 from xkg.build.paper.document import Document
 from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 from xkg.embeddings.base import Embedder
@@ -23,7 +20,7 @@ from xkg.value import Value
 
 CANDIDATES = 10
 MOST_PLACES = 5
-_BATCH = 24
+_MOST_ASKED = 24
 _DEFINITION = 2_600  # characters; definitions are kept whole, since the model would not look for parts that are cut off
 # Lines shown of symbols that the search ranks first for a technique, and of others. All are shortened further if
 # together they exceed the characters of a question. The model can open the rest.
@@ -77,22 +74,16 @@ def ground_with_model(
     document: Document | None,
     overview: str,
     ask: Ask,
-    jobs: int,
 ) -> GuidedGrounding:
     """Locates each technique at up to five symbols, or nowhere. The model sees the ten symbols that the search ranks
     best for each, and may look at other places of the repository before it answers. Scores express its confidence:
-    about 0.95, 0.75 or 0.5. A question covers up to 24 techniques; if it has no usable
-    answer, it is repeated in halves. At most `jobs` questions run at a time, and the result does not depend on their
-    order. Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
+    about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or it has no usable
+    answer, two questions cover a half each. Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
     judge = _Judge(codebase, techniques, ranked.symbols, ranked.index, overview, ask)
-    judged: dict[str, _Located] = {}
-    failed: dict[str, str] = {}
-    for places, reasons in each(judge.batch, batches(techniques), jobs):
-        judged |= places
-        failed |= reasons
+    judged, failed = judge.batch(techniques)
     locations: list[Location] = []
     primaries: dict[str, str] = {}
     for technique in techniques:
@@ -118,13 +109,6 @@ def ground_with_model(
         lines={t.id: lines for t in techniques if t.id in judged and (lines := judged[t.id].lines)},
         failed={t.id: failed[t.id] for t in techniques if t.id in failed},
     )
-
-
-def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
-    """The techniques in order, split into as few lists as possible, each of at most 24 and of about equal length."""
-    count = math.ceil(len(techniques) / _BATCH)
-    edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
-    return [techniques[a:b] for a, b in itertools.pairwise(edges)]
 
 
 @dataclass(frozen=True)
@@ -153,6 +137,8 @@ class _Judge:
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
         """Technique → its places, and technique → the reason why there is no answer."""
+        if len(batch) > _MOST_ASKED:
+            return self._halves(batch)
         entries = self._listed(batch)
         if not entries:
             return {technique.id: _Located() for technique in batch}, {}
@@ -172,9 +158,7 @@ class _Judge:
         except AnswerError as error:
             if len(batch) == 1:
                 return {}, {batch[0].id: str(error)}
-            half = len(batch) // 2
-            (first, failed), (second, also_failed) = self.batch(batch[:half]), self.batch(batch[half:])
-            return first | second, failed | also_failed
+            return self._halves(batch)
         by_number = {judged.technique: judged for judged in answer.techniques}
         return {
             technique.id: _Located(
@@ -187,6 +171,11 @@ class _Judge:
             )
             for i, technique in enumerate(batch, start=1)
         }, {}
+
+    def _halves(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
+        half = len(batch) // 2
+        (first, failed), (second, also_failed) = self.batch(batch[:half]), self.batch(batch[half:])
+        return first | second, failed | also_failed
 
     def _quoted(self, entry: Entry, quotes: Sequence[str]) -> tuple[LineRange, ...]:
         symbol = entry.source.symbol
