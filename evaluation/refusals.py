@@ -64,7 +64,7 @@ def main() -> None:
 
 def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
     """Whether a gold technique is in a row or among the nearest."""
-    ids = {near.id for near in (*answer.rows, *answer.nearest)}
+    ids = {row.id for row in answer.rows} | {near.id for near in answer.nearest}
     ids |= {relative.id for row in answer.rows for relative in row.relatives}
     return any(id in ids for group in query["gold"] for id in group)
 

@@ -330,13 +330,13 @@ PLACES = {
 def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]:
     """Each technique at the function that `where` gives it, or nowhere."""
     names = re.findall(r"^(\d+)\. (.+?) \((?:methodology|technique)", asked.inputs["techniques"], re.M)
-    numbers = {name: n for n, name in re.findall(r"^\[(\d+)\] \S+ function (\w+)$", asked.inputs["candidates"], re.M)}
+    numbers = {name: n for n, name in re.findall(r"^\[(\d+)\] \S+::(\w+) \(function", asked.inputs["candidates"], re.M)}
     return {
         "techniques": [
             {
                 "technique": int(n),
                 "why": "its body does it" if name in where else "nothing does it",
-                "places": [{"symbol": int(numbers[where[name]]), "sure": "high", "lines": []}] if name in where else [],
+                "places": [{"symbol": numbers[where[name]], "sure": "high", "lines": []}] if name in where else [],
                 "lacking": "",
             }
             for n, name in names
@@ -417,7 +417,7 @@ def _verdict(asked: Question) -> dict[str, Any]:
     wrong = "damp(values, rate)" in asked.inputs["implementation"]
     remark = "filter_counts damps before it clips; the lines clip first"
     numbers = _numbers(asked.inputs["definition"])
-    agreed = [{"statement": n, "verdict": "same", "remark": "", "lines": []} for n in numbers]
+    agreed = [{"statement": n, "verdict": "same", "remark": ""} for n in numbers]
     return {**verdict(*([("foreign", remark)] if wrong else [])), "statements": agreed}
 
 

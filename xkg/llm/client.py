@@ -21,18 +21,21 @@ from xkg.llm.endpoints import endpoints, reports_dollars
 from xkg.llm.ledger import CallLedger, Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
-from xkg.llm.prompt import Prompt, Role
+from xkg.llm.prompt import Prompt, Role, shown_later
 from xkg.llm.request import Message
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 _TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries that name the mistake, then the expert model
 _MOST_LATE = 2
+MOST_LOOKS = 2
+"""How often one conversation shows the model more before it answers."""
 _BARRED = "barred: "
 _MOST_SILENT = 4
 _OUTAGE_SECONDS = 30.0
 _LONGEST_LINE = 300
 _QUOTED_CUT = 2000
+_NO_MORE = "it asks to see more, which is no longer possible: answer with `open` and `search` empty"
 _RETRIES = {
     "ok": "That answer cannot be used: {complaint}\n\nAnswer the question again, in full and in the form asked for.",
     "cut": "That answer was cut off at the length limit. Answer again, in full and in fewer words.",
@@ -45,6 +48,12 @@ class AnswerType(Value):
 
 
 A = TypeVar("A", bound=AnswerType)
+
+
+class More(NamedTuple):
+    """Data that an answer asks to see before it decides. It is no mistake: the conversation goes on with the data."""
+
+    text: str
 
 
 def accept(_: AnswerType) -> str | None:
@@ -71,7 +80,8 @@ class Ask(Protocol):
     """Asks a language model for one paper.
 
     `about` names the subject of the question (such as a technique) in the ledger and in messages. `check` returns what
-    is wrong with an answer of the right type, phrased for the model, or None. A wrong answer is asked for again.
+    is wrong with an answer of the right type, phrased for the model, or None. A wrong answer is asked for again. If
+    `check` returns `More`, the same conversation shows it and asks again, twice at most.
 
     Raises `AnswerError` if no attempt gave a usable answer, `ModelUnavailableError` and `BudgetError` if further
     questions would fail too. Safe to call from several threads."""
@@ -83,7 +93,7 @@ class Ask(Protocol):
         inputs: Mapping[str, str],
         *,
         about: str = "",
-        check: Callable[[A], str | None] = accept,
+        check: Callable[[A], str | More | None] = accept,
     ) -> A: ...
 
 
@@ -163,7 +173,7 @@ class LanguageModel:
             inputs: Mapping[str, str],
             *,
             about: str = "",
-            check: Callable[[A], str | None] = accept,
+            check: Callable[[A], str | More | None] = accept,
         ) -> A:
             self._require_open()
             try:
@@ -187,7 +197,7 @@ class LanguageModel:
         *,
         temperature: float | None = None,
         about: str = "",
-        check: Callable[[A], str | None] = accept,
+        check: Callable[[A], str | More | None] = accept,
     ) -> Answered[A]:
         """Asks like `Ask`, but tries the models of `tiers` in order, each in a new conversation, at a temperature if
         the model accepts one."""
@@ -199,7 +209,12 @@ class LanguageModel:
             raise
 
     def recall(
-        self, prompt: Prompt, kind: type[A], inputs: Mapping[str, str], *, check: Callable[[A], str | None] = accept
+        self,
+        prompt: Prompt,
+        kind: type[A],
+        inputs: Mapping[str, str],
+        *,
+        check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
         """The stored first answer to this question, if it is usable. Sends no request and records nothing."""
         self._require_open()
@@ -253,7 +268,7 @@ class LanguageModel:
         kind: type[A],
         inputs: Mapping[str, str],
         about: str,
-        check: Callable[[A], str | None],
+        check: Callable[[A], str | More | None],
         tiers: Sequence[Tier],
         temperature: float | None,
     ) -> Answered[A]:
@@ -269,14 +284,14 @@ class LanguageModel:
             # A new conversation with the same model repeats the question, so it must not get the cached answer.
             draw = models[:number].count(model)
             messages = opening
-            for _ in range(tier.tries):
-                if timeouts >= _MOST_LATE:
-                    break
+            failed, looks = 0, 0
+            while failed < tier.tries and timeouts < _MOST_LATE:
                 attempt, experts = attempt + 1, experts + (tier.role == "expert_model")
                 key = answer_key(model, messages, schema, draw, temperature)
                 question = Question(paper, prompt.stage, prompt.name, about, model, tier.role, attempt)
                 reply, fresh = self._reply(question, key, messages, schema, temperature, prompt.search)
                 keys.append(key)
+                failed += 1
                 if reply.ending == "late":
                     timeouts, complaint = timeouts + 1, reply.text
                     continue
@@ -294,7 +309,12 @@ class LanguageModel:
                         objection = check(answer)
                         if objection is None:
                             return Answered(answer, tier.role, experts)
-                        complaint = objection
+                        if isinstance(objection, More) and looks < MOST_LOOKS:
+                            failed, looks = failed - 1, looks + 1
+                            shown = shown_later(objection.text, left=MOST_LOOKS - looks)
+                            messages = _continued(messages, reply.text, shown)
+                            continue
+                        complaint = _NO_MORE if isinstance(objection, More) else objection
                     self._ledger.reject(key)
                 else:
                     complaint = (
@@ -302,11 +322,7 @@ class LanguageModel:
                     )
                 quoted = reply.text if reply.ending != "cut" else f"{reply.text[:_QUOTED_CUT]} […]"
                 retry = _RETRIES[reply.ending].format(complaint=complaint)
-                messages = [
-                    *messages,
-                    {"role": "assistant", "content": quoted or "(nothing)"},
-                    {"role": "user", "content": retry},
-                ]
+                messages = _continued(messages, quoted, retry)
         complaint = complaint.removeprefix(_BARRED)
         self._ledger.forget(keys)
         subject = f"{prompt.stage}, {_one_line(about)}" if about else prompt.stage
@@ -429,6 +445,10 @@ class LanguageModel:
                 cached=cached,
             )
         )
+
+
+def _continued(messages: list[Message], answer: str, reply: str) -> list[Message]:
+    return [*messages, {"role": "assistant", "content": answer or "(nothing)"}, {"role": "user", "content": reply}]
 
 
 def _one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from xkg.errors import AnswerError
-from xkg.llm.client import AnswerType, accept
+from xkg.llm.client import AnswerType, More, accept
 from xkg.llm.prompt import Prompt
 
 A = TypeVar("A", bound=AnswerType)
@@ -15,11 +15,11 @@ Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping
 class FakeModel:
     """An `Ask`. `script` maps a prompt's name to its answers in order, each as a mapping, an error to raise, or a
     function of the inputs; a prompt with one function answers any number of times. The calls are in `requests`: name,
-    about, inputs, and the complaint about the answer or None. Four answers at most, as the door does it."""
+    about, inputs, and the complaint about the answer, what it asked to see, or None. Four answers at most."""
 
     def __init__(self, script: Mapping[str, Scripted | list[Scripted]]) -> None:
         self.script = {n: deque(a) if isinstance(a, list) else a for n, a in script.items()}
-        self.requests: list[tuple[str, str, Mapping[str, str], str | None]] = []
+        self.requests: list[tuple[str, str, Mapping[str, str], str | More | None]] = []
 
     def __call__(
         self,
@@ -28,11 +28,11 @@ class FakeModel:
         inputs: Mapping[str, str],
         *,
         about: str = "",
-        check: Callable[[A], str | None] = accept,
+        check: Callable[[A], str | More | None] = accept,
     ) -> A:
         prompt.render(inputs)
         assert prompt.output == kind.__name__
-        complaint: str | None = None
+        complaint: str | More | None = None
         for _ in range(4):
             scripted = self.script[prompt.name]
             if isinstance(scripted, deque):

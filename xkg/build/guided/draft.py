@@ -7,7 +7,6 @@ from pathlib import Path
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
-from xkg.model import LineRange
 from xkg.sandbox.evidence.own_statements import component_calls, own_lines
 from xkg.value import Value
 
@@ -32,22 +31,17 @@ class UsedComponent(Value):
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names it has, `excerpt` the source lines that the model saw, `configuration` the values that these
-    lines read, with their files.
+    statements or names it has, `excerpt` the lines that the model saw, those that it asked for among them.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, has the lines that the rest was
     written from; it is empty if that is all of `excerpt`. `uncalled` names components that the module does not call;
-    their code is in `ready`. `unexplained` names those of them that the source lines reach or the documentation does
-    not mention, `absent` the components without code. `beside` are other places of the technique, which checks see
-    in addition.
+    their code is in `ready`. `absent` are the components without code.
 
     `definition` is the technique's, without its name. `declared` are the author's remarks on statements that the module
-    does not simply take over from its source lines, one per entry, marked if the module was repaired later.
+    does not simply take over from its source lines, one per entry; none if the module was repaired later.
     `by_definition` maps functions and classes written from the definition alone to the numbers of its statements.
-    `partly` are the ids of located symbols and dependencies of which the excerpt may lack lines, `gaps` the missing
-    lines by path. `lacking` are the numbers of statements that the author found in none of the source lines.
-    `second_places` maps statements to the ids of symbols that implement them, as a review found; their lines were added
-    to the excerpt, and `found_elsewhere` says so."""
+    `opened` are the ids of the symbols that the author or a review opened, and `searched` says whether one of them
+    searched the repository."""
 
     technique: str
     name: str
@@ -56,22 +50,16 @@ class Draft(Value):
     documentation: str
     sources: tuple[str, ...]
     excerpt: str
-    configuration: str = ""
     own_excerpt: str = ""
     components: tuple[UsedComponent, ...] = ()
     uncalled: tuple[str, ...] = ()
     ready: tuple[UsedComponent, ...] = ()
-    unexplained: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    beside: str = ""
     definition: str = ""
     declared: tuple[str, ...] = ()
     by_definition: Mapping[str, tuple[int, ...]] = {}
-    partly: tuple[str, ...] = ()
-    gaps: Mapping[str, tuple[LineRange, ...]] = {}
-    lacking: tuple[int, ...] = ()
-    second_places: Mapping[str, tuple[str, ...]] = {}
-    found_elsewhere: str = ""
+    opened: tuple[str, ...] = ()
+    searched: bool = False
 
     @property
     def scope(self) -> Scope:
@@ -92,9 +80,3 @@ class Draft(Value):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         )
-
-    @property
-    def origins(self) -> str:
-        """Code whose names the documentation may mention although the module lacks them: the source lines, and the
-        components that the module could call."""
-        return "\n".join([self.excerpt, *(component.implementation for component in self.ready)])

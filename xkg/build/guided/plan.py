@@ -18,7 +18,7 @@ from xkg.build.paper.document import Document
 from xkg.build.techniques.extract import extract
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError
-from xkg.llm.client import AnswerType, Ask, accept
+from xkg.llm.client import AnswerType, Ask, More, accept
 from xkg.llm.prices import Prices, estimate, model_of
 from xkg.llm.prompt import Prompt
 from xkg.value import Value
@@ -38,7 +38,7 @@ _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
 _UNKNOWN_PROMPT = 5_000
 _AFTER = {"debug": (0.2, 1.2, 400), "check": (2.2, 0.8, 300)}
-# If a question of these stages covers several techniques and has no answer, it is repeated with fewer.
+# One question of these stages covers all techniques; if it has no answer, it is repeated with fewer.
 _BATCHED = frozenset({"enrich", "ground"})
 
 
@@ -97,7 +97,7 @@ class _Estimator:
         self._with_code = 0
 
     def expect(self, found: int, techniques: int) -> None:
-        """Scales the questions about techniques from the number found to the number expected."""
+        """Scales the expected number of techniques with code from the number found to the number expected."""
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
@@ -117,7 +117,7 @@ class _Estimator:
         inputs: Mapping[str, str],
         *,
         about: str = "",
-        check: Callable[[A], str | None] = accept,  # noqa: ARG002
+        check: Callable[[A], str | More | None] = accept,  # noqa: ARG002
     ) -> A:
         estimated = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
         call = PlannedStage(
@@ -136,8 +136,6 @@ class _Estimator:
 
     def planned(self) -> tuple[PlannedStage, ...]:
         stages = {stage: _sum(stage, calls) for stage, calls in self.planned_calls.items()}
-        for stage in _BATCHED & stages.keys():
-            stages[stage] = _scaled(stages[stage], self._scale)
         if self._with_code:
             written = stages.get("modularize", self._stage("modularize", 1, _UNKNOWN_PROMPT, _OUTPUT["modularize"]))
             fewest = 1.0 if self._scale >= 1.0 else 0.0

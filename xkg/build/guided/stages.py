@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, CodeNodes, Contents, OpenedPaper, Stopped
 from xkg.build.grounding.ground import Grounding
-from xkg.build.grounding.statement_search import StatementSearch
-from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques, found_for_others
+from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
 from xkg.build.guided.draft import prompt
@@ -153,7 +152,6 @@ class GuidedBuild:
                 self._opened.document,
                 self._overview,
                 self._ask,
-                self._jobs,
             ),
             lambda g: describe_grounding(g.grounding, len(techniques)),
             keep=lambda g: not g.failed,
@@ -187,7 +185,6 @@ class GuidedBuild:
             title=self._opened.document.title,
             why=self._why,
             lines=self._lines,
-            search=StatementSearch(codebase, self._context.embedder),
             # extra jobs, so that questions go on while other techniques' tests run
             jobs=self._jobs + (trials.slots.count if trials else 0),
         )
@@ -195,13 +192,7 @@ class GuidedBuild:
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
             report = functools.partial(self._cache.progress, "code")
             begun = functools.partial(self._cache.begun, "code")
-            coded, error = code_techniques(self.techniques, self.located, coding, report, begun)
-            found = found_for_others(self.techniques, self.located, coded.values())
-            if found and error is None:
-                self._place(found)
-                more, error = code_techniques(self.techniques, found, coding, report, begun)
-                coded |= more
-            return coded, error
+            return code_techniques(self.techniques, self.located, coding, report, begun)
 
         coded, error = self._cache.timed("code", work, lambda result: (_summary(result[0].values()), False))
         code = tuple(c.code for c in coded.values() if c.code)

@@ -21,7 +21,6 @@ DRAFT = Draft(
     components=(MEAN,),
     uncalled=("Spread",),
     ready=(SPREAD,),
-    unexplained=("Spread",),
 )
 
 
@@ -32,7 +31,7 @@ def test_a_repair_may_call_a_component_that_the_module_did_not_call() -> None:
     exec(draft.implementation, names)
     assert names["ratio"]([1, 3]) == 1.0  # type: ignore[operator]
     assert [c.name for c in draft.components] == ["Mean", "Spread"]
-    assert draft.ready == draft.uncalled == draft.unexplained == ()
+    assert draft.ready == draft.uncalled == ()
     assert draft.sources[-1] == "local:r@0:a.py::spread"
     assert draft.implementation.count("# --- component: Spread") == 1
     assert draft.implementation.count("# --- new") == 1

@@ -8,15 +8,18 @@ import pytest
 from tests.build.guided.checking.test_debug import edit
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
+from tests.build.slicing.test_slice import codebase_of
+from xkg.build.code.codebase import Codebase
 from xkg.build.guided.checking.debug import Debugged, debug
 from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.fidelity import review
 from xkg.build.guided.checking.judge import Checked, check
 from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unnoticed
 from xkg.build.guided.draft import Draft, UsedComponent
+from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
 from xkg.errors import AnswerError, ModelUnavailableError
-from xkg.model import Evidence, Level
+from xkg.model import Evidence, Level, Repository
 from xkg.sandbox.evidence.failure_causes import Cause
 
 MODULE = '''\
@@ -63,6 +66,7 @@ GOOD = Draft(
     sources=(),
     excerpt=LINES,
 )
+EMPTY = Codebase(repository=Repository(id="local:empty@0", url=""))
 DEFINITION = "One over the sum of the squared normalised weights."
 FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "statements": [], "faults": []}
 FOREIGN = {
@@ -77,7 +81,7 @@ def ready(draft: Draft) -> Debugged:
 
 
 def checked(draft: Draft, ask: FakeModel) -> Checked:
-    return check(ready(draft), DEFINITION, quickly, ask)
+    return check(ready(draft), DEFINITION, quickly, ask, EMPTY)
 
 
 def requested_prompts(ask: FakeModel) -> list[str]:
@@ -183,19 +187,10 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     assert done.evidence[-1].repairs == 1
 
 
-def test_what_is_gone_with_a_repair_is_no_longer_written_from_the_definition() -> None:
-    declared = ("[1] left out: the scale", "[2] not in the lines, written from the definition: effective_size")
-    by_definition = {"effective_size": (2,), "normalised": (1,)}
-    before = GOOD.model_copy(update={"declared": declared, "by_definition": by_definition})
-    renamed = MODULE.replace("effective_size", "size")
-    after = applied(before, [Edit(file="implementation", search="", replace=renamed)])
-    again = applied(after, [Edit(file="implementation", search="", replace=renamed + "\nEPSILON = 1e-9\n")])
-    for draft in (after, again):
-        assert draft.declared == (
-            f"{declared[0]} (said before the module was repaired)",
-            f"{declared[1]} (said before the module was repaired) (it has no effective_size any more)",
-        )
-        assert draft.by_definition == {"normalised": (1,)}
+def test_what_the_author_declared_no_longer_holds_for_a_repaired_module() -> None:
+    before = GOOD.model_copy(update={"declared": ("[1] left out: the scale",)})
+    after = applied(before, [Edit(file="implementation", search="", replace=MODULE.replace("effective_size", "size"))])
+    assert after.declared == ()
 
 
 def test_what_was_declared_stays_where_only_the_test_changes() -> None:
@@ -219,7 +214,7 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
             "repair": lambda inputs: edit("total = sum(values)", f"total = sum(values) + {len(inputs['tried'])}"),
         }
     )
-    done = check(ready(cubed()), DEFINITION, quickly, ask, rounds=2)
+    done = check(ready(cubed()), DEFINITION, quickly, ask, EMPTY, rounds=2)
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
@@ -305,7 +300,7 @@ def test_what_does_not_run_is_not_judged() -> None:
     broken = GOOD.model_copy(update={"implementation": MODULE.replace("v / total", "v / totals")})
     state = debug(broken, DEFINITION, quickly, FakeModel({}), rounds=0)
     ask = FakeModel({})
-    done = check(state, DEFINITION, quickly, ask)
+    done = check(state, DEFINITION, quickly, ask, EMPTY)
     assert (done.level, requested_prompts(ask)) == (Level.NONE, [])
     assert "totals" in (done.evidence[-1].reason or "")
 
@@ -318,7 +313,7 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
 def test_a_fault_without_a_remark_is_sent_back() -> None:
     silent = {"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": " "}]}
     ask = FakeModel({"fidelity": [silent, FAITHFUL]})
-    assert review(GOOD, 0.9, ask)[0].faults == ()
+    assert review(GOOD, 0.9, ask, Lookup(EMPTY)).faults == ()
     assert "has no remark" in (ask.requests[0][3] or "")
 
 
@@ -330,7 +325,7 @@ def test_the_outcome_survives_the_disk() -> None:
 def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
     dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
     ask = FakeModel({"fidelity": [FAITHFUL]})
-    review(dropped, 0.9, ask)
+    review(dropped, 0.9, ask, Lookup(EMPTY))
     inputs = ask.requests[0][2]
     assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
     assert inputs["unmatched"] == ""
@@ -382,36 +377,10 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
     assert share(other.implementation, other.excerpt) >= 0.7  # what its components have in common with the lines
 
 
-@pytest.mark.parametrize(
-    ("unexplained", "definition", "faults"),
-    [
-        (("Effective sample size",), "Resamples where the effective sample size is small.", 1),
-        (("Effective sample size",), "Resamples at each step.", 0),
-        ((), "Resamples where the effective sample size is small.", 0),
-    ],
-)
-def test_a_composite_that_leaves_out_a_component_it_names_is_not_faithful(
-    unexplained: tuple[str, ...], definition: str, faults: int
-) -> None:
-    names = {"uncalled": ("Effective sample size",), "unexplained": unexplained, "definition": definition}
-    draft = GOOD.model_copy(update=names)
-    ask = FakeModel({"fidelity": lambda _: FAITHFUL})
-    found, _ = review(draft, 0.9, ask)
-    assert found.faults is not None
-    assert [fault.kind for fault in found.faults] == ["missing"] * faults
-    assert ask.requests[0][2]["uncalled"] == "- Effective sample size"
-    left_out = {"kind": "missing", "remark": "the effective sample size is not computed"}
-    says_so = {"compared": "", "statements": [], "faults": [left_out]}
-    found, _ = review(draft, 0.9, FakeModel({"fidelity": [says_so]}))
-    assert len(found.faults or ()) == 1
-
-
-def test_the_check_and_the_revision_see_configuration_and_other_places() -> None:
-    beside = "# --- config.yaml:3\nclip: 1.0\n"
-    answers = {"fidelity": [FOREIGN], "revise": [{"cause": "none", "edits": []}]}
-    ask = FakeModel(answers)
-    checked(GOOD.model_copy(update={"beside": beside}), ask)
-    assert [inputs["beside"] for _, _, inputs, _ in ask.requests] == [beside, beside]
+def test_a_review_is_asked_about_components_that_are_not_called() -> None:
+    ask = FakeModel({"fidelity": [FAITHFUL]})
+    review(GOOD.model_copy(update={"uncalled": ("Damping",), "absent": ("Clipping",)}), 0.9, ask, Lookup(EMPTY))
+    assert ask.requests[0][2]["uncalled"] == "- Damping\n- Clipping"
 
 
 TWO_STATEMENTS = "The weights are divided by their sum first. One over the sum of their squares is given, times two."
@@ -439,6 +408,30 @@ def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
     inputs = ask.requests[0][2]
     assert "[2] One over" in inputs["definition"]
     assert inputs["declared"] == "[2] no factor"
+
+
+def test_a_review_may_look_elsewhere_first_and_what_it_opened_counts_as_source_lines() -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    asking = {**FAITHFUL, "open": ["twice.py::twice"], "search": ["2 *"]}
+    there = {"statement": 2, "verdict": "elsewhere", "remark": "twice.py:1-2 doubles it"}
+    ask = FakeModel({"fidelity": [asking, {**FAITHFUL, "statements": [there]}]})
+    done = check(
+        ready(draft), DEFINITION, quickly, ask, codebase_of({"twice.py": "def twice(w):\n    return 2 * ess(w)\n"})
+    )
+    assert requested_prompts(ask) == ["fidelity", "fidelity"]
+    assert done.draft.excerpt.startswith(LINES)
+    assert "# --- twice.py:1-2\ndef twice(w):" in done.draft.excerpt
+    [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
+    assert (departure.kind, departure.searched) == ("elsewhere", True)
+
+
+@pytest.mark.parametrize("verdict", ["absent", "added"])
+def test_without_a_search_a_departure_speaks_of_the_compared_lines_alone(verdict: str) -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    answer = {**FAITHFUL, "statements": [{"statement": 2, "verdict": verdict, "remark": "the factor"}]}
+    done = checked(draft, FakeModel({"fidelity": [answer]}))
+    [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
+    assert not departure.searched
 
 
 def test_a_statement_that_is_not_answered_costs_no_second_question() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.build.slicing.test_slice import codebase_of
-from xkg.build.guided.coding.material import MAX_BYTES, material, narrowed, without
+from xkg.build.guided.coding.material import MAX_BYTES, material, narrowed
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange
 
@@ -55,7 +55,6 @@ def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
     assert found.packages == ("numpy",)
     assert short(found.used) == ["decay", "alone"]
     assert short(found.sources) == ["decay", "alone", "FLOOR"]
-    assert found.entries == ("decay", "alone")
     assert found.remarks == ()
 
 
@@ -77,7 +76,8 @@ def test_places_without_room_are_named() -> None:
     found = material_of("rates.py::decay", "huge.py::huge", "rates.py::alone")
     assert short(found.used) == ["decay", "alone"]
     assert "# also located: huge.py:1-1402 huge" in found.code
-    assert "Also located, and left out for room: huge" in found.remarks
+    assert "Also located, and left out for room: huge.py::huge" in found.remarks
+    assert found.is_cut
 
 
 def test_a_second_place_that_cannot_be_sliced_is_there_as_in_its_file() -> None:
@@ -116,14 +116,6 @@ def test_an_unknown_symbol_is_refused() -> None:
         material_of("rates.py::nothing")
 
 
-def test_definitions_of_components_are_omitted() -> None:
-    code = "X = 1\n\n@mark\ndef a():\n    return 1\n\n\nclass B:\n    pass\n\ndef c():\n    return a()\n"
-    assert without(code, {"a", "B", "X", "c"}, {"c"}) == (
-        "X = 1\n\n# a: see the components\n\n# B: see the components\n\ndef c():\n    return a()\n"
-    )
-    assert without("print x", {"a"}, ()) == "print x"
-
-
 def documented(name: str, calls: str, lines: int, remarks: int) -> str:
     text = "\n".join(f"    Remark {n} about what it takes and gives back." for n in range(remarks))
     body = "\n".join(f"    x = x * {n} + {name}_weight(x, {n})" for n in range(lines))
@@ -149,8 +141,7 @@ def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
     assert all(f"def {name}(x):" in found.code for name in ("core", "spline", "bins", "other"))
     [remark] = [each for each in found.remarks if "Left out for room" in each]
     assert "tables" in remark
-    assert short(found.partly)[:2] == ["core", "other"]
-    assert "tables" in short(found.partly)
+    assert found.is_cut
 
 
 def test_a_function_is_narrowed_to_its_lines_only_where_it_is_long() -> None:
@@ -165,8 +156,8 @@ def test_lines_that_are_left_out_of_a_place_are_known() -> None:
     codebase = codebase_of({"a.py": f"def long(x):\n{body}\n    return x199\n"})
     identity = "local:made@0123456789:a.py::long"
     found = material(codebase, [identity], {identity: [LineRange(start_line=5, end_line=5)]})
-    assert found.partly == (identity,)
-    assert [(at.start_line, at.end_line) for at in found.gaps["a.py"]] == [(2, 4), (6, 202)]
+    assert found.is_cut
+    assert not material(codebase, [identity]).is_cut
 
 
 def test_of_vendored_packages_there_are_outlines() -> None:

@@ -20,7 +20,7 @@ from tests.tiny_world import (
     verdict,
     written,
 )
-from xkg.build.guided.coding.technique import Coded, CodingContext, code_techniques, found_for_others
+from xkg.build.guided.coding.technique import Coded, CodingContext, code_techniques
 from xkg.build.guided.coding.trial import Trials
 from xkg.config import LlmSettings, Settings
 from xkg.errors import AnswerError, BudgetError, LanguageModelError, ModelUnavailableError
@@ -389,12 +389,3 @@ def test_what_a_component_departs_in_is_said_of_the_whole(build: Build) -> None:
     assert [each.component for each in part.departures] == [""]
     assert whole.departures == (part.departures[0].model_copy(update={"component": CLIPPING.name}),)
     assert not (done[DAMPING.id].code or part).departures
-
-
-def test_what_a_review_finds_elsewhere_is_a_place_of_the_technique_that_it_names() -> None:
-    restart = Technique(id="p#search/restart", name="Random Restart", parent="p#search")
-    whole = Technique(id="p#search", name="Search")
-    statement = "The search makes a random restart when it is stuck."
-    coded = Coded(technique=whole.id, elsewhere={statement: ("r:m.py::again",)})
-    assert found_for_others([whole, restart], {whole.id: ["r:m.py::run"]}, [coded]) == {restart.id: ["r:m.py::again"]}
-    assert found_for_others([whole, restart], {whole.id: ["x"], restart.id: ["y"]}, [coded]) == {}

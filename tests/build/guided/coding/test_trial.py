@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,6 @@ from tests.build.guided.quick_runner import QuickRunner
 from tests.build.test_package_versions import IN_PACKAGE
 from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.draft import Draft
-from xkg.build.guided.parallel import each
 from xkg.model import Level, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
@@ -247,7 +247,8 @@ def test_two_run_at_a_time(tmp_path: Path) -> None:
     place.first_two = threading.Barrier(2)
     trials = place.trials(tmp_path)
     drafts = [draft(test=TEST + f"assert twice({n}) == {2 * n}\n") for n in range(6)]
-    proofs = each(trials, drafts, 6)
+    with ThreadPoolExecutor(6) as pool:
+        proofs = list(pool.map(trials, drafts))
     assert [proof.evidence.level for proof in proofs] == [Level.TESTED] * 6
     assert place.most_under_way == 2
 

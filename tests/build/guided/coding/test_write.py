@@ -13,6 +13,7 @@ from xkg.build.guided.coding.write import (
 )
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
+from xkg.llm.client import More
 from xkg.model import Code, Level, Technique
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
@@ -103,23 +104,12 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     assert "return max(FLOOR, math.exp(-step))" in inputs["components"]
     assert "math.exp" not in inputs["code"]
     assert "def decay" not in inputs["code"]
-    assert inputs["remarks"] == "- Left out, since the component Decay does it: decay"
+    assert inputs["remarks"] == "- Not shown again, since the component Decay was made from it: rates.py::decay"
     assert "math.exp" in draft.excerpt
     assert draft.implementation.startswith('"""Schedules."""\n\nimport math\n\n# --- component: Decay\nFLOOR = 1e-8\n')
     assert "# --- new\ndef schedule" in draft.implementation
     assert set(draft.sources) == {symbol(s) for s in ("train.py::schedule", "rates.py::decay", "rates.py::FLOOR")}
     assert proven(draft) is Level.TESTED
-
-
-def test_the_documentation_may_name_what_only_a_component_has() -> None:
-    source = f"{FILES['rates.py']}\ndef floor_of(rates):\n    return min(rates)\n"
-    other = component().model_copy(update={"implementation": source})
-    answer = {**SCHEDULE, "documentation": f"{DOCUMENTATION} The lowest rate, `floor_of`, is left to its component."}
-    model = FakeModel({"modularize": [answer]})
-    draft = written(model, other, technique=WHOLE)
-    assert isinstance(draft, Draft)
-    assert "floor_of" not in draft.implementation
-    assert len(model.requests) == 1
 
 
 def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
@@ -171,15 +161,6 @@ def test_long_components_are_represented_by_their_signatures() -> None:
     assert model.requests[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
 
 
-def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
-    cut = component().model_copy(
-        update={"implementation": "import math\n\ndef decay(rate, step):\n    return math.exp(-rate * step)\n"}
-    )
-    model = FakeModel({"modularize": [SCHEDULE]})
-    written(model, cut, technique=WHOLE)
-    assert "return max(FLOOR, math.exp(-step))" in model.requests[0][2]["code"]
-
-
 def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> None:
     other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
     wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
@@ -198,13 +179,12 @@ def test_a_component_that_is_left_out_is_for_the_review_to_judge() -> None:
     assert [(c.name, c.proven) for c in draft.components] == [("Decay", False)]
 
 
-def test_components_without_code_and_sizes_that_suit_the_framework_are_told() -> None:
+def test_components_without_code_are_told() -> None:
     model = FakeModel({"modularize": [SCHEDULE]})
     draft = modularize_with_model(
         WHOLE, [symbol("train.py::schedule")], [component()], codebase_of(FILES), model, "On", absent=["Restarts"]
     )
     assert "no code of its own; write what the code here has of it: Restarts" in model.requests[0][2]["remarks"]
-    assert "60-second limit" in model.requests[0][2]["sizes"]
     assert isinstance(draft, Draft)
     assert draft.absent == ("Restarts",)
 
@@ -286,20 +266,16 @@ def test_functions_written_from_the_definition_alone_are_known() -> None:
     assert written_from_definition(answer) == {"is_low": (2, 3)}
 
 
-def test_what_stands_beside_a_place_by_its_name_is_shown_or_named() -> None:
-    second = (
-        FILES["rates.py"]
-        .partition("FLOOR = 1e-8\n")[2]
-        .replace("def decay(", "def decay2(")
-        .replace("-step", "-2 * step")
-    )
-    first = FILES["rates.py"].replace("def decay(", "def decay1(")
-    table = "\ndef constant(step):\n    return 1.0\n\nRATES = {'one': decay1, 'no': constant}\n"
-    codebase = codebase_of({"rates.py": first + second + table})
-    ask = FakeModel(
-        {"modularize": [{**DECAY, "declined": "no", "implementation": "", "test": "", "documentation": ""}]}
-    )
-    modularize_with_model(TECHNIQUE, [symbol("rates.py::decay1")], [], codebase, ask, "On rates")
-    inputs = ask.requests[0][2]
-    assert "def decay2(step):" in inputs["code"]
-    assert "`RATES` of its file lists `constant`" in inputs["remarks"]
+def test_the_author_may_look_first_and_what_it_saw_is_among_the_source_lines() -> None:
+    asking = {**DECAY, "implementation": "", "open": ["train.py::schedule"], "search": ["base=", "nothing_has_this"]}
+    model = FakeModel({"modularize": [asking, DECAY]})
+    draft = written(model)
+    assert isinstance(draft, Draft)
+    shown = model.requests[0][3]
+    assert isinstance(shown, More)
+    for text in (shown.text, draft.excerpt):
+        assert "# --- train.py:3-4\ndef schedule(steps, base=0.5):" in text
+        assert "# train.py:3: def schedule(steps, base=0.5):" in text
+    assert "# --- lines with 'nothing_has_this'\n# none" in shown.text
+    assert draft.opened == (symbol("train.py::schedule"),)
+    assert draft.searched

@@ -217,26 +217,3 @@ def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> 
     )
     assert "names no passage" in (model.requests[0][3] or "")
     assert found.techniques[0].excerpts
-
-
-def test_a_printed_algorithm_without_a_technique_is_asked_for_once(tmp_path: Path) -> None:
-    (tmp_path / "paper.tex").write_text(
-        r"""\documentclass{article}\usepackage{algorithm,algorithmic}\begin{document}\title{Walkers}\maketitle
-\section{Method}
-The sampler moves many walkers side by side, each along the line to another walker.
-\begin{algorithm}\caption{Single walker step}\begin{algorithmic}
-\STATE draw a proposal around the walker
-\STATE accept it with the ratio of densities
-\end{algorithmic}\end{algorithm}
-The walkers are then averaged, so that the mean of the target is estimated by all of them.
-\end{document}"""
-    )
-    paper = parse_paper(tmp_path / "paper.tex")
-
-    def without(inputs: Mapping[str, str]) -> Any:
-        return answer(component("Walker Ensemble", passages=[number_of(inputs["paper"], "moves many walkers")]))
-
-    model = FakeModel({"extract": [without, without]})
-    found = extract_with_model(paper, PAPER, model, 128_000)
-    assert [t.name for t in found.techniques] == ["Walker Ensemble"]
-    assert "Single walker step" in (model.requests[0][3] or "")

@@ -5,7 +5,7 @@ import pytest
 from tests.build.guided.fake_model import FakeModel
 from tests.build.slicing.test_slice import codebase_of
 from xkg.build.code.codebase import Codebase
-from xkg.build.guided.reading.overview import overview, readme_head, static_overview, symbol_list
+from xkg.build.guided.reading.overview import overview, static_overview, symbol_list
 from xkg.errors import AnswerError
 
 FILES = {
@@ -100,22 +100,6 @@ def test_a_huge_repository_gives_a_question_of_bounded_length() -> None:
     assert "more files" in inputs["symbols"]
     assert "more folders" in inputs["tree"]
     assert "(cut)" in inputs["readme"]
-
-
-def test_a_long_readme_loses_what_is_of_no_method_before_it_is_cut() -> None:
-    readme = (
-        "# Echo\n\nEchoes.\n\n## Installation\n\n"
-        + "pip install it. " * 150
-        + "\n\n```\n# no heading\n```\n\n### From source\n\nmake\n\n## Slots\n\nThe nearest slot is read.\n\n"
-        + "### Citation\n\n@article{echo}\n\n## Usage\n\n"
-        + "Run it for long. " * 300
-    )
-    text = readme_head(codebase_of({"README.md": readme, "a.py": "x = 1\n"}))
-    assert "The nearest slot is read." in text
-    assert not any(word in text for word in ("pip", "no heading", "From source", "@article"))
-    assert text.endswith(("for … (cut)", "it … (cut)", "Run … (cut)", "long. … (cut)"))
-    short = "# Echo\n\n## Installation\n\npip install it.\n"
-    assert "pip" in readme_head(codebase_of({"README.md": short, "a.py": "x = 1\n"}))
 
 
 def test_a_docstring_is_cut_at_a_word() -> None:

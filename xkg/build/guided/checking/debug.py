@@ -6,7 +6,6 @@ from types import MappingProxyType
 from xkg.build.guided.checking.edits import EditError, Repair, applied
 from xkg.build.guided.checking.run_report import report, steady
 from xkg.build.guided.checking.shown_module import shown_module
-from xkg.build.guided.checking.suggested_sizes import sizes_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.repair_guard.guard import complaint
 from xkg.errors import AnswerError
@@ -14,7 +13,6 @@ from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Proof
-from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.value import Value
 
 ROUNDS = 8
@@ -34,7 +32,8 @@ _OUTER = frozenset((Cause.REMOVED_API, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
 _HINTS = {
     Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
     Cause.DOWNLOAD: "There is no network. Remove the need for it: small data or a small network made in the test.",
-    Cause.TIME: "It ran too long. Make the test's problem smaller; leave the implementation's defaults as they are.",
+    Cause.TIME: "It ran too long. Make the test's problem smaller; leave the implementation's defaults as they are. "
+    "JAX compiles each operation for each shape: use few shapes, and jit a whole step.",
     Cause.MEMORY: "It took too much memory. Make the test's problem smaller.",
     Cause.KILLED: "It was stopped: too much printed or written, too many processes, or a crash in a library.",
 }
@@ -73,7 +72,7 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
         inputs = {
             "definition": definition,
             "failure": report(state.proof),
-            "hint": _hint(state),
+            "hint": _HINTS.get(state.proof.cause, "Find the cause before you change anything."),
             "tried": "\n".join(notes[-_REMEMBERED:]) or "nothing yet",
             "sources": _sources(state),
         }
@@ -156,14 +155,6 @@ def _is_worse(after: Proof, before: Proof) -> bool:
 
 def _failure(proof: Proof) -> str:
     return steady(proof.evidence.reason or proof.cause.value)[:300]
-
-
-def _hint(state: Debugged) -> str:
-    hint = _HINTS.get(state.proof.cause, "Find the cause before you change anything.")
-    if state.proof.cause is not Cause.TIME:
-        return hint
-    packages = {*needed_imports(state.draft.implementation), *needed_imports(state.draft.test)}
-    return f"{hint}\n{sizes_for(packages)}"
 
 
 def _sources(state: Debugged) -> str:

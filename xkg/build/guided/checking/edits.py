@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Literal
 
-from xkg.build.guided.checking.declarations import after_repair
 from xkg.build.guided.checking.insertion import with_called_components
 from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
@@ -29,8 +28,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """The draft after the edits, in order, with the components that it now calls. If the module changes, its declared
-    statements are marked as older. Raises `EditError` if a search text does not occur exactly once."""
+    """The draft after the edits, in order, with the components that it now calls. If the module changes, its author's
+    remarks no longer hold. Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]
@@ -43,8 +42,7 @@ def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
     texts["documentation"] = texts["documentation"].strip()
     update: dict[str, object] = {n: text if n == "documentation" else _ended(text) for n, text in texts.items()}
     if texts["implementation"] != draft.implementation:
-        declared, by_definition = after_repair(draft, texts["implementation"])
-        update |= {"declared": tuple(declared), "by_definition": by_definition}
+        update["declared"] = ()
     return with_called_components(draft.model_copy(update=update))
 
 

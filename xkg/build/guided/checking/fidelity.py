@@ -5,15 +5,14 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from xkg.build.grounding.repository_lines import FoundLines
 from xkg.build.guided.checking.compared_lines import compared_lines
-from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.definition_statements import numbered, statements_of
 from xkg.build.guided.draft import Draft, prompt
+from xkg.build.guided.lookup import Asking, Lookup
 from xkg.build.similarity.fidelity import omitted, unmatched, written_by_definition
-from xkg.llm.client import AnswerType, Ask
+from xkg.llm.client import AnswerType, Ask, More
 from xkg.model import Departure, Fault, Fidelity
 
 # The answer types have comments, because docstrings would be sent with every question, and the prompt already says
@@ -31,25 +30,23 @@ class FaultFound(AnswerType):
     remark: str
 
 
-# How definition, source lines and module agree on one statement of the definition. `lines` are numbers of other
-# lines.
+# How definition, source lines and module agree on one statement of the definition.
 class Compared(AnswerType):
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "elsewhere", "fault", "none"]
     remark: str
-    lines: tuple[int, ...] = ()
 
 
 # The comparison by statements of the definition, then the faults; no faults if the module is faithful.
-class Verdict(AnswerType):
+class Verdict(Asking):
     compared: str
     statements: tuple[Compared, ...]
     faults: tuple[FaultFound, ...]
 
 
-def review(draft: Draft, share: float, ask: Ask, others: Sequence[FoundLines] = ()) -> tuple[Fidelity, Verdict]:
-    """The fidelity of a draft with this share, and the model's answer, from one question. `others` are more lines of
-    the repository, which may implement statements that the source lines lack. Raises the errors of `ask`."""
+def review(draft: Draft, share: float, ask: Ask, lookup: Lookup) -> Fidelity:
+    """The fidelity of a draft with this share. The reviewer may first look at other places of the repository. Raises
+    the errors of `ask`."""
     inputs = {
         "definition": f"{draft.name}:\n{numbered(draft.definition)}",
         "declared": "\n".join(draft.declared),
@@ -57,14 +54,15 @@ def review(draft: Draft, share: float, ask: Ask, others: Sequence[FoundLines] = 
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
-        "configuration": draft.configuration,
         "sources": compared_sources(draft),
-        "beside": draft.beside,
-        "others": "\n\n".join(f"[{n}] {each.place}\n{each.text}" for n, each in enumerate(others, start=1)),
     }
-    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)
-    departures = _departures(answer.statements, draft, others)
-    return _fidelity(draft, share, answer, departures), answer
+
+    def check(answer: Verdict) -> str | More | None:
+        return lookup.more(answer) or _fault_of(answer)
+
+    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=check)
+    departures = _departures(answer.statements, draft, searched=draft.searched or lookup.searched)
+    return _fidelity(draft, share, answer, departures)
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
@@ -82,7 +80,7 @@ def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: flo
     answer = ask(prompt("recheck"), Verdict, inputs, about=draft.name, check=_fault_of)
     judged = {each.statement for each in answer.statements}
     kept = [d for d in fidelity.departures if numbers.get(d.statement) not in judged]
-    return _fidelity(draft, share, answer, [*kept, *_departures(answer.statements, draft, ())])
+    return _fidelity(draft, share, answer, [*kept, *_departures(answer.statements, draft, searched=draft.searched)])
 
 
 def _fidelity(draft: Draft, share: float, answer: Verdict, departures: Iterable[Departure]) -> Fidelity:
@@ -92,7 +90,7 @@ def _fidelity(draft: Draft, share: float, answer: Verdict, departures: Iterable[
     return Fidelity(
         share=share,
         by_definition=_accepted(draft, found),
-        faults=(*faults, *_left_out_components(draft, faults)),
+        faults=faults,
         statements=len(order) if answer.statements else None,
         departures=found,
     )
@@ -106,7 +104,7 @@ def _difference(before: str, after: str) -> str:
 def compared_sources(draft: Draft) -> str:
     """The source lines that a draft's own statements are compared with, cut to fit into a prompt."""
     module = shown_module(draft)
-    return room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module, draft.beside)
+    return room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module)
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
@@ -120,29 +118,19 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
     return written_by_definition(draft.implementation, draft.excerpt, scope) if agreed else 0.0
 
 
-def _departures(compared: Sequence[Compared], draft: Draft, others: Sequence[FoundLines]) -> Iterator[Departure]:
+def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -> Iterator[Departure]:
     """The differences between paper and repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict
         if kind == "same" or kind == "fault" or kind == "none" or not 0 < each.statement <= len(statements):
             continue
-        places = ", ".join(others[n - 1].place for n in each.lines if 0 < n <= len(others))
-        remark = " ".join(each.remark.split())
         yield Departure(
-            kind="absent" if kind == "elsewhere" and not places else kind,
+            kind=kind,
             statement=statements[each.statement - 1],
-            remark=f"{remark} ({places})" if places else remark,
-            searched=bool(others) and (bool(places) or each.statement in draft.lacking),
+            remark=" ".join(each.remark.split()),
+            searched=searched or kind == "elsewhere",
         )
-
-
-def _left_out_components(draft: Draft, found: tuple[Fault, ...]) -> list[Fault]:
-    """A fault for each component that the definition names and the module leaves out unexplained, unless the model
-    already reports it. A module may take a component as an argument instead, but not if the source lines call it."""
-    remarks = " ".join(fault.remark for fault in found)
-    names = [name for name in named(draft.unexplained, draft.definition) if not named([name], remarks)]
-    return [Fault(kind="missing", remark=f"it does not call {name}, which the definition names") for name in names]
 
 
 def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:

@@ -29,7 +29,6 @@ def with_called_components(draft: Draft) -> Draft:
             "components": (*draft.components, *called),
             "ready": tuple(c for c in draft.ready if c.name not in names),
             "uncalled": tuple(name for name in draft.uncalled if name not in names),
-            "unexplained": tuple(name for name in draft.unexplained if name not in names),
             "sources": tuple(dict.fromkeys([*draft.sources, *(s for c in called for s in c.sources)])),
         }
     )

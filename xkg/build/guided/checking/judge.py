@@ -1,13 +1,14 @@
 """Checks a debugged draft: can its test fail, and does it follow the sources? Each is repaired at most once."""
 
+from xkg.build.code.codebase import Codebase
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for, with_old_test
 from xkg.build.guided.checking.edits import applied
-from xkg.build.guided.checking.elsewhere import Search, other_lines, with_lines_found
 from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
 from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.draft import Draft
+from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
 from xkg.build.similarity.statements import statements
 from xkg.errors import AnswerError
@@ -41,21 +42,20 @@ def check(
     definition: str,
     trial: Trial,
     ask: Ask,
+    codebase: Codebase,
     *,
-    search: Search | None = None,
     rounds: int = ROUNDS,
 ) -> Checked:
     """Checks a draft. A test that proves too little is strengthened once. Proven code is reviewed, and revised once if
-    it is not faithful. With `search`, the review looks in the rest of the repository for statements that the source
-    lines lack; a second review sees only the revision's changes. `rounds` limits all repairs together, including those
-    in `debugged`.
+    it is not faithful. The review may look at other places of the codebase; a second review sees only the revision's
+    changes. `rounds` limits all repairs together, including those in `debugged`.
 
     If the model gives no usable answer, the draft keeps its level. Raises `ModelUnavailableError` and `BudgetError`
     like `ask`, and every error of `trial`."""
     state, unused = debugged, ""
     if state.passed:
         state = strengthen(state, definition, trial, ask, rounds=rounds)
-    state, fidelity, failed = _review(state, ask, search)
+    state, fidelity, failed = _review(state, ask, codebase)
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
         after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
         if _is_same_code(after.draft, state.draft):
@@ -100,9 +100,7 @@ def revise(
     inputs = {
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
-        "configuration": draft.configuration,
-        "sources": room_for(lines, draft.implementation, draft.test, draft.beside),
-        "beside": draft.beside,
+        "sources": room_for(lines, draft.implementation, draft.test),
         "components": callable_components(draft),
         "documentation": draft.documentation,
     }
@@ -121,20 +119,20 @@ def _is_proven(state: Debugged) -> bool:
     return state.proof.evidence.level.rank >= Level.TESTED.rank
 
 
-def _review(state: Debugged, ask: Ask, search: Search | None) -> tuple[Debugged, Fidelity | None, str | None]:
-    """The draft with more source lines if the review found any, its fidelity, and the reason if the model's review is
+def _review(state: Debugged, ask: Ask, codebase: Codebase) -> tuple[Debugged, Fidelity | None, str | None]:
+    """The draft with the source lines that the review opened, its fidelity, and the reason if the model's review is
     missing. Fidelity is None if there are no source lines, and has only a share if the code is not proven."""
     draft = state.draft
     if not statements(draft.own_excerpt or draft.excerpt):
         return state, None, None
     if not _is_proven(state):
         return state, Fidelity(share=_share(draft)), None
-    others = other_lines(draft, search)
+    lookup = Lookup(codebase)
     try:
-        fidelity, answer = review(draft, _share(draft), ask, others)
+        fidelity = review(draft, _share(draft), ask, lookup)
     except AnswerError as error:
         return state, Fidelity(share=_share(draft)), str(error)
-    draft = with_lines_found(draft, answer.statements, others)
+    draft = lookup.added_to(draft)
     fidelity = fidelity.model_copy(update={"share": max(fidelity.share, _share(draft))})
     return state.model_copy(update={"draft": draft}), fidelity, None
 

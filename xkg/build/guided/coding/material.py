@@ -1,15 +1,12 @@
 """The code from which a language model writes a technique: slices of the repository, or unchanged files."""
 
-import ast
-import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase, comment_mark
-from xkg.build.code.languages.python import parse_ast
-from xkg.build.guided.coding.call_sites import call_sites
+from xkg.build.guided.lookup import place_of
 from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
@@ -18,8 +15,8 @@ from xkg.model import LineRange, Symbol
 MAX_BYTES = 52_100
 # Bytes of located symbols that are shown, always including the best place. The others are only named.
 _MOST_LOCATED = 24_000
-# The best place and its dependencies get the first limit, with shortened docstrings. The dependencies of other places
-# may add up to the second.
+# Bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer, their
+# dependencies may add up to the second limit. The model can open what is left out.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
 # Up to this size, a file that cannot be sliced is shown whole.
@@ -29,18 +26,16 @@ _MOST_OUTLINED = 3_000
 
 @dataclass(frozen=True)
 class Material:
-    """The code shown to the model, as text in `code`. `used` are the located symbols in it and `entries` their names;
-    `sources` adds their dependencies. `partly` are the symbols, located ones first, that may lack lines, and `gaps` the
-    missing lines by path. `packages` are third-party imports. `remarks` are special circumstances, one per line."""
+    """The code shown to the model, as text in `code`. `used` are the located symbols in it; `sources` adds their
+    dependencies. `is_cut` says whether lines of them were left out. `packages` are third-party imports. `remarks` are
+    special circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]
     sources: tuple[str, ...]
-    entries: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    partly: tuple[str, ...] = ()
-    gaps: Mapping[str, tuple[LineRange, ...]] = field(default_factory=dict)
+    is_cut: bool = False
 
 
 def material(
@@ -51,8 +46,8 @@ def material(
 ) -> Material:
     """The located symbols, best first, and their dependencies, nearest first: at most 52,100 bytes. Symbols that do not
     fit are named at the end of the code, dependencies with their signatures. If `lines` are given for a located file,
-    only these and their dependencies are shown. Symbols that are `ready` in a component (id → its
-    name) are left out. Raises `UnknownIdError` for a symbol that the codebase does not have."""
+    only these and their dependencies are shown. Symbols that a component was made from (`ready`, id → its
+    name) are named in a remark instead. Raises `UnknownIdError` for a symbol that the codebase does not have."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)
@@ -69,39 +64,32 @@ def material(
         is_refused = not inside and slice_symbols(codebase, [identity]).refused
         (verbatim if is_refused else used).append(identity)
     whole_docstrings = {symbols[each].symbol.qualified_name for each in used if each not in lines}
-
-    def fitting(places: Sequence[str], limit: int) -> Slice:
-        return _fitting_slice(codebase, places, min(MAX_BYTES, limit), lines, tuple(ready), whole_docstrings)
-
-    own = sum(_wanted_size(codebase, symbols[identity].symbol, lines.get(identity, ()), ready) for identity in used)
-    needed = _size(fitting(used[:1], max(_MOST_NEEDED, own + _BESIDE)).source)
-    others = sum(_wanted_size(codebase, symbols[each].symbol, lines.get(each, ()), ready) for each in used[1:])
-    cut = fitting(used, max(_MOST_NEEDED, needed + others + _BESIDE * bool(others)))
+    own = sum(_wanted_size(codebase, symbols[identity].symbol, lines.get(identity, ())) for identity in used)
+    limit = min(MAX_BYTES, max(_MOST_NEEDED, own + _BESIDE))
+    cut = _fitting_slice(codebase, used, limit, lines, tuple(ready), whole_docstrings)
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
-        remarks.append(f"Left out for room, though it is used: {names}; signatures stand at the end of the code")
-    remarks += _ready_remarks(cut.source, ready)
-    source = cut.source
-    whole = _head(source)
-    if whole != source:
+        remarks.append(f"Left out for room, though it is used: {names}; signatures are at the end of the code")
+    for component in dict.fromkeys(ready.values()):
+        names = ", ".join(place_of(symbols[identity].symbol) for identity, of in ready.items() if of == component)
+        remarks.append(f"Not shown again, since the component {component} was made from it: {names}")
+    whole = _head(cut.source)
+    if whole != cut.source:
         remarks.append("The end is cut off for its length")
     parts = [whole, *(_verbatim(codebase, symbols[identity].symbol) for identity in verbatim)]
-    parts += call_sites(codebase, symbols[located[0]].symbol, best.derived_from)
     if cut.outlines or left_out:
         parts.append(_named(cut.outlines, [symbols[identity].symbol for identity in left_out]))
     if left_out:
-        names = ", ".join(identity.rpartition("::")[2] for identity in left_out)
+        names = ", ".join(place_of(symbols[identity].symbol) for identity in left_out)
         remarks.append(f"Also located, and left out for room: {names}")
     return Material(
         code="\n".join(parts),
         used=(*used, *verbatim),
         sources=tuple(dict.fromkeys([*used, *verbatim, *cut.derived_from])),
-        entries=cut.entries,
         packages=cut.packages,
         remarks=(*remarks, *cut.notes),
-        partly=tuple(dict.fromkeys([*used, *left_out, *(each for each in cut.cut if each in symbols)])),
-        gaps=cut.gaps,
+        is_cut=bool(left_out or cut.gaps or cut.cut) or whole != cut.source,
     )
 
 
@@ -111,38 +99,13 @@ def narrowed(codebase: Codebase, lines: Mapping[str, Sequence[LineRange]]) -> di
     return {identity: within for identity, within in lines.items() if symbols[identity].symbol.kind == "module"}
 
 
-def _ready_remarks(source: str, ready: Mapping[str, str]) -> list[str]:
-    """The functions that the source uses but does not contain, with the component that implements each."""
-    by_component: dict[str, list[str]] = {}
-    there = _qualified_names(source)
-    for identity, component in ready.items():
-        qualified = identity.rpartition("::")[2]
-        name = qualified.rpartition(".")[2]
-        if qualified not in there and re.search(rf"\b{re.escape(name)}\b", source):
-            by_component.setdefault(component, []).append(name)
-    return [f"Left out, since the component {each} does it: {', '.join(names)}" for each, names in by_component.items()]
-
-
-def _qualified_names(source: str) -> frozenset[str]:
-    """The functions and methods that a source defines."""
-    tree = parse_ast(source)
-    found: set[str] = set()
-    for node in tree.body if tree is not None else ():
-        inner = node.body if isinstance(node, ast.ClassDef) else [node]
-        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-        found |= {f"{prefix}{each.name}" for each in inner if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    return frozenset(found)
-
-
-def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange], ready: Collection[str]) -> int:
-    """The size of a symbol in bytes: only its `lines` if they are given, otherwise everything that is not `ready`."""
-    text = codebase.source(symbol).split("\n")
-    if lines:
-        first = symbol.start_line
-        return sum(_size("\n".join(text[at.start_line - first : at.end_line - first + 1])) for at in lines)
-    symbols = codebase.symbols()
-    inside = [symbols[each].symbol for each in ready if _contains(symbol, symbols[each].symbol)]
-    return _size("\n".join(text)) - sum(_size(codebase.source(each)) for each in inside)
+def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
+    """The size of a symbol in bytes, or only of its `lines` if they are given."""
+    text = codebase.source(symbol)
+    if not lines:
+        return _size(text)
+    first, every = symbol.start_line, text.split("\n")
+    return sum(_size("\n".join(every[at.start_line - first : at.end_line - first + 1])) for at in lines)
 
 
 def _contains(outer: Symbol, inner: Symbol) -> bool:
@@ -165,23 +128,6 @@ def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
         room -= len(line)
         lines += [f"# {line}"] if room > 0 else []
     return "\n".join([*lines, *(["# … and more"] if room <= 0 else [])]) + "\n"
-
-
-def without(code: str, names: Collection[str], retained: Collection[str]) -> str:
-    """The code with its functions and classes of these names, except those in `retained`, replaced by a comment. Code
-    that does not parse is returned unchanged."""
-    tree = parse_ast(code)
-    if tree is None:
-        return code
-    lines: list[str | None] = list(code.split("\n"))
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name in names:
-            if node.name in retained:
-                continue
-            first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
-            lines[first - 1] = f"# {node.name}: see the components"
-            lines[first : node.end_lineno] = [None] * ((node.end_lineno or first) - first)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None))
 
 
 def _fitting_slice(
@@ -243,7 +189,12 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
     imported = {i.module.partition(".")[0] for i in module.imports if i.target is None and not i.module.startswith(".")}
     packages = sorted(imported - sys.stdlib_module_names - {""}) if module.language == "python" else []
     return Material(
-        fitting, tuple(used), tuple(used), packages=tuple(packages), remarks=tuple(remarks), partly=tuple(located)
+        fitting,
+        tuple(used),
+        tuple(used),
+        packages=tuple(packages),
+        remarks=tuple(remarks),
+        is_cut=fitting != code or len(used) < len(located),
     )
 
 

@@ -3,17 +3,14 @@
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import in_dependency_order
-from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import debug
-from xkg.build.guided.checking.documentation_names import with_remark
-from xkg.build.guided.checking.elsewhere import Search
 from xkg.build.guided.checking.judge import check
 from xkg.build.guided.checking.strengthen import only_defaults
 from xkg.build.guided.coding.made_from import made_from
@@ -43,15 +40,13 @@ class Model(Protocol):
 
 class Coded(Value):
     """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
-    there is none. `elsewhere` maps statements of the definition to other symbols that implement them. `failed` is the
-    model's failure, `first` the level of the first run. `repairs` and `refused` count repairs that were applied and
-    rejected. `final` is False if another run may reach more."""
+    there is none. `failed` is the model's failure, `first` the level of the first run. `repairs` and `refused` count
+    repairs that were applied and rejected. `final` is False if another run may reach more."""
 
     technique: str
     code: Code | None = None
     sources: tuple[str, ...] = ()
     excerpt: str = ""
-    elsewhere: Mapping[str, tuple[str, ...]] = {}
     reason: str | None = None
     failed: str | None = None
     first: Level | None = None
@@ -69,9 +64,8 @@ class Coded(Value):
 @dataclass(frozen=True)
 class CodingContext:
     """The context shared by all techniques; `jobs` of them are processed at a time. `title` is the paper's. `why` maps
-    techniques to the reason for their location, `lines` to the relevant lines of symbols that do more. `search` finds
-    lines of the repository for statements. `runs` says whether this machine can run code; if not, as in a plan,
-    `trials` is None and the highest level is `parsed`."""
+    techniques to the reason for their location, `lines` to the relevant lines of symbols that do more. `runs` says
+    whether this machine can run code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -84,7 +78,6 @@ class CodingContext:
     why: Mapping[str, str]
     jobs: int
     lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = field(default_factory=dict)
-    search: Search | None = None
 
 
 def code_techniques(
@@ -130,19 +123,6 @@ def code_techniques(
     ended = in_dependency_order(work, deepest_first, below, context.jobs, ends=lambda error: error is not None)
     stopped = next((ended[each] for each in deepest_first if ended.get(each)), None)
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
-
-
-def found_for_others(
-    techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], coded: Iterable[Coded]
-) -> dict[str, list[str]]:
-    """Symbols for techniques that are not `located`: reviews of other code found them for statements that name such a
-    technique."""
-    found: dict[str, list[str]] = {}
-    for statement, symbols in (item for each in coded for item in each.elsewhere.items()):
-        for technique in techniques:
-            if technique.id not in located and named([technique.name, *technique.aliases], statement):
-                found[technique.id] = list(dict.fromkeys([*found.get(technique.id, ()), *symbols]))
-    return found
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
@@ -279,7 +259,6 @@ def _coded(
             context.why.get(technique.id, ""),
             installed=context.trials.installed() if context.trials else None,
             absent=absent,
-            seconds=context.settings.sandbox.seconds,
             lines=context.lines.get(technique.id, {}),
         )
     except AnswerError as error:
@@ -295,13 +274,11 @@ def _coded(
         return _result(draft, [parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox here"})])
     definition = f"{technique.name}. {technique.definition}"
     debugged = debug(draft, definition, context.trials, context.ask)
-    checked = check(debugged, definition, context.trials, context.ask, search=context.search)
+    checked = check(debugged, definition, context.trials, context.ask, context.codebase)
     final = _with_sources(checked.draft, context.codebase)
-    site = context.trials.installed().site
-    documentation = with_remark(final.documentation, final.implementation, final.origins, site)
+    documentation = final.documentation
     if names := only_defaults(final):
         documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
-    documentation = f"{documentation} {final.found_elsewhere}".rstrip()
     evidence = [*checked.evidence[:-1], with_departures_of(final, components, checked.evidence[-1])]
     coded = _result(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(
@@ -323,9 +300,8 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """The draft. If a revision took lines from its second places, these are added to its sources."""
-    second = [symbol for symbols in draft.second_places.values() for symbol in symbols]
-    used = made_from(draft.implementation, "", second, codebase)
+    """The draft. If it took lines from symbols that were opened for it, these are added to its sources."""
+    used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 
 
@@ -336,7 +312,6 @@ def _result(draft: Draft, evidence: Sequence[Evidence]) -> Coded:
         code=node(draft).model_copy(update={"level": last.level, "evidence": tuple(evidence)}),
         sources=draft.sources,
         excerpt=draft.excerpt,
-        elsewhere=draft.second_places,
         first=evidence[0].level,
         repairs=last.repairs,
     )

@@ -9,36 +9,24 @@ from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.code.siblings import listed_beside, siblings
-from xkg.build.guided.checking.component_use import named, uncalled
-from xkg.build.guided.checking.suggested_sizes import suggested_sizes
-from xkg.build.guided.coding.beside import other_places
-from xkg.build.guided.coding.configuration import configuration
+from xkg.build.guided.checking.component_use import uncalled
 from xkg.build.guided.coding.draft_check import PLUMBING, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
-from xkg.build.guided.coding.material import Material, material, narrowed, without
-from xkg.build.guided.coding.ready import ready_in_components
+from xkg.build.guided.coding.material import Material, material, narrowed
 from xkg.build.guided.definition_statements import numbered
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
-from xkg.build.similarity.fidelity import omitted
-from xkg.build.slicing.compose import Part, combined, compose, rendered
-from xkg.llm.client import AnswerType, Ask
-from xkg.model import Departure, LineRange, Technique, describe_package
+from xkg.build.guided.lookup import Asking, Lookup, place_of
+from xkg.build.slicing.compose import Part, compose, rendered
+from xkg.llm.client import AnswerType, Ask, More
+from xkg.model import Departure, LineRange, Symbol, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
 
 # Packages that every module may import.
 ALWAYS = ("numpy",)
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
-# A part with at most this share of new lines is redundant.
-_REPEATED = 0.15
-# Siblings such as `Beta2` of a located `Beta1` are shown too, if they fit.
-_MOST_SIBLINGS = 3
-_MOST_LISTED = 8
-_LISTED = "Beside what was located, `{}` of its file lists {}: what the definition asks for may be there"
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 # Descriptions of statements that the module does not simply take over from the source lines.
 _DECLARED: Mapping[Origin, str] = {
@@ -69,7 +57,7 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` are the names of the symbols
-    that it saw. `left_out` says whether some of their lines or dependencies were not shown."""
+    that it saw. `left_out` says whether lines of them were not shown."""
 
     technique: str
     reason: str
@@ -85,7 +73,7 @@ class Planned(AnswerType):
     note: str
 
 
-class Written(AnswerType):
+class Written(Asking):
     declined: str | None
     statements: tuple[Planned, ...]
     implementation: str
@@ -104,27 +92,22 @@ def modularize_with_model(
     *,
     installed: Environment | None = None,
     absent: Sequence[str] = (),
-    seconds: float = 60,
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
 ) -> Draft | Declined:
-    """Asks one question: the code of a technique of `paper` (its title), from its located symbols (ids, best first, at
-    least one; `why` is the reason for the location). Used definitions of components are inserted before the answer, so
-    that the implementation is one module; the excerpt then includes their sources. If an environment `installed` is
-    given, only its packages can be imported. `absent` names components without code, `seconds` is the time limit of the
-    test. `lines` are the relevant lines of located symbols that do more.
+    """Asks for the code of a technique of `paper` (its title), from its located symbols (ids, best first, at least one;
+    `why` is the reason for the location). The model may first look at other places of the repository; these become part
+    of the excerpt. Used definitions of components are inserted before the answer, so that the implementation is one
+    module; the excerpt then includes their sources. If an environment `installed` is given, only its packages can be
+    imported. `absent` names components without code. `lines` are the relevant lines of located symbols that do more.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and the errors of `ask`."""
-    ready = ready_in_components(codebase, located, [(c.name, c.sources, c.implementation) for c in components])
-    beside = [each for each in siblings(codebase, located) if each not in ready]
-    located = [*located, *beside[:_MOST_SIBLINGS]]
     cut = narrowed(codebase, lines)
-    found = material(codebase, located, cut, ready)
-    configured = configuration(codebase, tuple(dict.fromkeys([*found.used, *found.sources])))
+    found = material(codebase, located, cut, _made(codebase, located, components))
+    lookup = Lookup(codebase)
     parts = [Part(component.name, component.implementation) for component in components]
     allowed, unavailable = _allowed(found, components, installed)
     pins = installed.provided if installed else {}
     remarks = [*found.remarks, *unavailable, *(f"{_NO_CODE}: {name}" for name in absent)]
-    remarks += [_LISTED.format(*names) for names in _listed(codebase, located)]
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}:\n{numbered(technique.definition)}".strip(),
@@ -134,16 +117,14 @@ def modularize_with_model(
                 *([why] if why else []),
             ]
         ),
-        "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
+        "code": found.code,
         "remarks": "\n".join(f"- {remark}" for remark in remarks),
-        "configuration": configured,
         "packages": ", ".join(describe_package(name, pins.get(name, "")) for name in allowed),
-        "sizes": suggested_sizes(allowed, seconds),
         "components": rendered(parts),
     }
 
-    def check(answer: Written) -> str | None:
-        return "\n".join(faults(answer, parts, allowed)) or None
+    def check(answer: Written) -> str | More | None:
+        return lookup.more(answer) or "\n".join(faults(answer, parts, allowed)) or None
 
     answer = ask(prompt("modularize"), Written, inputs, about=technique.name, check=check)
     if answer.declined is not None:
@@ -151,15 +132,13 @@ def modularize_with_model(
             technique=technique.id,
             reason=" ".join(answer.declined.split()),
             shown=tuple(identity.rpartition(":")[2] for identity in found.used),
-            left_out=bool(found.gaps) or len(found.partly) > len(found.used),
+            left_out=found.is_cut,
         )
     composed = compose(answer.implementation, parts)
     called = [components[i] for i in composed.used]
     own = made_from(answer.implementation, found.used[0], found.sources, codebase)
     left_out = [components[i] for i in uncalled(composed, parts)]
-    reached = [c.name for c in left_out if set(c.sources[:1]) & set(found.sources)]
-    unexplained = {*reached, *unmentioned(answer, parts)}
-    return Draft(
+    draft = Draft(
         technique=technique.id,
         name=technique.name,
         implementation=composed.source,
@@ -167,21 +146,16 @@ def modularize_with_model(
         documentation=answer.documentation.strip(),
         sources=tuple(dict.fromkeys([*own, *(source for c in called for source in c.sources)])),
         excerpt=_joined(found.code, (component.excerpt for component in called)),
-        configuration=configured,
         own_excerpt=found.code if called else "",
         components=tuple(_used(component) for component in called),
         uncalled=tuple(component.name for component in left_out),
         ready=tuple(_used(component) for component in left_out),
-        unexplained=tuple(component.name for component in left_out if component.name in unexplained),
         absent=tuple(absent),
-        beside=other_places(codebase, located, found.used),
         definition=technique.definition,
         declared=tuple(_declared(answer)),
         by_definition=written_from_definition(answer),
-        lacking=tuple(sorted({p.statement for p in answer.statements if p.origin in ("definition", "nowhere")})),
-        partly=found.partly,
-        gaps=found.gaps,
     )
+    return lookup.added_to(draft)
 
 
 def _used(component: Component) -> UsedComponent:
@@ -233,56 +207,31 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
         yield "documentation: it is empty"
 
 
-def unmentioned(answer: Written, parts: Sequence[Part]) -> list[str]:
-    """The names of the parts that an answer neither calls nor mentions in its documentation."""
-    if answer.declined is not None:
-        return []
-    names = [parts[i].name for i in uncalled(compose(answer.implementation, parts), parts)]
-    mentioned = named(names, answer.documentation)
-    return [name for name in names if name not in mentioned]
-
-
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, followed by the mostly new parts of others: slices of overlapping lines may differ only in a name or
-    an import."""
-    parts = [part.strip("\n") for excerpt in others for part in _PART.split(excerpt) if part.strip("\n")]
-    seen_lines, retained = set(_code_lines(own)), []
-    for i, part in sorted(enumerate(parts), key=lambda pair: (-len(pair[1]), pair[0])):
-        lines = _code_lines(part)
-        if sum(line not in seen_lines for line in lines) > _REPEATED * len(lines):
-            seen_lines.update(lines)
-            retained.append(i)
-    return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(retained))])
+    """An excerpt, followed by the parts of others that it lacks."""
+    known = dict.fromkeys(map(str.strip, _PART.split(own)))
+    more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
+    return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
 
 
-def _code_lines(part: str) -> list[str]:
-    return [line for each in part.splitlines() if (line := each.strip()) and not line.startswith("# --- ")]
+def _made(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
+    """The functions and methods (ids) that components were made from, each with the first such component's name, except
+    those that are located or share lines with a located function."""
+    symbols = codebase.symbols()
+    own = [symbols[identity].symbol for identity in located]
+    made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
+    return {
+        identity: name
+        for identity, name in made.items()
+        if symbols[identity].symbol.kind in ("function", "method")
+        and not any(_overlap(symbols[identity].symbol, other) for other in own)
+    }
 
 
-def _same_definitions(code: str, components: str) -> frozenset[str]:
-    """The functions and classes of the code that components have too: they have the same parameters, and the code lacks
-    none of the component's computation. A component may reuse the name of its source."""
-    ready = {node.name: node for node in _definitions(components)}
-    return frozenset(
-        node.name
-        for node in _definitions(code)
-        if (other := ready.get(node.name)) is not None
-        and _parameters(node) == _parameters(other)
-        and not omitted(ast.unparse(other), ast.unparse(node), 1)
-    )
-
-
-def _definitions(code: str) -> list[_Definition]:
-    tree = parse_ast(code)
-    return [] if tree is None else [node for node in tree.body if isinstance(node, _Definition)]
-
-
-def _parameters(node: _Definition) -> list[str]:
-    return (
-        []
-        if isinstance(node, ast.ClassDef)
-        else [inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)]
-    )
+def _overlap(symbol: Symbol, located: Symbol) -> bool:
+    if symbol.path != located.path or located.kind in ("class", "module"):
+        return symbol.id == located.id
+    return symbol.start_line <= located.end_line and located.start_line <= symbol.end_line
 
 
 def _allowed(
@@ -299,16 +248,9 @@ def _allowed(
     return sorted(wanted - missing.keys()), remarks
 
 
-def _listed(codebase: Codebase, located: Sequence[str]) -> list[tuple[str, str]]:
-    """The tables of the repository that list a located symbol, each with its other entries."""
-    found = listed_beside(codebase, located)
-    return [(table, ", ".join(f"`{name}`" for name in names[:_MOST_LISTED])) for table, names in found.items()]
-
-
 def _place(identity: str, codebase: Codebase, lines: Sequence[LineRange], is_cut: bool) -> str:
     symbol = codebase.symbols()[identity].symbol
-    name = f"::{symbol.qualified_name}" if symbol.qualified_name else ""
     spans = ", ".join(dict.fromkeys(f"{at.start_line}-{at.end_line}" for at in lines))
     within = f"; the technique is in lines {spans}" if spans else ""
     within += "; of the rest, what is not near them is left out" if is_cut else ""
-    return f"- {symbol.path}{name} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line}{within})"
+    return f"- {place_of(symbol)} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line}{within})"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.definition_check import foreign_numbers, mangled, pointer
 from xkg.build.guided.reading.paper_answer import Component, PaperAnswer
-from xkg.build.guided.reading.paper_text import paper_text, shown
-from xkg.build.guided.reading.passages import Passage, Passages, read_passages
+from xkg.build.guided.reading.paper_text import paper_text
+from xkg.build.guided.reading.passages import Passages, read_passages
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
 from xkg.build.techniques.extract import Extraction, freeze
@@ -20,7 +20,6 @@ from xkg.model import Finding, Resource
 
 _CATEGORY = re.compile(r"[a-z]{2,8}(?:-[a-z]{2,8})?(?:\.[A-Za-z-]{2,16})?")  # of arXiv
 _MOST_FAULTS = 12  # in one reply to the model
-_LONGEST_TITLE = 80  # characters of an algorithm in a reply
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
     r"(?:our|my|this|these|the (?:proposed|paper'?s|authors'?))\b|(?:step|stage|phase|part|module|component|section|"
@@ -40,19 +39,13 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
     """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
     answer. Excerpts are the passages that the answer cites. Raises the errors of `ask`."""
     passages = read_passages(document)
-    paper = paper_text(passages, window)
-    printed = [p for p in shown(passages) if p.kind == "algorithm" and f"\n[{p.number}] " in paper]
-    reminded = False
-
-    def check(answer: PaperAnswer) -> str | None:
-        nonlocal reminded
-        objection = complaint(answer, passages)
-        if objection is None and not reminded:
-            objection = _undescribed(answer, printed)
-            reminded = objection is not None
-        return objection
-
-    answer = ask(prompt("extract"), PaperAnswer, {"paper": paper}, about=document.title, check=check)
+    answer = ask(
+        prompt("extract"),
+        PaperAnswer,
+        {"paper": paper_text(passages, window)},
+        about=document.title,
+        check=lambda a: complaint(a, passages),
+    )
     nodes = _tree(answer, passages)
     return Extraction(
         subfield=answer.subfield if _CATEGORY.fullmatch(answer.subfield) else None,
@@ -94,19 +87,6 @@ def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
     faults += _faults_of_tree(answer.components)
     faults += _foreign(answer, passages.document)
     return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
-
-
-def _undescribed(answer: PaperAnswer, printed: Sequence[Passage]) -> str | None:
-    """The printed algorithms that no technique has among its passages, in words for the model; None if all are covered.
-    Nobody could find an algorithm that the method uses but no technique mentions."""
-    cited = {n for c in answer.components if c.is_technique for n in c.passages}
-    missing = [f"[{p.number}] {p.text.splitlines()[0][:_LONGEST_TITLE]}" for p in printed if p.number not in cited]
-    if not missing:
-        return None
-    return (
-        f"no technique has these algorithms of the paper among its passages: {'; '.join(missing)}: list what each does "
-        "as a technique, or give it to the technique that runs it"
-    )
 
 
 def _faults_of_tree(components: Sequence[Component]) -> list[str]:

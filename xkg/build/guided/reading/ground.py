@@ -1,48 +1,36 @@
 """Locates techniques in a repository: a language model judges the candidates of a search."""
 
-import itertools
-import math
-import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.ground import Grounding, candidates, primary
 from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
-from xkg.build.guided.coding.excerpts import excerpt, subject
 from xkg.build.guided.draft import prompt
-from xkg.build.guided.parallel import each
+from xkg.build.guided.lookup import Asking, Lookup, place_of
 from xkg.build.paper.document import Document
+from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 from xkg.embeddings.base import Embedder
 from xkg.errors import AnswerError
-from xkg.llm.client import AnswerType, Ask
+from xkg.llm.client import AnswerType, Ask, More
 from xkg.model import LineRange, Location, Technique
 from xkg.value import Value
 
 CANDIDATES = 10
 MOST_PLACES = 5
-_BATCH = 24
+_MOST_ASKED = 24
 _DEFINITION = 2_600  # characters; definitions are kept whole, since the model would not look for parts that are cut off
-# Lines shown of functions and classes: for symbols that the search ranks first for a technique, and for others. All
-# are shortened further if together they exceed the characters of a question.
-_FIRST = 5
-_LINES = (90, 50)
-_LINES_OF_OTHERS = (14, 14)
-_FEWEST_LINES = 6
-_CANDIDATE_CHARACTERS = 36_000
-_MOST_NAMESAKES = 4
-# Functions that read data or options or show results, and the share of lines that twins in two scripts have in
-# common.
-_PLUMBING = re.compile(
-    r"(?:^|[._])(?:collate|(?:data_?)?loaders?|load|save|read|write|plot|visuali[sz]e|parse|get)_?"
-    r"(?:args?|data\w{0,20}|fn)?$"
-    r"|Dataset$|^__(?:len|getitem)__$",
-    re.IGNORECASE,
-)
-_ALIKE = 0.9
-_COMMON = frozenset({"main", "run", "train", "test", "setup", "evaluate"})
+# Lines shown of symbols that the search ranks first for a technique, and of others. All are shortened further if
+# together they exceed the characters of a question. The model can open the rest.
+_FIRST = 3
+_LINES = 60
+_LINES_OF_OTHERS = 10
+_FEWEST_LINES = 4
+_LONGEST_LINE = 200
+_LONGEST_NAME = 100
+_CANDIDATE_CHARACTERS = 30_000
 
 _Confidence = Literal["high", "medium", "low"]
 _SCORES: Mapping[_Confidence, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
@@ -50,8 +38,9 @@ _SCORES: Mapping[_Confidence, float] = {"high": 0.95, "medium": 0.75, "low": 0.5
 _STEP = 0.02
 
 
+# `symbol` is a candidate's number, or `file.py::Name`.
 class Place(AnswerType):
-    symbol: int
+    symbol: str
     sure: _Confidence
     lines: tuple[str, ...]
 
@@ -63,7 +52,7 @@ class Judged(AnswerType):
     lacking: str
 
 
-class Places(AnswerType):
+class Places(Asking):
     techniques: tuple[Judged, ...]
 
 
@@ -85,21 +74,16 @@ def ground_with_model(
     document: Document | None,
     overview: str,
     ask: Ask,
-    jobs: int,
 ) -> GuidedGrounding:
-    """Locates each technique at up to five of the ten symbols that the search ranks best, or nowhere. Scores express
-    the model's confidence: about 0.95, 0.75 or 0.5. A question covers up to twelve techniques; if it has no usable
-    answer, it is repeated in halves. At most `jobs` questions run at a time, and the result does not depend on their
-    order. Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
+    """Locates each technique at up to five symbols, or nowhere. The model sees the ten symbols that the search ranks
+    best for each, and may look at other places of the repository before it answers. Scores express its confidence:
+    about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or it has no usable
+    answer, two questions cover a half each. Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
     judge = _Judge(codebase, techniques, ranked.symbols, ranked.index, overview, ask)
-    judged: dict[str, _Located] = {}
-    failed: dict[str, str] = {}
-    for places, reasons in each(judge.batch, batches(techniques), jobs):
-        judged |= places
-        failed |= reasons
+    judged, failed = judge.batch(techniques)
     locations: list[Location] = []
     primaries: dict[str, str] = {}
     for technique in techniques:
@@ -125,14 +109,6 @@ def ground_with_model(
         lines={t.id: lines for t in techniques if t.id in judged and (lines := judged[t.id].lines)},
         failed={t.id: failed[t.id] for t in techniques if t.id in failed},
     )
-
-
-def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
-    """The techniques in order, split into as few lists as possible, each of at most twelve and of about equal
-    length."""
-    count = math.ceil(len(techniques) / _BATCH)
-    edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
-    return [techniques[a:b] for a, b in itertools.pairwise(edges)]
 
 
 @dataclass(frozen=True)
@@ -161,6 +137,8 @@ class _Judge:
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
         """Technique → its places, and technique → the reason why there is no answer."""
+        if len(batch) > _MOST_ASKED:
+            return self._halves(batch)
         entries = self._listed(batch)
         if not entries:
             return {technique.id: _Located() for technique in batch}, {}
@@ -170,28 +148,34 @@ class _Judge:
             "candidates": self._render_candidates(entries, batch),
         }
         about = ", ".join(technique.name for technique in batch)
+        lookup = Lookup(self.codebase)
+
+        def check(answer: Places) -> str | More | None:
+            return lookup.more(answer) or self._complaint(answer, len(batch), entries)
+
         try:
-            answer = self.ask(
-                prompt("ground"), Places, inputs, about=about, check=lambda a: _complaint(a, len(batch), len(entries))
-            )
+            answer = self.ask(prompt("ground"), Places, inputs, about=about, check=check)
         except AnswerError as error:
             if len(batch) == 1:
                 return {}, {batch[0].id: str(error)}
-            half = len(batch) // 2
-            (first, failed), (second, also_failed) = self.batch(batch[:half]), self.batch(batch[half:])
-            return first | second, failed | also_failed
+            return self._halves(batch)
         by_number = {judged.technique: judged for judged in answer.techniques}
         return {
             technique.id: _Located(
                 tuple(
                     (entry.id, place.sure, self._quoted(entry, place.lines))
                     for place in by_number[i].places
-                    for entry in [entries[place.symbol - 1]]
+                    if (entry := self._entry(place.symbol, entries)) is not None
                 ),
                 _reason(by_number[i]),
             )
             for i, technique in enumerate(batch, start=1)
         }, {}
+
+    def _halves(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
+        half = len(batch) // 2
+        (first, failed), (second, also_failed) = self.batch(batch[:half]), self.batch(batch[half:])
+        return first | second, failed | also_failed
 
     def _quoted(self, entry: Entry, quotes: Sequence[str]) -> tuple[LineRange, ...]:
         symbol = entry.source.symbol
@@ -200,35 +184,16 @@ class _Judge:
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """The candidates of the batch, in the order of the files. Of twins in several files, only one is listed. Code
-        that reads data or options is listed only if the search ranks it first."""
+        """The candidates of the batch, in the order of the files."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
-        listed |= self._of_the_same_name([self.ranked[technique.id][:_FIRST] for technique in batch])
-        best = {symbol for technique in batch for symbol in self.ranked[technique.id][:1]}
-        found: list[Entry] = []
-        for identity, entry in self.index.entries.items():
-            if identity not in listed:
-                continue
-            if identity in best or not (_PLUMBING.search(entry.source.symbol.qualified_name) or _twin(entry, found)):
-                found.append(entry)
-        return found
+        return [entry for identity, entry in self.index.entries.items() if identity in listed]
 
-    def _of_the_same_name(self, ranked: Iterable[Sequence[str]]) -> set[str]:
-        """A few functions and classes in other files with the same name as one that the search ranks first. They may be
-        a second half of the technique, or another implementation of it."""
-        names = {}
-        for identity in itertools.chain.from_iterable(ranked):
-            entry = self.index.entries[identity]
-            if entry.kind in ("function", "class") and "." not in entry.source.symbol.qualified_name:
-                names[entry.source.symbol.qualified_name] = entry.source.symbol.path
-        found = [
-            identity
-            for identity, entry in self.index.entries.items()
-            if names.get(entry.source.symbol.qualified_name, entry.source.symbol.path) != entry.source.symbol.path
-            and entry.kind in ("function", "class")
-            and entry.source.symbol.qualified_name not in _COMMON
-        ]
-        return set(found[:_MOST_NAMESAKES])
+    def _entry(self, named: str, entries: Sequence[Entry]) -> Entry | None:
+        """The symbol that an answer names: a candidate by its number, any other by file and name."""
+        name = named.strip().strip("[]")
+        if name.isdecimal():
+            return entries[int(name) - 1] if 0 < int(name) <= len(entries) else None
+        return next((e for e in self.index.entries.values() if place_of(e.source.symbol) == name), None)
 
     def _described(self, batch: Sequence[Technique]) -> str:
         by_id = {technique.id: technique for technique in self.techniques}
@@ -241,40 +206,55 @@ class _Judge:
             lines.append(f"{i}. {technique.name}{also} ({technique.kind}{part}): {definition}")
         return "\n".join(lines)
 
-    def _render_candidates(self, entries: Sequence[Entry], batch: Iterable[Technique]) -> str:
-        about = {t.id: subject(f"{t.name} {' '.join(t.aliases)} {t.definition}") for t in batch}
-        words = {e.id: frozenset().union(*(about[t] for t in about if e.id in self.ranked[t])) for e in entries}
-        first = {symbol for technique in about for symbol in self.ranked[technique][:_FIRST]}
-        inner = {entry.id: _inner(entry, entries) for entry in entries}
+    def _render_candidates(self, entries: Sequence[Entry], batch: Sequence[Technique]) -> str:
+        first = {symbol for technique in batch for symbol in self.ranked[technique.id][:_FIRST]}
+        bodies = [_body(entry, entries) for entry in entries]
 
         def block(i: int, entry: Entry, share: float) -> str:
+            most = max(_FEWEST_LINES, round(share * (_LINES if entry.id in first else _LINES_OF_OTHERS)))
+            body = bodies[i]
+            more = [f"… {len(body) - most} more lines"] if len(body) > most else []
             symbol = entry.source.symbol
-            of_function, of_class = _LINES if entry.id in first else _LINES_OF_OTHERS
-            limit = of_function if entry.kind in ("function", "method") else of_class
-            name = f" {entry.kind} {symbol.qualified_name}" if symbol.qualified_name else " the whole file"
-            head = f"[{i}] {symbol.path}:{symbol.start_line}-{symbol.end_line}{name}"
-            lines = max(_FEWEST_LINES, round(share * limit))
-            return f"{head}\n{excerpt(entry, words[entry.id], lines, inner[entry.id])}"
+            head = f"[{i + 1}] {place_of(symbol)} ({entry.kind}, lines {symbol.start_line}-{symbol.end_line})"
+            return "\n".join([head, *body[:most], *more])
 
         share = 1.0
         while True:
-            rendered = "\n\n".join(block(i, entry, share) for i, entry in enumerate(entries, start=1))
-            if len(rendered) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
+            rendered = "\n\n".join(block(i, entry, share) for i, entry in enumerate(entries))
+            if len(rendered) <= _CANDIDATE_CHARACTERS or share * _LINES <= _FEWEST_LINES:
                 return rendered
             share *= 0.8
 
+    def _complaint(self, answer: Places, techniques: int, entries: Sequence[Entry]) -> str | None:
+        numbers = [judged.technique for judged in answer.techniques]
+        if sorted(numbers) != list(range(1, techniques + 1)):
+            return f"answer for each technique from 1 to {techniques} once; the answer has {numbers}"
+        for judged in answer.techniques:
+            chosen = [self._entry(place.symbol, entries) for place in judged.places]
+            if None in chosen:
+                unknown = judged.places[chosen.index(None)].symbol[:_LONGEST_NAME]
+                return (
+                    f"technique {judged.technique}: there is no candidate {unknown}; give a number from 1 to "
+                    f"{len(entries)}, or `file.py::Name` of another place, or none with an empty list"
+                )
+            if len({entry.id for entry in chosen if entry}) < len(chosen):
+                return f"technique {judged.technique}: a candidate is given twice; give each once"
+            if len(chosen) > MOST_PLACES:
+                return f"technique {judged.technique}: {len(chosen)} places, at most {MOST_PLACES}; keep the best"
+        return None
 
-def _twin(entry: Entry, found: Iterable[Entry]) -> bool:
-    """Whether one of the entries has the same name in another file and nearly the same lines."""
-    symbol = entry.source.symbol
-    own = {line.strip() for line in entry.text.split("\n")}
-    for before in found:
-        other = before.source.symbol
-        if other.path != symbol.path and other.qualified_name == symbol.qualified_name:
-            lines = {line.strip() for line in before.text.split("\n")}
-            if len(own & lines) >= _ALIKE * len(own | lines):
-                return True
-    return False
+
+def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
+    """The lines of a symbol without the docstrings' later lines and without blank ones. Another candidate inside it is
+    replaced by its number and signature."""
+    lines = entry.text.split("\n")
+    top = entry.source.symbol.start_line
+    for (first, last), instead in _inner(entry, entries).items():
+        line = lines[first - top]
+        lines[first - top : last - top + 1] = [""] * (last - first + 1)
+        lines[first - top] = f"{line[: len(line) - len(line.lstrip())]}# {instead}"
+    text = with_first_lines_of_docstrings(textwrap.dedent("\n".join(lines)))
+    return [line[:_LONGEST_LINE] for line in text.split("\n") if line.strip()]
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
@@ -316,22 +296,3 @@ def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]
         if is_part and not any(a <= first and last <= b for a, b in inner):
             inner[first, last] = f"[{i}] {' '.join(symbol.signature.split())}"
     return inner
-
-
-def _complaint(answer: Places, techniques: int, symbols: int) -> str | None:
-    numbers = [judged.technique for judged in answer.techniques]
-    if sorted(numbers) != list(range(1, techniques + 1)):
-        return f"answer for each technique from 1 to {techniques} once; the answer has {numbers}"
-    for judged in answer.techniques:
-        chosen = [place.symbol for place in judged.places]
-        unknown = [n for n in chosen if not 1 <= n <= symbols]
-        if unknown:
-            return (
-                f"technique {judged.technique}: there is no candidate {unknown[0]}; "
-                f"choose among 1 to {symbols}, or none with an empty list"
-            )
-        if len(set(chosen)) < len(chosen):
-            return f"technique {judged.technique}: a candidate stands twice; give each once"
-        if len(chosen) > MOST_PLACES:
-            return f"technique {judged.technique}: {len(chosen)} places, at most {MOST_PLACES}; keep the best"
-    return None

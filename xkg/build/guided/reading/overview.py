@@ -10,23 +10,13 @@ from xkg.build.guided.draft import prompt
 from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.llm.client import AnswerType, Ask
 
-_README = 3_000
+_README = 4_000
 _TREE_LINES = 50
 _NAMES_A_LINE = 14
 _SYMBOLS = 9_000
 _SYMBOLS_A_FILE = 14
 _DOCSTRING = 90
 _MAX_PARTS = 12
-_HEADING = re.compile(r"(#{1,6})\s+(.*)")
-# Readme headings that do not concern the method.
-_NO_METHOD = re.compile(
-    r"\b(?:install\w*|requirements?|dependenc\w+|prerequisites?|cit(?:e|ing|ations?)|bibtex|licen[cs]e"
-    r"|acknowledge?ments?|contribut(?:e|ing|ors?)|changelog|troubleshooting|faq)\b"
-    r"|^\W*(?:news|contact|set-?up|environment)\W*$",
-    re.IGNORECASE,
-)
-# A code block and its end, which usually has the important call.
-_FENCED = re.compile(r"^(```[^\n]*\n)(?:(?!```)[^\n]*\n)+?((?:(?!```)[^\n]*\n){3}```)", re.MULTILINE)
 # Files that seldom contain a method. They are listed last and cut first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
@@ -83,36 +73,14 @@ def static_overview(codebase: Codebase) -> str:
 
 
 def readme_head(codebase: Codebase) -> str:
-    """The beginning of the readme without images, badges and HTML. A long readme also loses sections on installation,
-    citation and the like, and its examples are shortened."""
+    """The beginning of the readme without images, badges and HTML."""
     text = re.sub(
         r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
         "",
         codebase.readme,
     )
-    text = re.sub(r"\]\([^)]{40,2000}+\)", "]", text)
     text = re.sub(r"\n\s*\n\s*(?:\n\s*)*", "\n\n", text).strip()
-    if len(text) > _README:
-        text = _of_method(text)
-    if len(text) > _README:
-        text = _FENCED.sub(r"\1…\n\2", text)
     return text if len(text) <= _README else f"{text[:_README].rsplit(None, 1)[0]} … (cut)"
-
-
-def _of_method(readme: str) -> str:
-    """The readme without sections whose headings do not concern the method."""
-    lines: list[str] = []
-    skipped_level, titled, fenced = 0, False, False
-    for line in readme.split("\n"):
-        heading = None if fenced else _HEADING.match(line)
-        if heading and (not skipped_level or len(heading[1]) <= skipped_level):
-            skipped_level = len(heading[1]) if titled and _NO_METHOD.search(heading[2]) else 0
-            titled = True
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        if not skipped_level:
-            lines.append(line)
-    return "\n".join(lines).strip()
 
 
 def file_tree(codebase: Codebase) -> str:
