@@ -80,7 +80,7 @@ _HEADS: Mapping[type[BaseModel], str] = {
 _NAMES = {
     "at": "now", "claims": "claims of the imported file, not checked", "cut": "Left out",
     "cursor": "More with cursor", "derived_from": "made from", "guidance": "apply",
-    "nearest": "probably not what was asked for", "no_code": "no code, because",
+    "nearest": "probably not what you asked for", "no_code": "no code, because",
     "nothing_in": "asked about, and no technique found there", "reason": "why", "searched": "Searched",
     "uri": "All of it", "verified": "Verification", "without_code": "components without code",
 }  # fmt: skip
@@ -100,7 +100,7 @@ _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
 """Fields that text does not repeat."""
 
 _NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
-    SearchAnswer: ("rows", "Nothing here does this."),
+    SearchAnswer: ("rows", "Nothing in {papers} does this."),
     PapersAnswer: ("rows", "No such paper."),
     RelatedAnswer: ("rows", "Nothing is related to it."),
     LocateAnswer: ("locations", "Nothing is located."),
@@ -132,7 +132,10 @@ def text_for_agents(answer: AnyAnswer) -> str:
 def _nothing(answer: AnyAnswer) -> list[str]:
     """What the server says of an answer without rows."""
     field, words = _NOTHING.get(type(answer), ("", ""))
-    return [words] if field and not answer.__dict__[field] else []
+    if not field or answer.__dict__[field]:
+        return []
+    papers = answer.searched.partition(",")[0].replace("all ", "these ", 1) if isinstance(answer, SearchAnswer) else ""
+    return [words.format(papers=papers)]
 
 
 def _quotes(answer: AnyAnswer) -> bool:
