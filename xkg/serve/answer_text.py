@@ -191,7 +191,7 @@ def _field(name: str, item: Any, owner: BaseModel) -> Iterator[str]:
             yield f"{_named(name)}:"
             yield fenced(item, getattr(owner, "language", ""))
         case str() if name in _FENCED:
-            yield fenced(item)
+            yield fenced(visible(item))
         case str() if name in _AS_IT_IS:
             yield f"\n{item}\n"
         case str() if name in BLOCKS and "\n" in visible(item).strip():
