@@ -1,11 +1,10 @@
 """How many searches per second the HTTP server answers, next to a bare SDK server's echo over the same transport.
 
     python -m evaluation.speed.http --kg DIR [--seconds S] [--clients 1,8,64,256] [--workers N]
-    python -m evaluation.speed.http --kg DIR --idle 10000
 
 Both servers run in separate processes, as MCP without sessions and with JSON answers. Each client keeps one connection
 and sends the next request as soon as it has the answer. The queries repeat, so their answers are in the server's
-memory. With `--idle`, this number of silent connections is opened, and searches are timed meanwhile."""
+memory."""
 
 import argparse
 import asyncio
@@ -157,35 +156,15 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
     return Load(clients, len(took) / seconds, cuts[49], cuts[98], cpu / len(took), failed)
 
 
-async def idle(server: Server, requests: Sequence[bytes], connections: int) -> tuple[int, Load, int]:
-    """The number of connections that could be opened, the search times meanwhile, and the number still open
-    afterwards."""
-    opened = []
-    for _ in range(connections):
-        try:
-            opened.append(await asyncio.open_connection("127.0.0.1", server.port))
-        except OSError:
-            break
-    took = await load(server, requests, 4, 5)
-    still_open = sum(not reader.at_eof() and not _lost(reader) for reader, _ in opened)
-    for _, writer in opened:
-        writer.close()
-    return len(opened), took, still_open
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m evaluation.speed.http")
     parser.add_argument("--kg", type=Path, required=True, help="folder of the graph; its embedding cache may grow")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--clients", type=numbers, default=[1, 8, 64, 256])
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--idle", type=int)
     given = parser.parse_args(arguments)
     check_graph(given.kg)
-    _raise_files((given.idle or 0) + 2048)
-    if given.idle is not None:
-        _idle(given.kg, given.workers, given.idle)
-        return
+    _raise_files(2048)
     with bare() as floor, ours(given.kg, given.workers) as server:
         table = compared(floor, server, _searches(), given.clients, given.seconds)
         memory = f"memory: bare {floor.memory_mb():.0f} MB, ours {server.memory_mb():.0f} MB"
@@ -213,28 +192,11 @@ def numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
-def _idle(kg: Path, workers: int, connections: int) -> None:
-    search = _searches()
-    with ours(kg, workers) as server:
-        alone = asyncio.run(load(server, search, 4, 5))
-        opened, beside, still_open = asyncio.run(idle(server, search, connections))
-        memory = server.memory_mb()
-    print(f"{opened} silent connections opened ({connections} asked), {still_open} open still")
-    for name, one in (("without them", alone), ("beside them", beside)):
-        times = f"p50 {1000 * one.p50:.1f} ms, p99 {1000 * one.p99:.1f} ms"
-        print(f"{name}: {one.a_second:.0f}/s, {times}, {one.failed} failed")
-    print(f"memory: {memory:.0f} MB")
-
-
 async def _answered(reader: asyncio.StreamReader) -> bool:
     head = await reader.readuntil(b"\r\n\r\n")
     length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
     body = await reader.readexactly(int(length))
     return head.startswith(b"HTTP/1.1 200") and b'"isError":false' in body
-
-
-def _lost(reader: asyncio.StreamReader) -> bool:
-    return reader.exception() is not None
 
 
 async def _each_once(port: int, requests: Sequence[bytes]) -> None:

@@ -320,7 +320,7 @@ def test_half_a_surrogate_pair_is_printed(xkg: Run, tmp_path: Path) -> None:
     assert papers[0]["paper_title"] == "Half \ud800 a Pair"
     shown = xkg("search", "running median", kg=kg)
     assert (shown.code, shown.err) == (0, "")
-    assert "paper: Half a Pair" in shown.out
+    assert "paper title Half a Pair" in shown.out
 
 
 # --- what a user keeps ------------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def _field(name: str, item: Any, owner: BaseModel) -> Iterator[str]:
             yield f"{_named(name)}:"
             yield fenced(item, getattr(owner, "language", ""))
         case str() if name in _FENCED:
-            yield fenced(item)
+            yield fenced(visible(item))
         case str() if name in _AS_IT_IS:
             yield f"\n{item}\n"
         case str() if name in BLOCKS and "\n" in visible(item).strip():
@@ -213,9 +213,11 @@ def _field(name: str, item: Any, owner: BaseModel) -> Iterator[str]:
             yield from [] if name == "rows" else [f"{_named(name)}:"]
             for number, each in enumerate(item, start=1):
                 yield from _item(f"{number}. " if name == "rows" else "- ", each)
-        case tuple() if any(len(str(each)) > _SHORT for each in item):
+        case tuple() if name != "path" and any(len(str(each)) > _SHORT for each in item):
             yield f"{_named(name)}:"
             yield from (f"- {one_line(str(each))}" for each in item)
+        case tuple() if name == "path":
+            yield f"path: {one_line(' > '.join(item))}"
         case BaseModel():
             yield f"{_named(name)}:"
             yield from (f"  {line}" for line in _value(item, item.__dict__))

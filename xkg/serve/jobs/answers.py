@@ -27,7 +27,13 @@ BRIEF_ERROR = 120
 MOST_DROPPED = 12
 
 
-R = TypeVar("R", bound=BaseModel)
+class Printed(BaseModel):
+    """The part of what a command prints as JSON that clients get."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+R = TypeVar("R", bound=Printed)
 
 
 class StageDone(Value):
@@ -39,10 +45,8 @@ class StageDone(Value):
     summary: str
 
 
-class BuiltPaper(BaseModel):
+class BuiltPaper(Printed):
     """The part of `xkg build --json` that clients get: the id that other tools take, and what is in the graph now."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     paper: str
     state: str
@@ -54,10 +58,8 @@ class BuiltPaper(BaseModel):
     cost_usd: float
 
 
-class FoundRepository(BaseModel):
+class FoundRepository(Printed):
     """`url` and `commit` as `build` takes them: `url@commit`."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     url: str
     commit: str | None
@@ -65,11 +67,9 @@ class FoundRepository(BaseModel):
     stars: int | None
 
 
-class FoundPaper(BaseModel):
+class FoundPaper(Printed):
     """A paper that is worth building, with its own repository. `origin`: the target cites it (reference), an index
     found it (search), or a model's search of the web did (model)."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     title: str
     arxiv_id: str | None
@@ -84,20 +84,16 @@ class FoundPaper(BaseModel):
         return found[:1]
 
 
-class LeftOutPaper(BaseModel):
+class LeftOutPaper(Printed):
     """A candidate that is not worth building, or cannot be, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     title: str
     dropped: str
 
 
-class CuratedPapers(BaseModel):
+class CuratedPapers(Printed):
     """The part of `xkg curate --json` that clients get: papers in the order of their use, and some that were left
     out."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     target: str
     papers: tuple[FoundPaper, ...]
@@ -110,12 +106,10 @@ class CuratedPapers(BaseModel):
         return dropped[:MOST_DROPPED]
 
 
-class ImplementedMethod(BaseModel):
+class ImplementedMethod(Printed):
     """The part of `xkg implement --json` that clients get. `result` is its class: A error-free and better than the
     starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts` what leaves A or B
     unproven. `patch` are all changes to the starter code, as `git apply` takes them, without its end if it is long."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     run: str
     result: Literal["A", "B", "C", "D"]

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from mcp.server import MCPServer
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
-from xkg.serve.jobs.authority import Caller, require
+from xkg.serve.jobs.authority import OPERATOR, Caller, caller_of, require
 from xkg.serve.jobs.jobs import BuildModel, Jobs
 from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, offered, taken
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind, Row
 from xkg.serve.service import Service
-from xkg.serve.tools.callers import caller
 from xkg.serve.tools.tool_decorator import Tool, registering
 
 LISTED = 5
@@ -57,7 +57,8 @@ class Building:
     kinds: tuple[Kind, ...] = get_args(Kind)
 
     def caller(self) -> Caller:
-        return caller(by_token=self.by_token)
+        """Who asks: as their token says, or the user who started the server."""
+        return caller_of(get_access_token()) if self.by_token else OPERATOR
 
     def asking(self, kind: Kind) -> Caller:
         """The caller. Raises `NotAllowedError` for one who may not ask for jobs of this kind, before anything that it
