@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from tree_sitter import Language, Node
 
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
-from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.languages import python as python_code
 from xkg.build.code.languages import symbols as other_code
@@ -103,9 +102,7 @@ def techniques_of_markdown(text: str) -> None:
 
 
 def source(ending: str, text: str) -> None:
-    found = outline(f"a.{ending}", text, grammars_of(ending, text))
-    for module in link({f"a.{ending}": found}).values():
-        fingerprinted(module)
+    fingerprinted(outline(f"a.{ending}", text, grammars_of(ending, text)))
 
 
 def python(text: str) -> None:

@@ -79,7 +79,7 @@ def test_symbols_that_share_their_lines_share_the_hashes_of_their_tokens(monkeyp
 
     monkeypatch.setattr(fingerprint, "_mixed", counted)
     text = "class A { " + "f(a) { return a + 1; } " * 500 + "}\n"
-    symbols = fingerprinted(outline("a.js", text, grammars_of("js", text)).module).symbols
+    symbols = fingerprinted(outline("a.js", text, grammars_of("js", text))).symbols
     assert len(symbols) == 502
     assert len({s.symbol.fingerprint for s in symbols}) == 1
     assert hashed < 502 * 200 * DIGITS  # not all tokens for each

@@ -35,21 +35,18 @@ class Import(Value):
 
 
 class SourceSymbol(Value):
-    """A symbol with data for retrieval and slicing. `calls` are ids of symbols of the same repository that its body
-    refers to (calls, base classes, decorators, uses), in order of first use. `names` are all free names in its
-    source."""
+    """A symbol with its documentation and comments, and the id of the symbol around it."""
 
     symbol: Symbol
     docstring: str = ""
     comments: str = ""
     parent: str | None = None
-    calls: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
 
 
 class Module(Value):
     """A parsed source file. `broken` means that the grammar found errors (Python 2, truncated files), so symbols may be
-    missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to it."""
+    missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to it. `imports` are
+    those of Python alone."""
 
     path: str
     text: str

@@ -1,13 +1,12 @@
-"""Parses a checkout into a `Codebase`: every file in a supported language, including notebooks. Imports and calls
-inside the repository are resolved here for Python, in `call_graph` for other languages."""
+"""Parses a checkout into a `Codebase`: every file in a supported language, including notebooks. Python's imports inside
+the repository are resolved."""
 
 import builtins
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from packaging.utils import canonicalize_name
 
-from xkg.build.code.call_graph import link
-from xkg.build.code.codebase import DEADLY, Codebase, Import, Module, SkipReason, SourceSymbol, is_tangled
+from xkg.build.code.codebase import DEADLY, Codebase, Import, Module, SkipReason, is_tangled
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.imports import ModuleIndex
 from xkg.build.code.languages.grammars import LANGUAGES, grammars_of
@@ -15,7 +14,7 @@ from xkg.build.code.languages.notebook import notebook_source
 from xkg.build.code.languages.python import Analysis, analyse
 from xkg.build.code.languages.r import SUFFIXES as R
 from xkg.build.code.languages.r import outline_r
-from xkg.build.code.languages.symbols import Outline, outline
+from xkg.build.code.languages.symbols import outline
 from xkg.build.code.root_packages import UnresolvedImport, root_packages
 from xkg.build.code.settings import is_settings, likeliest, settings_in
 from xkg.build.code.source_files import Skips, decode, is_pointer, is_source, is_wanted, suffix, unread_languages
@@ -144,25 +143,26 @@ class _Parsed:
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
         self.sources: dict[str, str] = {}
-        self._outlines: dict[str, Outline] = {}
+        self._others: dict[str, Module] = {}
         self._analyses: dict[str, Analysis] = {}
 
     def add(self, path: str, text: str, skipped: Skips) -> None:
-        parsed: Outline | Analysis
+        analysis: Analysis | None = None
         if suffix(path) in R:
-            parsed = outline_r(path, text, self._identity)
+            module = outline_r(path, text, self._identity)
         elif grammars := grammars_of(suffix(path), text):
-            parsed = outline(path, text, grammars, self._identity)
+            module = outline(path, text, grammars, self._identity)
         else:
-            parsed = analyse(path, text, self._identity)
-        if is_tangled(parsed.module):
+            analysis = analyse(path, text, self._identity)
+            module = analysis.module
+        if is_tangled(module):
             skipped.add("generated", path)
             return
         self.sources[path] = text
-        if isinstance(parsed, Outline):
-            self._outlines[path] = parsed
+        if analysis is None:
+            self._others[path] = module
         else:
-            self._analyses[path] = parsed
+            self._analyses[path] = analysis
 
     def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The `root_packages` of the Python files. `declared` and `requirements` belong to the repository."""
@@ -188,7 +188,7 @@ class _Parsed:
         return root_packages(index, unresolved, foreign, declared, is_required if required else None)
 
     def modules(self, roots: Mapping[str, Sequence[str]]) -> tuple[Module, ...]:
-        modules = link(dict(sorted(self._outlines.items()))) | self._python(roots)
+        modules = self._others | self._python(roots)
         return tuple(modules[path] for path in sorted(self.sources))
 
     def _index(self, roots: Mapping[str, Sequence[str]]) -> ModuleIndex:
@@ -203,17 +203,8 @@ class _Parsed:
             self._mark(path)
             analyses[path] = analyse(path, self.sources[path], self._identity, frozenset(more))
         self._mark("")
-        resolver = Resolver(analyses, imports, index)
         return {
-            path: analysis.module.model_copy(
-                update={
-                    "dotted": index.dotted(path),
-                    "imports": imports[path],
-                    "symbols": tuple(
-                        s.model_copy(update={"calls": resolver.calls(path, s)}) for s in analysis.module.symbols
-                    ),
-                }
-            )
+            path: analysis.module.model_copy(update={"dotted": index.dotted(path), "imports": imports[path]})
             for path, analysis in analyses.items()
         }
 
@@ -226,10 +217,9 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
     """The attributes that a file reads from each of its free names: `b.c` and '' from a, for `a.b.c` and `a`."""
     used: dict[str, set[str]] = {}
-    for references in analysis.references.values():
-        for chain in references:
-            head, _, rest = chain.partition(".")
-            used.setdefault(head, set()).add(rest)
+    for chain in analysis.uses:
+        head, _, rest = chain.partition(".")
+        used.setdefault(head, set()).add(rest)
     return used
 
 
@@ -264,10 +254,9 @@ def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Impo
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():
         heads: dict[str, set[str]] = {}
-        for references in analyses[path].references.values():
-            for chain in references:
-                parts = chain.split(".")
-                heads.setdefault(parts[0], set()).update(parts[1:])
+        for chain in analyses[path].uses:
+            parts = chain.split(".")
+            heads.setdefault(parts[0], set()).update(parts[1:])
         for item in items:
             if item.target and item.target != path:
                 requested = {str(item.attribute)} if item.attribute else set()
@@ -276,109 +265,3 @@ def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Impo
                 if more:
                     used.setdefault(item.target, set()).update(more)
     return used
-
-
-class Resolver:
-    """Finds the symbol that a dotted name means in a file, through imports, re-exports, star imports, packages, classes
-    and their bases."""
-
-    def __init__(
-        self, analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]], index: ModuleIndex
-    ) -> None:
-        self.index = index
-        self.bases = {i: b for a in analyses.values() for i, b in a.bases.items() if b}
-        self.references = {i: r for a in analyses.values() for i, r in a.references.items()}
-        self.symbols = {s.symbol.id: s for a in analyses.values() for s in a.module.symbols}
-        self.members: dict[str, dict[str, str]] = {}
-        for source in self.symbols.values():
-            name = source.symbol.qualified_name.rpartition(".")[2]
-            if source.parent is not None:
-                self.members.setdefault(source.parent, {}).setdefault(name, source.symbol.id)
-        self.modules = {p: a.module.symbols[0].symbol.id for p, a in analyses.items()}
-        self.imports = {p: {i.name: i for i in reversed(items) if i.name != "*"} for p, items in imports.items()}
-        self.stars = {p: [i.target for i in items if i.name == "*" and i.target] for p, items in imports.items()}
-
-    def calls(self, path: str, source: SourceSymbol) -> tuple[str, ...]:
-        """Ids of the repository's symbols that `source` refers to, except itself, in order of first use."""
-        calls: dict[str, None] = {}
-        for chain in self.references[source.symbol.id]:
-            parts = chain.split(".")
-            if parts[0] in ("self", "cls"):
-                owner = self._class_around(source)
-                target = self._member(owner, parts[1], set()) if owner and len(parts) > 1 else None
-            else:
-                target = self.chain(path, parts)
-            if target is not None and target != source.symbol.id:
-                calls[target] = None
-        return tuple(calls)
-
-    def chain(self, path: str, parts: Iterable[str]) -> str | None:
-        """The id of the symbol that `a.b.c` means in a file: the longest part that resolves inside the repository."""
-        first, *rest = parts
-        place = self._name(path, first, set())
-        for part in rest:
-            if place is None:
-                return None
-            if place in self.symbols:
-                if self.symbols[place].symbol.kind != "class":
-                    break
-                place = self._member(place, part, set()) or place
-            else:
-                place = self._in_module(place, part, set())
-        return place if place in self.symbols else self.modules.get(place or "")
-
-    def _name(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """A symbol id, or the path of a module (a namespace's path ends in a slash)."""
-        if (path, name) in seen:
-            return None
-        seen.add((path, name))
-        own = self.members.get(self.modules[path], {}).get(name)
-        if own is not None:
-            return own
-        item = self.imports[path].get(name)
-        if item is not None:
-            return self._imported(path, item, seen)
-        for star in self.stars[path]:
-            if (target := self._name(star, name, seen)) is not None:
-                return target
-        return None
-
-    def _imported(self, path: str, item: Import, seen: set[tuple[str, str]]) -> str | None:
-        if item.attribute is not None:
-            module = self.index.resolve(path, item.module, {item.attribute})
-            return self._in_module(module, item.attribute, seen) if module else None
-        top = item.module.partition(".")[0]
-        if item.name != top or item.module == top:
-            return item.target or self.index.resolve(path, item.module)
-        if item.target is None:
-            return None
-        depth = item.module.count(".")  # `import a.b.c` binds `a`, which is that many folders above
-        folder = item.target.removesuffix("/__init__.py").removesuffix(".py")
-        return self.index.at("/".join(folder.split("/")[:-depth])) or self.index.root
-
-    def _in_module(self, module: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        target = self._name(module, name, seen) if module in self.modules else None
-        return target or self.index.submodule(module, name)
-
-    def _class_around(self, source: SourceSymbol) -> str | None:
-        above: SourceSymbol | None = source
-        while above is not None and above.symbol.kind != "class":
-            above = self.symbols.get(above.parent or "")
-        return above.symbol.id if above is not None else None
-
-    def _member(self, owner: str, name: str, seen: set[str]) -> str | None:
-        """A member of a class or of its bases in this repository, depth first."""
-        if owner in seen:
-            return None
-        seen.add(owner)
-        own = self.members.get(owner, {}).get(name)
-        if own is not None:
-            return own
-        path = self.symbols[owner].symbol.path
-        for base in self.bases.get(owner, ()):
-            above = self.chain(path, base.split("."))
-            if above is not None and self.symbols[above].symbol.kind == "class":
-                member = self._member(above, name, seen)
-                if member is not None:
-                    return member
-        return None

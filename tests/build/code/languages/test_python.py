@@ -90,14 +90,14 @@ def test_short_strings_that_are_statements_are_comments() -> None:
     assert step.comments == 'first\nshift, Eqn. (7)\nthen "scale"'
 
 
-def test_free_names_leave_out_what_is_bound_inside() -> None:
-    _, symbols = parsed()
-    assert set(symbols["R:p/m.py::K.meth"].names) == {"DEF", "int", "np", "scale", "free", "g"}
-    assert set(symbols["R:p/m.py::twice-2"].names) == {"other"}
-    assert {"dec", "Base", "m", "helper", "np"} <= set(symbols["R:p/m.py::K"].names)
+def test_used_names_leave_out_what_is_bound_around_them() -> None:
+    assert analyse("p/m.py", SOURCE, "R").uses == {
+        "compute", "SIZE", "dec", "Base", "m.Other", "helper", "DEF", "int", "np.linalg.norm", "scale", "free", "g",
+        "other",
+    }  # fmt: skip
 
 
-def test_functions_inside_functions_are_symbols_whose_free_names_leave_out_what_is_bound_around_them() -> None:
+def test_functions_inside_functions_are_symbols() -> None:
     source = """
 class Agent:
     def update(self, batch):
@@ -121,8 +121,7 @@ class Agent:
     }
     assert inner["loss_fn"].docstring == "The loss."
     assert inner["loss_fn"].parent == "R:p/m.py::Agent.update"
-    assert inner["loss_fn.inner"].names == ("helper",)
-    assert set(symbols["R:p/m.py::Agent.update"].names) == {"RATE", "helper", "grad"}
+    assert analyse("p/m.py", source, "R").uses == {"RATE", "helper", "grad"}
 
 
 def test_imports() -> None:

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,9 +29,9 @@ class Definition:
 
 
 def source_symbols(
-    path: str, repository: str, source: bytes, definitions: Sequence[Definition], names: Iterable[Iterable[str]]
+    path: str, repository: str, source: bytes, definitions: Sequence[Definition]
 ) -> tuple[SourceSymbol, ...]:
-    """The symbols of definitions in line order, the file itself first; `names` are the free names of each."""
+    """The symbols of definitions in line order, the file itself first."""
     counts: Counter[str] = Counter()
     ids: list[str] = []
     for definition in definitions:
@@ -40,7 +40,7 @@ def source_symbols(
         ids.append(base if counts[base] == 1 else f"{base}-{counts[base]}")
     breaks = line_breaks(source)
     symbols = []
-    for identity, definition, used in zip(ids, definitions, names, strict=True):
+    for identity, definition in zip(ids, definitions, strict=True):
         last = max(definition.end - 1, definition.start)
         if definition.kind == "module":
             last = max(len(source.rstrip()) - 1, 0)
@@ -59,7 +59,6 @@ def source_symbols(
                 docstring=definition.docstring,
                 comments="\n".join(definition.comments),
                 parent=None if definition.parent is None else ids[definition.parent],
-                names=tuple(dict.fromkeys(used)),
             )
         )
     return tuple(symbols)

@@ -16,7 +16,7 @@ from functools import cache
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
-from xkg.build.code.codebase import Import, LanguageName, Module
+from xkg.build.code.codebase import Import, Module
 from xkg.build.code.languages.cython import SUFFIXES as CYTHON
 from xkg.build.code.languages.cython import as_python
 from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
@@ -42,13 +42,8 @@ _HOLDS_STATEMENTS = {
     "except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement", "ERROR",
 }  # fmt: skip
 _LONGEST_CONSTANT = 200
-# Each target of an assignment refers to all names in it. This bounds targets times names per file; beyond it (`a = b
-# = …` ten thousand times), symbols have no references.
-_MOST_TARGETS = 10
-_MOST_NAMES = 10_000
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
-_BOUND = {"self", "cls"}
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
 # Longer ones are disabled code.
 _LONGEST_REMARK = 400
@@ -57,32 +52,27 @@ _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fm
 
 @dataclass
 class _Definition(Definition):
-    """`references` are dotted names (`a.b.c`) whose first part is free here, in order of first use; `own` excludes
-    those of inner symbols."""
+    """`bound` are the names that it binds: a name bound anywhere in a function (also in its comprehensions) counts as
+    bound in all of it."""
 
-    bases: tuple[str, ...] = ()
-    names_at: tuple[int, ...] = ()
     guarded: bool = False
-    own: dict[str, None] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
-    references: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module` with data for name resolution: dotted references and base classes by symbol id, and `assigned`,
-    all names that are assigned at the top level, whether or not they are symbols."""
+    """A file's `Module` with data for the resolution of imports: `uses` are the dotted names (`a.b.c`) in it whose
+    first part is free; `assigned` are all names assigned at the top level, whether or not they are symbols."""
 
     module: Module
-    references: dict[str, tuple[str, ...]]
-    bases: dict[str, tuple[str, ...]]
+    uses: frozenset[str]
     assigned: frozenset[str]
 
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
-    """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` means that
-    the grammar found errors or this Python cannot parse the text. `wanted` are module-level assignments that other
-    files use; they become constants too. Never raises because of the text."""
+    """The module with its symbols in line order; imports are not resolved. `broken` means that the grammar found errors
+    or this Python cannot parse the text. `wanted` are module-level assignments that other files use; they become
+    constants too. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -90,13 +80,17 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     leaves = _leaves(root)
     definitions = _definitions(root, source)
     imports = [i for node in leaves["import"] for i in _imports(node, source)]
-    _attach_names(definitions, leaves, source)
+    uses, inside = _free_names(definitions, leaves, source)
     _attach_comments(definitions, leaves["comment"], source)
-    _close(definitions)
-    assigned = frozenset(d.name for d in definitions if d.kind == "constant")
-    symbols = _worth_keeping(definitions, wanted)
-    broken = not complete or root.has_error or (not _is_cython(path) and parse_ast(text) is None)
-    return _assemble(path, text, repository, source, symbols, tuple(imports), assigned, broken)
+    module = Module(
+        path=path,
+        text=text,
+        language="cython" if _is_cython(path) else "python",
+        imports=tuple(imports),
+        symbols=source_symbols(path, repository, source, _worth_keeping(definitions, inside | wanted)),
+        broken=not complete or root.has_error or (not _is_cython(path) and parse_ast(text) is None),
+    )
+    return Analysis(module, uses, frozenset(d.name for d in definitions if d.kind == "constant"))
 
 
 def _is_cython(path: str) -> bool:
@@ -169,7 +163,6 @@ def _definition(
     kind: Kind = "class" if node.type == "class_definition" else "method" if above.kind == "class" else "function"
     head_end = body.start_byte if body else node.end_byte
     head = re.sub(rb"#[^\n]*", b"", source[node.start_byte : head_end]) if body else source[node.start_byte : head_end]
-    supers = node.child_by_field_name("superclasses")
     return _Definition(
         name=f"{above.name}.{own}" if above.name else own,
         kind=kind,
@@ -178,14 +171,8 @@ def _definition(
         signature=" ".join(head.decode("utf-8", "replace").split()).removesuffix(":").rstrip(),
         docstring=_docstring(body, source) if body else "",
         parent=parent,
-        bases=tuple(_dotted(supers.named_children, source)) if supers else (),
-        names_at=(name.start_byte,) if name else (),
         guarded=guarded,
     )
-
-
-def _dotted(nodes: Iterable[Node], source: bytes) -> Iterator[str]:
-    return (node_text(n, source) for n in nodes if _DOTTED.fullmatch(source, n.start_byte, n.end_byte))
 
 
 def _constants(statement: Node, guarded: bool, source: bytes) -> Iterator[_Definition]:
@@ -352,9 +339,11 @@ class _Owners:
         return index
 
 
-def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes) -> None:
-    """Fills `own` and `bound`: the names that each symbol refers to and binds. A name bound anywhere in a function
-    (also in its inner functions and comprehensions) counts as bound in all of it."""
+def _free_names(
+    definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The dotted names that a file uses without binding their first part around, and these first parts in its classes
+    and functions."""
     owner = _Owners(definitions)
     chains = _chain_ends(leaves["chain"], source)
     for node in leaves["import"]:
@@ -363,29 +352,29 @@ def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]],
     shared: dict[int, set[str]] = {}
     for node in leaves["global"]:
         shared.setdefault(owner(node.start_byte), set()).add(node_text(node, source))
-    headings = {at for d in definitions for at in d.names_at}
+    around: list[set[str]] = [set()]
     for definition in definitions[1:]:
         above = definitions[definition.parent or 0]
         if definition.kind != "constant" and above.kind in ("function", "method"):
             above.bound.add(definition.name.rpartition(".")[2])
-    for node in (*leaves["bound"], *(n for n in leaves["name"] if n.start_byte not in headings)):
+    for node in leaves["bound"]:
         index, name = owner(node.start_byte), node_text(node, source)
         if index and name not in shared.get(index, ()):
             definitions[index].bound.add(name)
-    free: list[tuple[int, str]] = []
+    for definition in definitions[1:]:
+        own = definition.bound if definition.kind in ("function", "method") else set()
+        around.append(own | around[definition.parent or 0])
+    free: set[str] = set()
+    inside: set[str] = set()
     for node in leaves["use"]:
         at = node.start_byte
-        free.append((at, source[at : chains.get(at, node.end_byte)].decode("utf-8", "replace")))
-    for at, chain in free:
-        definitions[owner(at)].own[chain] = None
-    offsets = [at for at, _ in free]
-    left = _MOST_NAMES + _MOST_TARGETS * len(free)
-    for constant in definitions:
-        if constant.kind == "constant":
-            first, end = bisect_left(offsets, constant.start), bisect_left(offsets, constant.end)
-            left -= end - first
-            if left >= 0:
-                constant.own = dict.fromkeys(chain for _, chain in free[first:end])
+        index = owner(at)
+        chain = source[at : chains.get(at, node.end_byte)].decode("utf-8", "replace")
+        head = chain.partition(".")[0]
+        if head not in around[index]:
+            free.add(chain)
+            inside |= {head} if index else set()
+    return frozenset(free), frozenset(inside)
 
 
 def _attach_comments(definitions: list[_Definition], comments: list[Node], source: bytes) -> None:
@@ -415,28 +404,8 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
                 waiting = []
 
 
-def _close(definitions: list[_Definition]) -> None:
-    """Fills `references`: free dotted names, including those of inner definitions for a class or function, and only its
-    own for the module. A name that a function binds is not free in its inner functions."""
-    visible_inside: list[set[str]] = []
-    gathered: list[dict[str, None]] = []
-    for definition in definitions:
-        own = definition.bound - _BOUND  # attributes of `self` and `cls` are resolved by class later
-        around = visible_inside[definition.parent] if definition.parent is not None else set()
-        visible_inside.append(own | around if definition.kind in ("function", "method") else around)
-        gathered.append({c: None for c in definition.own if c.split(".")[0] not in own | around})
-    for index in range(len(definitions) - 1, 0, -1):
-        parent = definitions[index].parent
-        if parent:
-            gathered[parent] |= gathered[index]
-    for definition, references in zip(definitions, gathered, strict=True):
-        definition.references = tuple(references)
-
-
-def _worth_keeping(definitions: list[_Definition], wanted: frozenset[str]) -> list[_Definition]:
-    """All definitions, except repeated assignments of a name, and assigned names that are neither UPPER nor used by
-    another symbol."""
-    used = {c.split(".")[0] for d in definitions if d.kind not in ("constant", "module") for c in d.references} | wanted
+def _worth_keeping(definitions: list[_Definition], used: frozenset[str]) -> list[_Definition]:
+    """All definitions, except repeated assignments of a name, and assigned names that are neither UPPER nor `used`."""
     seen: set[str] = set()
     dropped: set[int] = set()
     for index, definition in enumerate(definitions):
@@ -452,26 +421,3 @@ def _worth_keeping(definitions: list[_Definition], wanted: frozenset[str]) -> li
         parent = definitions[index].parent
         definitions[index].parent = None if parent is None else place[parent]
     return [definitions[i] for i in retained]
-
-
-def _assemble(
-    path: str,
-    text: str,
-    repository: str,
-    source: bytes,
-    definitions: list[_Definition],
-    imports: tuple[Import, ...],
-    assigned: frozenset[str],
-    broken: bool,
-) -> Analysis:
-    names = [[n for c in d.references if (n := c.split(".")[0]) not in _BOUND] for d in definitions]
-    symbols = source_symbols(path, repository, source, definitions, names)
-    ids = [each.symbol.id for each in symbols]
-    language_name: LanguageName = "cython" if _is_cython(path) else "python"
-    module = Module(path=path, text=text, language=language_name, imports=imports, symbols=symbols, broken=broken)
-    return Analysis(
-        module=module,
-        references=dict(zip(ids, (d.references for d in definitions), strict=True)),
-        bases=dict(zip(ids, (d.bases for d in definitions), strict=True)),
-        assigned=assigned,
-    )

@@ -8,9 +8,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from xkg.build.code.codebase import Import, Module
+from xkg.build.code.codebase import Module
 from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
-from xkg.build.code.languages.symbols import Outline, Reference
 
 SUFFIXES = frozenset(("r",))
 
@@ -24,8 +23,6 @@ _TOKEN = re.compile(
 )
 _CLASS = frozenset(("setClass", "setRefClass", "R6Class"))
 _METHOD = frozenset(("setMethod", "setReplaceMethod", "setGeneric"))
-_IMPORTING = frozenset(("library", "require", "requireNamespace", "source"))
-_NO_CALL = frozenset("function if for while repeat return switch c list".split())
 
 
 class _Token:
@@ -37,7 +34,7 @@ class _Token:
         self.start, self.end, self.match = match.start(), match.end(), -1
 
 
-def outline_r(path: str, text: str, repository: str = "") -> Outline:
+def outline_r(path: str, text: str, repository: str = "") -> Module:
     """The module with its symbols in line order, in linear time. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
     plain = source.decode("latin-1")  # one character per byte, so that offsets are bytes as for other languages
@@ -45,50 +42,27 @@ def outline_r(path: str, text: str, repository: str = "") -> Outline:
     tokens = [token for token in found if token.kind != "comment"]
     broken = _pair(tokens)
     definitions = [Definition("", "module", 0, len(source))]
-    references: list[dict[Reference, None]] = [{}]
-    imports: list[Import] = []
     around: list[tuple[int, int]] = []  # the last token of each enclosing class or function, and its definition
-    breaks = line_breaks(source)
     for at, token in enumerate(tokens):
         while around and at > around[-1][0]:
             around.pop()
         owner = around[-1][1] if around else 0
-        within = definitions[owner].kind in ("function", "method")
-        if not within and (defined := _defined(tokens, at)) is not None:
-            kind: Kind = "method" if owner and defined.kind == "function" else defined.kind
-            name = f"{definitions[owner].name}.{defined.name}" if owner else defined.name
-            signature = " ".join(
-                _text(plain[token.start : min(defined.head, token.start + _LONGEST_SIGNATURE)]).split()
-            )
-            around.append((defined.last, len(definitions)))
-            end = tokens[defined.last].end
-            definitions.append(Definition(_text(name), kind, token.start, end, signature, parent=owner))
-            references.append({})
-        elif token.kind == "name" and at + 2 < len(tokens) and tokens[at + 1].text == "(":
-            if token.text in _IMPORTING:
-                named = _text(tokens[at + 2].text.strip("\"'"))
-                imports.append(
-                    Import(name=named, module=named, attribute=None, line=bisect_left(breaks, token.start) + 1)
-                )
-            elif token.text not in _NO_CALL:
-                references[owner][Reference((_text(token.text.strip("`")),))] = None
-    _document(plain, [token for token in found if token.kind == "comment"], definitions, breaks)
-    names = [[reference.parts[-1] for reference in each] for each in references]
-    symbols = source_symbols(path, repository, source, definitions, names)
-    module = Module(
+        if definitions[owner].kind in ("function", "method") or (defined := _defined(tokens, at)) is None:
+            continue
+        kind: Kind = "method" if owner and defined.kind == "function" else defined.kind
+        name = f"{definitions[owner].name}.{defined.name}" if owner else defined.name
+        signature = " ".join(_text(plain[token.start : min(defined.head, token.start + _LONGEST_SIGNATURE)]).split())
+        around.append((defined.last, len(definitions)))
+        end = tokens[defined.last].end
+        definitions.append(Definition(_text(name), kind, token.start, end, signature, parent=owner))
+    _document(plain, [token for token in found if token.kind == "comment"], definitions, line_breaks(source))
+    return Module(
         path=path,
         text=text,
         language="r",
         dotted=path.rpartition(".")[0].replace("/", "."),
-        imports=tuple(imports),
-        symbols=symbols,
+        symbols=source_symbols(path, repository, source, definitions),
         broken=broken,
-    )
-    return Outline(
-        module=module,
-        family="r",
-        references={each.symbol.id: tuple(used) for each, used in zip(symbols, references, strict=True)},
-        announced={},
     )
 
 
