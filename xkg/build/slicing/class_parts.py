@@ -1,47 +1,78 @@
-"""The parts of a class or function that a slice needs: the requested and reached methods, the constructor statements
-that set attributes they use, and the signatures of the other methods as comments."""
+"""The members of a class that a slice needs: the requested and reached ones, the constructors, and those that set
+attributes which these read. The signatures of the others stand there as comments."""
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from xkg.build.slicing.function_parts import (
-    FunctionParts,
-    Gap,
-    Mentions,
-    Scoped,
-    above_blanks,
-    above_comments,
-    chain_root,
-    first_line,
-    gaps,
-    has_own_lines,
-    heading_end,
-    indent_of,
-    last_line,
-    mentions,
-)
 from xkg.build.slicing.outlines import signature
 from xkg.build.slicing.scoping.bindings import Function
 
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
-# Framework methods that reach every attribute.
-_ALL_ATTRIBUTES = frozenset("__dict__ parameters named_parameters state_dict children modules named_modules".split())
 _LONGEST = 160
 _LONG_TEXT = 3  # lines
-_MADE_REACHABLE = "not in the repository: it makes this function reachable here"
-# If attributes depend on one another in a longer chain, the whole class is kept.
-_MOST_ROUNDS = 40
-# The maximum number of methods that a constructor calls for set-up; no hand-written class has more.
-_MOST_CALLS = 50
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Omitted lines `first` to `last` of a file, and the text that replaces them."""
+
+    first: int
+    last: int
+    text: str
+
+
+@dataclass
+class Mentions:
+    """The attributes that code reads or changes: `own` of its own object (`self.a`), `other` of any other. `escapes`:
+    the object itself is passed on. `dynamic`: an attribute's name is computed."""
+
+    own: set[str] = field(default_factory=set)
+    other: set[str] = field(default_factory=set)
+    escapes: bool = False
+    dynamic: bool = False
+
+    def add(self, more: "Mentions") -> None:
+        self.own |= more.own
+        self.other |= more.other
+        self.escapes = self.escapes or more.escapes
+        self.dynamic = self.dynamic or more.dynamic
+
+
+def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
+    """`selves` are the names of the object itself. Attributes of `foreign` names (imported packages) do not count."""
+    found = Mentions()
+    bases: set[int] = set()
+    every = list(ast.walk(node))
+    for inner in every:
+        if isinstance(inner, ast.Attribute):
+            bases.add(id(inner.value))
+            owner, root = inner.value, _root(inner)
+            if isinstance(root, ast.Name) and root.id in foreign:
+                continue
+            (found.own if isinstance(owner, ast.Name) and owner.id in selves else found.other).add(inner.attr)
+        elif isinstance(inner, ast.Call):
+            if isinstance(inner.func, ast.Name) and inner.func.id == "super":
+                bases.update(map(id, inner.args))
+            for value in (*inner.args, *(k.value for k in inner.keywords)):
+                if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value.isidentifier():
+                    found.own.add(value.value)
+                    found.other.add(value.value)
+            if isinstance(inner.func, ast.Name) and inner.func.id in ("getattr", "setattr", "hasattr", "vars"):
+                on_self = bool(inner.args) and isinstance(inner.args[0], ast.Name) and inner.args[0].id in selves
+                named = len(inner.args) > 1 and isinstance(inner.args[1], ast.Constant)
+                found.dynamic = found.dynamic or (on_self and not named)
+    found.escapes = any(isinstance(n, ast.Name) and n.id in selves and id(n) not in bases for n in every)
+    return found
 
 
 class Parts:
-    """The kept part of a top-level class or function: `whole`, or the needed inner statements (`roots`) and everything
-    that they reach, except methods that are `ready` elsewhere. `gaps` are the omitted lines, in order."""
+    """The kept part of a top-level class: `whole`, or the requested members (`roots`) and everything that they reach,
+    except methods that are `ready` elsewhere. `gaps` are the omitted lines, in order."""
 
     def __init__(
         self,
-        node: ast.stmt,
+        node: ast.ClassDef,
         roots: Collection[ast.stmt],
         lines: Sequence[str],
         foreign: Collection[str],
@@ -49,31 +80,32 @@ class Parts:
     ) -> None:
         self.node = node
         self.roots = set(roots)
-        self._ready = set(ready) - self.roots
-        # Statements that set values for others; their own dependencies are not followed.
-        self._context: set[ast.stmt] = set()
         self.whole = False
         self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
         self.mentions = Mentions()
         self._lines = lines
         self._foreign = foreign
-        self._functions: dict[ast.stmt, FunctionParts] = {}
         self._found: dict[ast.stmt, Mentions] = {}
-        self._stores: dict[ast.stmt, frozenset[str]] = {}
-        self._calls: dict[ast.stmt, frozenset[str]] = {}
-        self._stored_by: dict[ast.stmt, set[str]] = {}
-        self._methods: dict[str, list[Function]] = {}
-        for member in node.body if isinstance(node, ast.ClassDef) else ():
-            if isinstance(member, Function) and member not in self._ready:
-                self._methods.setdefault(member.name, []).append(member)
+        self._members = [member for member in node.body if member in self.roots or member not in ready]
+        self._by_name: dict[str, list[ast.stmt]] = {}
+        self._storing: dict[str, list[ast.stmt]] = {}
+        for member in self._members:
+            for name in _bound(member):
+                self._by_name.setdefault(name, []).append(member)
+            for name in _stored(member, self._selves(member)) if isinstance(member, Function) else ():
+                self._storing.setdefault(name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
         """Keeps whatever the mentioned attributes reach, of objects of the slice's classes (`own`) or of any object
         (`other`). Returns whether more is kept than before."""
         before = self.retained_lines
-        self.gaps = () if self.whole else tuple(self._gaps(set(own), set(other)))
-        if self.whole:
-            self.gaps, self.mentions = (), self._mentions([self.node])
+        kept = None if self.whole else self._reached(own, other)
+        if kept is None:
+            self.whole, self.gaps, self.mentions = True, (), Mentions()
+            for member in self.node.body:
+                self.mentions.add(self._mentions_of(member))
+        else:
+            self.gaps = tuple(self._left_out(kept))
         return self.retained_lines > before
 
     @property
@@ -87,322 +119,147 @@ class Parts:
 
     def sets_up(self, line: int) -> bool:
         """Whether a line is in a constructor that is not a root: it only sets up the kept methods."""
-        body: list[ast.stmt] = getattr(self.node, "body", [])
-        constructors = [m for m in body if isinstance(m, Function) and m.name in _CONSTRUCTORS and m not in self.roots]
+        constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     @property
     def inherited(self) -> frozenset[int]:
         """The identities of the names in the list of bases."""
-        bases: list[ast.expr] = getattr(self.node, "bases", [])
-        return frozenset(id(name) for base in bases for name in ast.walk(base) if isinstance(name, ast.Name))
+        return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
     def holds(self, line: int) -> bool:
         """Whether a line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
-    def is_context(self, line: int) -> bool:
-        """Whether a line is kept only because it sets a value for others. Its own dependencies are not needed."""
-        around = [s for s in self._context if first_line(s) <= line <= heading_end(s)]
-        wanted = [s for s in self.roots if not isinstance(s, Scoped) and first_line(s) <= line <= heading_end(s)]
-        return bool(around) and not wanted
-
-    # --- what is needed ---
-
-    def _gaps(self, own: set[str], other: set[str]) -> Iterator[Gap]:
-        if not isinstance(self.node, ast.ClassDef):
-            kept = self._around_roots(self.node)
-            self.mentions = self._mentions(kept)
-            yield from self._in_function(self.node, kept)
-            return
-        found = Mentions()
-        for _ in range(_MOST_ROUNDS):
-            self._follow_calls(own, other, found)
-            kept = self._members(own | other if found.escapes else own)
-            more = self._mentions(kept)
-            if more.dynamic:
-                break
-            if more.own <= own and more.other <= other and more.escapes <= found.escapes:
-                self.mentions = more
-                yield from self._left_out(kept)
-                return
-            found = more
-            own |= found.own
-            other |= found.other
-        self.whole = True
-
-    def _follow_calls(self, own: set[str], other: set[str], found: Mentions) -> None:
-        """Adds everything that the reached methods mention, in time linear in the class."""
-        pending = list(own | other if found.escapes else own)
-        seen = set(pending)
-        while pending:
-            for method in self._methods.get(pending.pop(), ()):
-                if method.name in _CONSTRUCTORS or method in self.roots:
-                    continue
-                more = self._mentions_of(method, method.body, self._selves(method))
-                found.add(more)
-                own |= more.own
-                other |= more.other
-                new = (more.own | more.other if found.escapes else more.own) - seen
-                seen |= new
-                pending += new
-
-    def _members(self, needed: set[str]) -> set[ast.stmt]:
-        """The kept members of the class, and the kept statements of members that are kept in part."""
-        assert isinstance(self.node, ast.ClassDef)
-        functions = [m for m in self.node.body if isinstance(m, Function) and m not in self._ready]
-        kept: set[ast.stmt] = set()
-        partly: list[Function] = []
-        for member in self.node.body:
-            if member in self._ready:
-                continue
-            if member in self.roots:
-                kept.add(member)
-            elif isinstance(member, Function):
-                if self._roots_in(member):
-                    kept |= {member, *self._around_roots(member)}
-                elif member.name in _CONSTRUCTORS:
-                    partly.append(member)
-                elif member.name in needed:
+    def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
+        """The kept members; None if they reach attributes by computed names."""
+        found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
+        waiting = [
+            member
+            for member in self._members
+            if member in self.roots or _is_constructor(member) or not isinstance(member, Function | ast.Assign)
+        ]
+        while waiting:
+            for member in waiting:
+                if member not in kept:
                     kept.add(member)
-            elif not isinstance(member, ast.Assign) or self._bound_in_body(member) & needed:
-                kept.add(member)
-        kept |= self._used_in_body(kept)
-        assigned = {name for f in partly for name in self._stored(f)}
-        assigned |= {name for m in kept if isinstance(m, Function) for name in self._stored(m)}
-        fields = {name for m in kept if not isinstance(m, Function) for name in self._bound_in_body(m)}
-        names = {f.name for f in functions}
-        orphans = needed - assigned - fields - names
-        # Attributes that only other methods assign.
-        partly += [f for f in functions if f not in kept and f not in partly and self._stored(f) & orphans]
-        for function in partly:
-            statements = self._assigning(function, needed)
-            if statements:
-                kept |= {function, *statements}
-        return kept
+                    found.add(self._mentions_of(member))
+                    found.own |= {n.id for n in _run_with_class(member) if n.id in self._by_name}
+            needed = (found.own | found.other if found.escapes else found.own) - done
+            done |= needed
+            waiting = [m for name in needed for m in self._by_name.get(name, ()) if m not in kept]
+            if not waiting:
+                # Attributes that only other methods set.
+                alone = [n for n in done if n not in self._by_name and kept.isdisjoint(self._storing.get(n, ()))]
+                waiting = [m for name in alone for m in self._storing.get(name, ())]
+        self.mentions = found
+        return None if found.dynamic else kept
 
-    def _assigning(self, function: Function, needed: set[str]) -> set[ast.stmt]:
-        """The statements of a method that assign or change the needed attributes, and their dependencies."""
-        selves = self._selves(function)
-        if needed & _ALL_ATTRIBUTES:
-            return set(self._function(function).statements)
+    def _mentions_of(self, member: ast.stmt) -> Mentions:
+        if member not in self._found:
+            self._found[member] = mentions(member, self._selves(member), self._foreign)
+        return self._found[member]
 
-        def assigns(statement: ast.stmt) -> bool:
-            if isinstance(statement, Function | ast.ClassDef):
-                return False
-            if statement not in self._stores:
-                self._stores[statement] = frozenset(_stored_attributes([statement], selves))
-            if self._stores[statement] & needed:
-                return True
-            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
-                return False
-            call = statement.value
-            if isinstance(call.func, ast.Attribute) and call.func.attr in _CONSTRUCTORS:
-                return True  # super().__init__()
-            found = mentions([call], selves, self._foreign)
-            inner = (
-                next(iter(self._methods.get(call.func.attr, ())), None)
-                if isinstance(call.func, ast.Attribute)
-                else None
-            )
-            if inner is not None and isinstance(chain_root(call.func), ast.Name) and inner is not function:
-                return bool(self._stored(inner) & needed)
-            return bool(found.own & needed)
-
-        return self._function(function).needed((), assigns)
-
-    def _used_in_body(self, kept: Collection[ast.stmt]) -> set[ast.stmt]:
-        """Members that the class body needs when it runs: a decorator, a default, an alias."""
-        body: list[ast.stmt] = getattr(self.node, "body", [])
-        found: set[ast.stmt] = set()
-        for _ in range(_MOST_ROUNDS):
-            both = found.union(kept)
-            names = {n.id for m in both for part in _at_once(m) for n in ast.walk(part) if isinstance(n, ast.Name)}
-            more = {m for m in body if m not in both and names & self._bound_in_body(m)}
-            if not more:
-                return found
-            found |= more
-        return set(body)
-
-    def _roots_in(self, member: ast.stmt) -> list[ast.stmt]:
-        first, last = first_line(member), last_line(member)
-        return [r for r in self.roots if r is not member and first <= r.lineno and last_line(r) <= last]
-
-    def _around_roots(self, function: ast.stmt) -> set[ast.stmt]:
-        """The statements of a function that its roots depend on."""
-        parts = self._function(function)
-        roots = self._roots_in(function)
-        holding = [s for s in parts.statements if s in roots or (isinstance(s, Scoped) and self._roots_in(s))]
-        names = {s.name for s in holding if isinstance(s, Function)}
-        lines = [s for s in holding if not isinstance(s, Scoped)]
-        around = parts.near(lines) if lines else set()
-        self._context |= around.difference(lines)
-        inner = [s for s in holding if isinstance(s, Scoped)]
-        return (
-            around
-            | (parts.needed(inner) if inner else set())
-            | {s for s in function_body(function) if _returned(s) in names}
-        )
-
-    def _bound_in_body(self, member: ast.stmt) -> set[str]:
-        if isinstance(member, Function | ast.ClassDef):
-            return {member.name}
-        return {n.id for n in ast.walk(member) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-    def _stored(self, function: Function) -> set[str]:
-        """The attributes that a method assigns, directly or through methods that it calls as statements."""
-        if function in self._stored_by:
-            return self._stored_by[function]
-        stored: set[str] = set()
-        pending, seen = [function], {function.name}
-        while pending and len(seen) <= _MOST_CALLS:
-            current = pending.pop()
-            stored |= self._own_stores(current)
-            for name in self._called_as_statements(current) - seen:
-                seen.add(name)
-                pending += self._methods.get(name, ())
-        self._stored_by[function] = stored
-        return stored
-
-    def _own_stores(self, function: Function) -> frozenset[str]:
-        if function not in self._stores:
-            self._stores[function] = frozenset(_stored_attributes(function.body, self._selves(function)))
-        return self._stores[function]
-
-    def _called_as_statements(self, function: Function) -> frozenset[str]:
-        if function not in self._calls:
-            calls = (n.value for n in ast.walk(function) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
-            self._calls[function] = frozenset(c.func.attr for c in calls if isinstance(c.func, ast.Attribute))
-        return self._calls[function]
-
-    def _function(self, node: ast.stmt) -> FunctionParts:
-        assert isinstance(node, Function)
-        if node not in self._functions:
-            self._functions[node] = FunctionParts(node, self._selves(node))
-        return self._functions[node]
-
-    def _selves(self, function: ast.stmt) -> frozenset[str]:
-        """The names of the object in a method: its first parameter and the class."""
-        if not isinstance(self.node, ast.ClassDef):
-            return frozenset()
+    def _selves(self, member: ast.stmt) -> frozenset[str]:
+        """The names of the object in a member: a method's first parameter, and the class."""
         own = {self.node.name}
-        if isinstance(function, Function):
-            marks = {getattr(mark, "id", "") for mark in function.decorator_list}
-            first = [*function.args.posonlyargs, *function.args.args][:1]
+        if isinstance(member, Function):
+            marks = {getattr(mark, "id", "") for mark in member.decorator_list}
+            first = [*member.args.posonlyargs, *member.args.args][:1]
             own |= {a.arg for a in first} if "staticmethod" not in marks else set()
         return frozenset(own)
 
-    def _mentions(self, kept: Iterable[ast.AST]) -> Mentions:
-        """Everything that the kept statements mention. Of a method that is kept in part, only the kept statements
-        count."""
-        found = Mentions()
-        chosen = {node for node in kept if isinstance(node, ast.stmt)}
-        for member in getattr(self.node, "body", ()) if isinstance(self.node, ast.ClassDef) else [self.node]:
-            selves = self._selves(member)
-            if self.node in chosen:
-                found.add(self._mentions_of(member, [member], selves))
-            elif isinstance(member, Function):
-                inner = self._functions.get(member)
-                parts = [s for s in inner.statements if s in chosen] if inner is not None else []
-                if parts:
-                    parts = [s for s in parts if s not in self._context]
-                    for part in parts:
-                        heading = [c for c in ast.iter_child_nodes(part) if not isinstance(c, ast.stmt)]
-                        whole = isinstance(part, Function | ast.ClassDef)
-                        found.add(mentions([part] if whole else heading, selves, self._foreign))
-                elif member in chosen:
-                    found.add(self._mentions_of(member, member.body, selves))
-            elif member in chosen:
-                found.add(self._mentions_of(member, [member], selves))
-        return found
-
-    def _mentions_of(self, member: ast.stmt, nodes: Sequence[ast.AST], selves: frozenset[str]) -> Mentions:
-        if member not in self._found:
-            self._found[member] = mentions(nodes, selves, self._foreign)
-        return self._found[member]
-
-    # --- what is left out ---
-
     def _left_out(self, kept: Collection[ast.stmt]) -> Iterator[Gap]:
-        assert isinstance(self.node, ast.ClassDef)
         body = self.node.body
-        remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines) or _is_text(m)]
+        remaining = [m for m in body if m in kept or not _has_own_lines(m, self._lines)]
         if not any(isinstance(m, Function) for m in remaining):  # only its name is used
-            remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
+            remaining = [m for m in remaining if not _is_long_text(m) or not _has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:
             if member not in remaining:
-                indent = indent_of(member, self._lines)
-                first = above_comments(first_line(member), before, self._lines)
-                first = above_blanks(first, before, self._lines) if follows else first
+                line = self._lines[first_line(member) - 1]
+                indent = line[: len(line) - len(line.lstrip())]
+                first = self._above(first_line(member), before, "#")
+                first = self._above(first, before, "") if follows else first
                 alone = f"{indent}pass\n" if not remaining and member is body[-1] else ""
-                text = "its documentation" if _is_text(member) else self._signature(member)
+                text = "its documentation" if _is_long_text(member) else _outline(member)
                 yield Gap(first, last_line(member), f"{alone}{indent}# left out: {text}")
-            elif isinstance(member, Function) and member not in self.roots:
-                inner = self._functions.get(member)
-                chosen = set(inner.statements) & set(kept) if inner is not None else set()
-                if chosen:
-                    yield from self._in_function(member, chosen)
             before, follows = last_line(member), member not in remaining
 
-    def _in_function(self, function: ast.stmt, kept: Collection[ast.stmt]) -> Iterator[Gap]:
-        """The gaps of a function that keeps only `kept`. If an inner function is a root, the function returns it, so
-        that callers can reach it."""
-        found = list(gaps(function, kept, self._lines))
-        returned = {_returned(statement) for statement in function_body(function)}
-        for root in self._roots_in(function):
-            is_direct = root in self._function(function).statements and has_own_lines(root, self._lines)
-            if isinstance(root, Function) and is_direct and root.name not in returned:
-                indent, last = indent_of(root, self._lines), last_line(root)
-                found.append(Gap(last + 1, last, f"\n{indent}return {root.name}  # {_MADE_REACHABLE}"))
-        yield from sorted(found, key=lambda gap: (gap.first, gap.last))
-
-    def _signature(self, member: ast.stmt) -> str:
-        text = signature(member) if isinstance(member, Function) else " ".join(ast.unparse(member).split())
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    def _above(self, first: int, before: int, mark: str) -> int:
+        """The first of the lines directly above line `first` and after line `before` that are comments, or empty for
+        the mark ''."""
+        while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
+            first -= 1
+        return first
 
 
-def function_body(function: ast.stmt) -> list[ast.stmt]:
-    return function.body if isinstance(function, Function) else []
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement, including decorators."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)])
 
 
-def _stored_attributes(nodes: Iterable[ast.AST], selves: Collection[str]) -> set[str]:
-    """The object's attributes that code assigns or stores into; `register_buffer("a", …)` assigns `a`."""
+def last_line(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """The first name of `a.b[i].c(x)`: `a`."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
+def _is_constructor(member: ast.stmt) -> bool:
+    return isinstance(member, Function) and member.name in _CONSTRUCTORS
+
+
+def _bound(member: ast.stmt) -> set[str]:
+    """The names that a member binds in the class."""
+    if isinstance(member, Function | ast.ClassDef):
+        return {member.name}
+    return {n.id for n in ast.walk(member) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
+    """The attributes of its object that a method assigns; `self.register_buffer("a", …)` assigns `a`."""
     stored: set[str] = set()
-    for node in (inner for each in nodes for inner in ast.walk(each)):
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            first: ast.expr = node
-            while isinstance(first, ast.Attribute | ast.Subscript):
-                owner = first.value
-                if isinstance(first, ast.Attribute) and isinstance(owner, ast.Name) and owner.id in selves:
-                    stored.add(first.attr)
-                first = owner
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            name = node.args[0].value
-            owner_name = node.func.value if isinstance(node.func, ast.Attribute) else None
-            if isinstance(name, str) and isinstance(owner_name, ast.Name) and owner_name.id in selves:
+    for node in ast.walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name, ctx=ast.Store() | ast.Del()) if owner in selves:
+                stored.add(name)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=owner)), args=[ast.Constant(value=str() as name), *_]
+            ) if owner in selves:
                 stored.add(name)
     return stored
 
 
-def _at_once(member: ast.stmt) -> list[ast.AST]:
-    """The parts of a member that run with the class body."""
+def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
+    """The names in the parts of a member that run with the class body: decorators, defaults, bases, aliases."""
+    parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
-        return [*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None)]
-    if isinstance(member, ast.ClassDef):
-        return [*member.decorator_list, *member.bases]
-    return [member]
-
-
-def _is_text(member: ast.stmt) -> bool:
-    return isinstance(member, ast.Expr) and isinstance(member.value, ast.Constant)
+        parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))
+    elif isinstance(member, ast.ClassDef):
+        parts = (*member.decorator_list, *member.bases)
+    return (n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name))
 
 
 def _is_long_text(member: ast.stmt) -> bool:
-    return _is_text(member) and last_line(member) - member.lineno >= _LONG_TEXT
+    is_text = isinstance(member, ast.Expr) and isinstance(member.value, ast.Constant)
+    return is_text and last_line(member) - member.lineno >= _LONG_TEXT
 
 
-def _returned(statement: ast.stmt) -> str:
-    """The name that a statement returns, '' for any other statement."""
-    value = statement.value if isinstance(statement, ast.Return) else None
-    return value.id if isinstance(value, ast.Name) else ""
+def _has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
+    """Whether a statement shares its lines with nothing but comments."""
+    head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
+    tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
+    decorated = first_line(node) < node.lineno
+    after = tail[node.end_col_offset or 0 :].strip()
+    return (decorated or not head[: node.col_offset].strip()) and (not after or after.startswith(b"#"))
+
+
+def _outline(member: ast.stmt) -> str:
+    text = signature(member) if isinstance(member, Function) else " ".join(ast.unparse(member).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.slicing.class_parts import Parts
-from xkg.build.slicing.function_parts import mentions
+from xkg.build.slicing.class_parts import Parts, mentions
 from xkg.build.slicing.scoping.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
     Builtin,
@@ -62,9 +61,9 @@ class Dependence:
     """Grows from the seeds, nearest dependencies first, until nothing is missing or `max_lines` is reached.
 
     `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
-    classes, and the functions around seeds, with their kept lines; with `whole_classes` classes are kept whole. `ready`
-    are definitions, and `ready_members` inner definitions, that are used but not included. Definitions in `outlined`
-    files count as beyond the limit."""
+    classes with their kept lines; with `whole_classes` classes are kept whole. `ready` are definitions, and
+    `ready_members` members of classes, that are used but not included. Definitions in `outlined` files count as beyond
+    the limit."""
 
     def __init__(
         self,
@@ -113,7 +112,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements, most important first, to the needed statements inside; an empty value means the
+        """`seeds` maps statements, most important first, to the needed members of classes; an empty value means the
         whole statement. Dependencies of earlier seeds come first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
@@ -191,6 +190,7 @@ class Dependence:
     def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> Parts:
         lines = self.program.texts[place.path].split("\n")
         node, ready = self.statement(place).node, self.ready_members.get(place, ())
+        assert isinstance(node, ast.ClassDef)
         return Parts(node, roots, lines, self._foreign_names(place.path), ready)
 
     def _foreign_names(self, path: str) -> frozenset[str]:
@@ -220,14 +220,14 @@ class Dependence:
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
         foreign = self._foreign_names(place.path)
-        found = mentions([statement.node], (), foreign) if parts is None else parts.mentions
+        found = mentions(statement.node, (), foreign) if parts is None else parts.mentions
         self._own_attributes |= found.own
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether a line of an included statement is kept for its own sake."""
+        """Whether a line of an included statement is kept."""
         parts = self.parts.get(place)
-        return parts is None or (parts.holds(line) and not parts.is_context(line))
+        return parts is None or parts.holds(line)
 
     def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
         for use in statement.uses:

@@ -14,10 +14,9 @@ from types import MappingProxyType
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.class_parts import Parts
+from xkg.build.slicing.class_parts import Parts, first_line, last_line
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.flat_names import NAMESPACE_TYPES, flat_names, undefined_names
-from xkg.build.slicing.function_parts import first_line, statements_on
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
@@ -76,12 +75,11 @@ def slice_symbols(
     outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
     """One self-contained module for these symbols. Of a class only the methods and attributes that are reached are in
-    it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`; of a
-    function around a requested one what that depends on. The most distant dependencies are cut where it would be longer
-    than `max_lines`; the statements of the symbols themselves never are. Of a function or module that `lines` has by
-    its id, only the statements on these lines and what they depend on are in it. What is only used of functions and
-    methods that are `ready` elsewhere is left out, and what is in files that are `outlined` is cut. Raises
-    `UnknownIdError` for an id that the codebase does not have.
+    it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`. The
+    most distant dependencies are cut where it would be longer than `max_lines`; the statements of the symbols
+    themselves never are. Of a module that `lines` has by its id, only the statements on these lines and what they
+    depend on are in it. What is only used of functions and methods that are `ready` elsewhere is left out, and what is
+    in files that are `outlined` is cut. Raises `UnknownIdError` for an id that the codebase does not have.
     """
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
@@ -140,8 +138,7 @@ class _Slicer:
                 return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
             if self.program.scope(symbol.path) is None:
                 return Slice(source="", refused=f"{symbol.path} {_NOT_READ}")
-            within = lines.get(identity, ())
-            found = self._seeds(symbol, within)
+            found = self._seeds(symbol, lines.get(identity, ()))
             if not found:
                 why = (
                     _NOT_READ
@@ -150,8 +147,7 @@ class _Slicer:
                 )
                 return Slice(source="", refused=f"{symbol.path} {why}")
             for place in found:
-                # Of a module, its functions and classes stay whole.
-                wanted = self._wanted(place, symbol, () if symbol.kind == "module" else within)
+                wanted = self._wanted(place, symbol)
                 whole = not wanted or (place in seeds and not seeds[place])
                 seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)
@@ -166,8 +162,7 @@ class _Slicer:
             return Slice(source="", refused="its parts do not make one module that this Python can read")
         left_out = {self.flat.get(d, d.name) for d in (*self.need.cut, *self.need.ready)}
         for name in undefined_names(written):
-            # Of a function that is narrowed to some lines, names may be set in others.
-            if name not in missing and name not in left_out and not lines:
+            if name not in missing and name not in left_out:
                 missing[name] = "nothing in the slice defines it"
         return Slice(
             source=source,
@@ -205,40 +200,27 @@ class _Slicer:
 
     def _leave_out(self, ready: Iterable[Symbol]) -> None:
         for symbol in ready:
-            if self.program.scope(symbol.path) is None:
-                continue
-            for place in self._seeds(symbol):
-                inner = self._definition_inside(place, symbol)
-                if inner is not None:
-                    self.need.ready_members.setdefault(place, set()).add(inner)
-                else:
-                    self.need.ready |= {Definition(symbol.path, name) for name in self.need.statement(place).binds}
+            for place in self._seeds(symbol) if self.program.scope(symbol.path) is not None else ():
+                member, statement = self._member(place, symbol), self.need.statement(place)
+                if member is not None and first_line(member) == symbol.start_line:
+                    self.need.ready_members.setdefault(place, set()).add(member)
+                elif statement.first_line == symbol.start_line:
+                    self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
-    def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """What is needed of a statement for a symbol; nothing where that is all of it."""
-        inner = self._definition_inside(place, symbol)
-        definition = inner or self.need.statement(place).node
-        if isinstance(definition, Function) and lines:
-            chosen = statements_on(definition, [range(at.start_line, at.end_line + 1) for at in lines])
-            if chosen:
-                return chosen
-        left_out = self.need.ready_members.get(place)
-        if inner is None and left_out and isinstance(definition, ast.ClassDef):
-            return [member for member in definition.body if member not in left_out]
-        return [] if inner is None else [inner]
+    def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
+        """The members of a class that are needed for a symbol; nothing for all of a statement."""
+        member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
+        if member is None and left_out:
+            return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
+        return [] if member is None else [member]
 
-    def _definition_inside(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """The definition of a symbol inside a class or function; None for one that is the whole statement."""
+    def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
+        """The member of a class that a symbol is, or stands in; None for one that is a whole statement."""
         node = self.need.statement(place).node
-        if self.need.whole_classes or not isinstance(node, Function | ast.ClassDef):
+        if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
-        name = symbol.qualified_name.rpartition(".")[2]
-        for inner in ast.walk(node):
-            if not isinstance(inner, Function | ast.ClassDef) or inner is node or inner.name != name:
-                continue
-            if first_line(inner) == symbol.start_line:
-                return inner
-        return None
+        members = (member for member in node.body if isinstance(member, Function | ast.ClassDef))
+        return next((m for m in members if first_line(m) <= symbol.start_line <= last_line(m)), None)
 
     def _names_of(self, place: Place) -> Iterator[str]:
         for name in sorted(self.need.statement(place).binds):
@@ -367,8 +349,7 @@ class _Slicer:
             yield from source.exchange(node, path, f'globals()["{flat}"]' if stored else flat, use.text)
         parts = self.need.parts.get(place)
         for gap in parts.gaps if parts is not None else ():
-            start = source.offset(gap.first, 0) if gap.first <= gap.last else source.line_starts[gap.last] - 1
-            yield Edit(start, source.line_starts[gap.last] - 1, gap.text)
+            yield Edit(source.offset(gap.first, 0), source.line_starts[gap.last] - 1, gap.text)
         for name, heading in statement.headings:
             own = self.flat.get(Definition(place.path, name), name)
             if own != name:
@@ -440,8 +421,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: Parts | None) -> bool:
-        """Whether a symbol of an included statement is in the slice on its own account: a whole statement, or of a
-        class or function that is there in part, what is whole."""
+        """Whether a symbol of an included statement is in the slice on its own account: a whole statement, or a kept
+        member of a class that is there in part."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner
@@ -452,8 +433,7 @@ class _Slicer:
         for place in sorted(self.need.included, key=lambda place: (place.path, place.index)):
             parts = self.need.parts.get(place)
             for gap in parts.gaps if parts is not None else ():
-                if gap.first <= gap.last:
-                    found.setdefault(place.path, []).append(LineRange(start_line=gap.first, end_line=gap.last))
+                found.setdefault(place.path, []).append(LineRange(start_line=gap.first, end_line=gap.last))
         return {path: tuple(ranges) for path, ranges in found.items()}
 
     def _outline(self, definition: Definition) -> Iterator[str]:

@@ -3,7 +3,6 @@
 import ast
 import re
 import sys
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -23,8 +22,6 @@ _MOST_LOCATED = 24_000
 # may add up to the second.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
-# Of a longer function, only the lines that implement the technique and their surroundings are shown.
-_SHORT_FUNCTION = 3_000
 # Up to this size, a file that cannot be sliced is shown whole.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
@@ -53,8 +50,8 @@ def material(
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
     """The located symbols, best first, and their dependencies, nearest first: at most 52,100 bytes. Symbols that do not
-    fit are named at the end of the code, dependencies with their signatures. If `lines` are given for a located
-    function or file, only these and their dependencies are shown. Symbols that are `ready` in a component (id → its
+    fit are named at the end of the code, dependencies with their signatures. If `lines` are given for a located file,
+    only these and their dependencies are shown. Symbols that are `ready` in a component (id → its
     name) are left out. Raises `UnknownIdError` for a symbol that the codebase does not have."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
@@ -109,15 +106,9 @@ def material(
 
 
 def narrowed(codebase: Codebase, lines: Mapping[str, Sequence[LineRange]]) -> dict[str, Sequence[LineRange]]:
-    """The given lines of the symbols that are too long to be shown whole."""
+    """The given lines of whole files; functions and classes are shown whole."""
     symbols = codebase.symbols()
-    return {
-        identity: within
-        for identity, within in lines.items()
-        if symbols[identity].symbol.kind == "module"
-        or _size(with_short_docstrings(textwrap.dedent(codebase.source(symbols[identity].symbol)), ()))
-        > _SHORT_FUNCTION
-    }
+    return {identity: within for identity, within in lines.items() if symbols[identity].symbol.kind == "module"}
 
 
 def _ready_remarks(source: str, ready: Mapping[str, str]) -> list[str]:
