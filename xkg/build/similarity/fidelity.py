@@ -1,13 +1,12 @@
 """The share of an implementation that occurs in its source lines, by static comparison."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from xkg.build.similarity.statements import Statement, called_parameters, statements, weight_of
 
 _ALIKE = 0.6
-_NEIGHBOURS = 3
 _CANDIDATES = 6
 # Statements of an excerpt this close to a matched one most likely belong to the same technique.
 _NEAR = 4
@@ -34,15 +33,15 @@ class Scope(NamedTuple):
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
     """The share of the implementation's statements, in `scope` if given, with a counterpart in the excerpt, 0..1,
-    weighted by their number of operations. A counterpart is a statement, with a few that feed it, that has most of the
-    same operations on the same kinds of operands; each operation of the excerpt counts once. Returns 1 if the
+    weighted by their number of operations. A counterpart is a statement, with its neighbours, that has most of the same
+    operations; each operation of the excerpt counts once. Returns 1 if the
     implementation only calls components, 0 if it computes nothing or either side does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
     whole = sum(_contribution(own[i]) for i in range(len(own)) if i in matched or i not in calls)
     if not whole:
-        return 1.0 if calls else 0.0
+        return 1.0 if scope is not None and scope.calls & scope.lines else 0.0
     return round(sum(_contribution(own[i]) for i in matched) / whole, 3)
 
 
@@ -85,7 +84,6 @@ def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[l
     own, reference = statements(implementation), statements(excerpt, called_parameters(implementation))
     if scope is None:
         return own, reference
-    # statements that feed another come before it, so the indices of the first ones stay valid
     first = [s for s in reference if s.line <= scope.excerpt_lines]
     return [s for s in own if s.line in scope.lines], first
 
@@ -119,7 +117,7 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
     for i, statement in enumerate(own):
         if i in matched:
             continue
-        for group in _groups(candidates.get(i, ())[:_CANDIDATES], reference):
+        for group in (group for j in candidates.get(i, ())[:_CANDIDATES] for group in _groups(j, len(reference))):
             pool: Counter[str] = Counter()
             for k in group:
                 pool += unused[k]
@@ -134,18 +132,10 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
     return matched
 
 
-def _groups(candidates: Sequence[int], reference: list[Statement]) -> Iterator[list[int]]:
-    """Each candidate with the nearest statements that feed it, directly or indirectly, then each with its
-    neighbours."""
-    for j in candidates:
-        group = [j]
-        for k in group:
-            for source in reference[k].sources:
-                if source not in group and len(group) <= _NEIGHBOURS:
-                    group.append(source)
-        yield group
-    for j in candidates:
-        yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < len(reference)]
+def _groups(j: int, count: int) -> Iterator[list[int]]:
+    """A candidate with its neighbours, since a computation may be divided into other steps."""
+    yield [k for k in (j, j - 1) if k >= 0]
+    yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < count]
 
 
 def _coverage(statement: Statement, pool: Counter[str]) -> float:

@@ -1,10 +1,8 @@
-"""The statements of a program as bags of features, to compare their computations.
+"""The statements of a program as bags of operations, to compare their computations.
 
-Statements with the same computation share features, regardless of variable names, the division into steps, and
-positional or keyword arguments. A feature is an operation (a call by its last name, an operator, a loop), or an
-operation with one operand, like the tree fragments of clone detection (Jiang et al., "DECKARD", ICSE 2007). A variable
-counts as the operation that gave it its value: `s = f(a); return s + b` has the features of `return f(a) + b`. Imports,
-signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters are ignored."""
+Statements with the same computation share operations, regardless of the names of variables and of positional or keyword
+arguments. Imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters
+are ignored."""
 
 import ast
 import re
@@ -14,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.similarity.expression_features import FeatureBag, Function, Values, root_name, tests_presence
+from xkg.build.similarity.operations import Function, operations
 
 _LOGGERS = frozenset("logging logger log warnings writer wandb tqdm pbar progress".split())
 _LOG_CALLS = frozenset(
@@ -25,13 +23,12 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """A statement that computes something: its 1-based first line, its text (only the head of a compound statement),
-    its features with counts, and the statements of the same program whose values it uses."""
+    """A statement that computes something: its 1-based first line, its text (only the head of a compound statement) and
+    its operations with counts."""
 
     line: int
     text: str
     features: Counter[str]
-    sources: tuple[int, ...] = ()
     weight: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -39,8 +36,8 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """The weight of a feature: highest for a named call, lowest for constants and operand slots."""
-    return {"c": 1.5, "n": 1.0, "f": 0.5, "e": 0.5, "k": 0.5}[feature[0]]
+    """The weight of an operation: highest for a named call, lowest for constants, pairs and calls of own names."""
+    return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
@@ -57,7 +54,7 @@ def called_parameters(source: str) -> frozenset[str]:
     """The function parameters that a program calls, such as a loss that was an attribute in its source."""
     found: set[str] = set()
     for _, tree in _pieces(source):
-        for function in (node for node in ast.walk(tree) if isinstance(node, (Function, ast.Lambda))):
+        for function in (node for node in ast.walk(tree) if isinstance(node, Function | ast.Lambda)):
             calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
             called = {name.id for name in calls if isinstance(name, ast.Name)}
             found |= called & _parameters(function.args)
@@ -113,7 +110,7 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
         yield from _parsed_runs(lines, start + 1, end)
 
 
-# --- from syntax trees to features
+# --- from syntax trees to operations
 
 
 class _Reader:
@@ -131,98 +128,74 @@ class _Reader:
         self._lines = lines
         self._before = before
         self._statements = results
-        self._own = {n.name: n for n in ast.walk(tree) if isinstance(n, (Function, ast.ClassDef))}
-        self._modules = _imported(tree)
-        self._callables = callables
+        # The program's own names are arbitrary.
+        self._own = set(callables)
+        for node in ast.walk(tree):
+            if isinstance(node, Function | ast.ClassDef):
+                self._own.add(node.name)
+            elif isinstance(node, ast.arg):
+                self._own.add(node.arg)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._own.add(node.id)
 
     def read(self) -> None:
         try:
-            self._block(self._tree.body, Values(frozenset()))
-        except RecursionError:  # a formula with a thousand terms: keep the statements before it
+            self._block(self._tree.body)
+        except RecursionError:  # keep the statements before it
             return
 
-    def _block(self, body: Sequence[ast.stmt], values: Values) -> None:
+    def _block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
-            self._statement(statement, values)
+            self._statement(statement)
 
-    def _statement(self, node: ast.stmt, values: Values) -> None:
+    def _statement(self, node: ast.stmt) -> None:
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._block(node.body, Values(_parameters(node.args), values))
-            case ast.ClassDef():
-                self._block(node.body, Values(frozenset(), values))
-            case ast.If():
-                if not (_validates(node) or tests_presence(node.test)):
-                    self._add(node, "if", [node.test], values)
-                if not _validates(node):
-                    self._block(node.body, values)
-                self._block(node.orelse, values)
+            case ast.If() if _validates(node):
+                self._block(node.orelse)
+                return
+            case ast.If() if not _tests_presence(node.test):
+                self._add(node, "nif", node.test)
             case ast.For() | ast.AsyncFor():
-                index = self._add(node, "for", [node.iter], values)
-                values.bind(node.target, ast.Call(ast.Name("item", ast.Load()), [node.iter], []), index)
-                self._block([*node.body, *node.orelse], values)
+                self._add(node, "nfor", node.iter)
             case ast.While():
-                self._add(node, "while", [node.test], values)
-                self._block([*node.body, *node.orelse], values)
+                self._add(node, "nwhile", node.test)
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
-                    index = self._add(node, None, [item.context_expr], values)
-                    if item.optional_vars is not None:
-                        values.bind(item.optional_vars, item.context_expr, index)
-                self._block(node.body, values)
-            case ast.Try():
-                handlers = [s for handler in node.handlers for s in handler.body]
-                self._block([*node.body, *handlers, *node.orelse, *node.finalbody], values)
+                    self._add(node, "", item.context_expr)
             case ast.Match():
-                self._add(node, "if", [node.subject], values)
-                for case in node.cases:
-                    self._block(case.body, values)
-            case ast.Assign():
-                stored = [t for t in node.targets if isinstance(t, ast.Subscript)]
-                index = self._add(node, "store" if stored else None, [node.value, *(t.slice for t in stored)], values)
-                for target in node.targets:
-                    values.bind(target, node.value, index)
-            case ast.AnnAssign(value=ast.expr() as value):
-                values.bind(node.target, value, self._add(node, None, [value], values))
+                self._add(node, "nif", node.subject)
+            case ast.Assign() | ast.AnnAssign(value=ast.expr()) | ast.Return(value=ast.expr()):
+                targets = node.targets if isinstance(node, ast.Assign) else []
+                self._add(node, "", node.value, *(t.slice for t in targets if isinstance(t, ast.Subscript)))
             case ast.AugAssign():
-                value = ast.BinOp(node.target, node.op, node.value)
-                values.bind(node.target, value, self._add(node, None, [value], values))
-            case ast.Return(value=ast.expr() as value):
-                self._add(node, None, [value], values)
-            case ast.Expr():
-                if not _is_aside(node.value):
-                    self._add(node, None, [node.value], values)
-            case _:
-                pass
+                self._add(node, "", ast.BinOp(node.target, node.op, node.value))
+            case ast.Expr() if not _is_aside(node.value):
+                self._add(node, "", node.value)
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            for inner in getattr(node, name, ()):
+                self._block(inner.body if isinstance(inner, ast.ExceptHandler | ast.match_case) else [inner])
 
-    def _add(self, node: ast.stmt, head: str | None, parts: Sequence[ast.expr], values: Values) -> int | None:
-        """Adds a statement and returns its index, or None if it computes nothing."""
-        bag = FeatureBag(values, self._own, self._modules, self._callables)
+    def _add(self, node: ast.stmt, head: str, *parts: ast.expr | None) -> None:
+        """Adds a statement if it computes something."""
+        found: Counter[str] = Counter()
         for part in parts:
-            bag.add(part)
-        if not any(name[0] in "cn" for name in bag.features):
-            # A loop or condition over a plain variable is too unspecific.
-            return None
-        if head is not None:
-            bag.head(head, parts)
+            found += operations(part, self._own) if part is not None else Counter()
+        if not any(name[0] in "cn" for name in found):
+            # A loop over a plain variable, or a call of an own function, is too unspecific.
+            return
+        found += Counter([head] if head else [])
         line = self._before + node.lineno
         end = self._before + (node.end_lineno or node.lineno)
         body = getattr(node, "body", None)
         if isinstance(body, list) and body:
             end = max(line, min(end, self._before + body[0].lineno - 1))
         text = " ".join(part.strip() for part in self._lines[line - 1 : end])
-        self._statements.append(Statement(line, text, bag.features, tuple(sorted(bag.sources))))
-        return len(self._statements) - 1
+        self._statements.append(Statement(line, text, found))
 
 
 def _parameters(arguments: ast.arguments) -> frozenset[str]:
     given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
     return frozenset(a.arg for a in given if a is not None) - {"self", "cls"}
-
-
-def _imported(tree: ast.Module) -> frozenset[str]:
-    aliases = (a for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names)
-    return frozenset((alias.asname or alias.name).partition(".")[0] for alias in aliases)
 
 
 def _validates(node: ast.If) -> bool:
@@ -245,6 +218,21 @@ def _is_aside(node: ast.expr) -> bool:
         case ast.Attribute(attr="__init__"):
             return True
         case ast.Attribute(value=value, attr=attribute):
-            return attribute in _LOG_CALLS or (root_name(value) or "").strip("_").casefold() in _LOGGERS
+            while isinstance(value, ast.Attribute):
+                value = value.value
+            return attribute in _LOG_CALLS or getattr(value, "id", "").strip("_").casefold() in _LOGGERS
+        case _:
+            return False
+
+
+def _tests_presence(test: ast.expr) -> bool:
+    """Whether a test such as `x is None`, `isinstance(x, …)` or `hasattr(…)` computes nothing."""
+    match test:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return True
+        case ast.Call(func=ast.Name(id="isinstance" | "hasattr" | "callable")):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _tests_presence(operand)
         case _:
             return False
