@@ -29,7 +29,6 @@ from xkg.build.slicing.scoping.statement_effects import (
     is_type_checking,
     may_register,
     names_stored_by_functions,
-    only_imports,
 )
 
 
@@ -100,7 +99,6 @@ class Dependence:
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
         self._foreign: dict[str, frozenset[str]] = {}
-        self._same: dict[str, Definition] = {}
         self._repeats: dict[str, bool] = {}
 
     def scope(self, path: str) -> ModuleScope:
@@ -232,8 +230,7 @@ class Dependence:
     def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
         for use in statement.uses:
             if not use.local or self.program.local_is_plain(place.path, use):
-                reference = self.program.reference(place.path, use)
-                yield reference._replace(target=self._canonical(reference.target))
+                yield self.program.reference(place.path, use)
 
     def _follow(self, place: Place, position: int | None) -> None:
         statement, parts = self.statement(place), self.parts.get(place)
@@ -286,7 +283,7 @@ class Dependence:
         scope = self.program.scope(path)
         for name, indices in scope.bindings.items() if scope else ():
             if scope and name != "*" and not all(scope.statements[i].guarded for i in indices):
-                target = self._canonical(self.program.lookup(path, name))
+                target = self.program.lookup(path, name)
                 if isinstance(target, Definition) and not name.startswith("__"):
                     members[name] = target
                     self._need(target, None, path)
@@ -385,22 +382,6 @@ class Dependence:
                             queue += self.program.modules_run_by(path, node)
         return list(modules)
 
-    def _canonical(self, target: Target) -> Target:
-        """Merges identical conditional imports of several modules into one definition."""
-        if not isinstance(target, Definition):
-            return target
-        scope = self.scope(target.path)
-        indices = scope.bindings.get(target.name, ())
-        if len(indices) != 1:
-            return target
-        statement = scope.statements[indices[0]]
-        if not isinstance(statement.node, ast.Try | ast.If) or not only_imports(statement.node):
-            return target
-        targets = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
-        if not all(isinstance(t, External) for t in targets):
-            return target
-        return self._same.setdefault(f"{target.name}\0{ast.dump(statement.node)}", target)
-
     # --- imports inside statements ---
 
     def _nested_imports(self, place: Place, statement: Statement) -> Iterator[NestedImport]:
@@ -415,7 +396,7 @@ class Dependence:
                 if scope.kind == "module" and not self._is_needed(place, bound_name(alias)):
                     names.append(())
                     continue
-                target = self._canonical(self.program.imported(place.path, node, alias))
+                target = self.program.imported(place.path, node, alias)
                 names.append(self._planned(place, scope, bound_name(alias), target, alias))
             yield NestedImport(node, scope, tuple(names))
 

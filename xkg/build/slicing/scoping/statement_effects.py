@@ -27,14 +27,6 @@ def is_direct(target: External, alias: ast.alias) -> bool:
     return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
 
 
-def only_imports(node: ast.stmt) -> bool:
-    allowed = (ast.Import, ast.ImportFrom, ast.Pass, ast.Try, ast.If, ast.ExceptHandler)
-    statements = [n for n in ast.walk(node) if isinstance(n, ast.stmt | ast.ExceptHandler)]
-    return all(
-        isinstance(n, allowed) or (isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)) for n in statements
-    )
-
-
 def _root(node: ast.expr) -> str | None:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
