@@ -144,20 +144,11 @@ def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
     assert found.is_cut
 
 
-def test_a_function_is_narrowed_to_its_lines_only_where_it_is_long() -> None:
-    codebase = codebase_of({"a.py": documented("brief", "", 20, 200) + documented("long", "", 200, 0)})
-    at = [LineRange(start_line=230, end_line=230)]
-    lines = {f"local:made@0123456789:a.py::{name}": at for name in ("brief", "long")}
-    assert short(tuple(narrowed(codebase, lines))) == ["long"]
-
-
-def test_lines_that_are_left_out_of_a_place_are_known() -> None:
-    body = "\n".join(f"    x{n} = scaled(x, {n})" for n in range(200))
-    codebase = codebase_of({"a.py": f"def long(x):\n{body}\n    return x199\n"})
-    identity = "local:made@0123456789:a.py::long"
-    found = material(codebase, [identity], {identity: [LineRange(start_line=5, end_line=5)]})
-    assert found.is_cut
-    assert not material(codebase, [identity]).is_cut
+def test_only_whole_files_are_narrowed_to_lines() -> None:
+    codebase = codebase_of({"a.py": documented("long", "", 200, 0)})
+    at = [LineRange(start_line=30, end_line=30)]
+    lines = dict.fromkeys(codebase.symbols(), at)
+    assert tuple(narrowed(codebase, lines)) == ("local:made@0123456789:a.py",)
 
 
 def test_of_vendored_packages_there_are_outlines() -> None:
