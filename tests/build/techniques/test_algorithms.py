@@ -16,7 +16,6 @@ _STEPS = "\\begin{algorithmic}\\State draw a nest\\State keep the best nest\\end
         ("PyTorch-style pseudocode for Nest Balancing", "Nest Balancing"),
         ("Implementation of the Nest Balancing", "Nest Balancing"),
         ("Training of Nest Balancing (our method, $k=3$)", "Nest Balancing"),
-        ("Calculate $k_i$ for NB-PAGE in the finite-sum setting. See line 3.", "NB-PAGE"),
         ("Nest balancing. Each step draws a nest.", "Nest balancing"),
     ],
 )

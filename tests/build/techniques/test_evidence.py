@@ -107,3 +107,25 @@ def test_a_name_in_one_word_is_spelt_as_the_text_spells_it(tmp_path: Path) -> No
     caption = "\\caption{RandomizedTernApproximation}\\begin{algorithmic}\\State turn\\State stop\\end{algorithmic}"
     found = techniques(tmp_path, f"We sample.\n\\begin{{algorithm}}{caption}\\end{{algorithm}}\n")
     assert "Randomized Tern Approximation" in found
+
+
+@pytest.mark.parametrize("results", ["Results", "Findings"])
+def test_counted_data_and_architectures_below_findings_are_none_and_no_heading_is_lost(
+    tmp_path: Path, results: str
+) -> None:
+    body = (
+        "\\section{Introduction} Calls smear.\n\\section{Approach}\n"
+        "\\subsection{Harmonic voting over lags} Each harmonic votes, and the lag with most votes wins.\n"
+        "\\subsection{Colony lists} Colonies have names.\n"
+        f"\\section{{{results}}}\n\\subsection{{TernTalk}} TernTalk contains 110 terns.\n"
+        "\\subsection{GullFormer-L} We use the released GullFormer-L.\n"
+    )
+    found = whole(tmp_path, "Calls of terns", body)
+    assert visible(found) == ["Harmonic voting over lags"]
+    assert found["Colony lists"].hidden == DOUBT
+
+
+def test_an_abbreviation_that_the_method_introduces_is_one_and_the_subject_is_none(tmp_path: Path) -> None:
+    method = "We incorporate tern-by-tern weighting (TTW) of eggs. TTW is cheap. ER is old. ER needs eggs.\n"
+    found = techniques(tmp_path, method, "\\section{Outlook}\nEgg ranking (ER) is a field.\n")
+    assert set(found) == {"TS", "tern-by-tern weighting"}

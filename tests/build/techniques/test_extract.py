@@ -38,7 +38,6 @@ def test_systems_paper_with_run_in_headings() -> None:
         (1, "Paged attention"),
         (1, "Page coalescing"),
         (1, "Look-ahead prefetcher"),
-        (2, "exponential moving average"),
         (1, "Deadline-aware scheduler"),
         (1, "Crash recovery"),
     ]
@@ -71,7 +70,7 @@ def test_paper_whose_headings_name_no_role() -> None:
 
 def test_paper_without_sections() -> None:
     _, found = read("note.md")
-    assert tree(found) == [(0, "gradient echo"), (1, "weight freezing")]
+    assert tree(found) == [(0, "gradient echo")]
     assert named(found, "gradient echo").definition.startswith("We propose gradient echo, a regularizer")
 
 

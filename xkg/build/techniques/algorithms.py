@@ -4,28 +4,18 @@ import re
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques.definitions import mentions
-from xkg.build.techniques.names import clean, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.names import about, clean, is_method_like, is_name, key, resolve, words
 from xkg.build.techniques.section_roles import Part, part_at
 from xkg.build.techniques.tree import MAIN, Node, Tree
 from xkg.build.techniques.word_lists import STEPS
 
-_KIND_OF_CODE = re.compile(
-    r"^(?:(?:[\w+-]+[ -](?:style|like|based)\s+"
-    r"|(?:main|simplified|full|complete|detailed|python|pytorch|jax|numpy)\s+){0,3}"
-    r"(?:pseudo-?\s?code|algorithm|procedure|steps|training|overview|summary|implementation|code|computation|outline)"
-    r"(?:\s+(?:of|for|to compute)|:)|(?:calculate|calculation|calculating|calc\.?|compute|computing)\s+for)\s+"
-    r"(?:the\s+|our\s+)?",
-    re.IGNORECASE,
-)
 _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
-# Listings under such titles show how to call a library.
-_USAGE = re.compile(r"\b(?:API|usage|examples?|tutorial|quick-?start)\b", re.IGNORECASE)
 
 
 def caption_name(title: str) -> str:
     """The technique's name in the caption of an algorithm; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
-    name = clean(_KIND_OF_CODE.sub("", clean(name)))
+    name = clean(about(clean(name)))
     name = re.split(r"\.\s", name)[0].strip()
     return re.sub(r"\s(?:in|for|under) (?:the|an?) (?:[\w-]+ ){1,3}(?:setting|case|regime)s?$", "", name)
 
@@ -33,17 +23,11 @@ def caption_name(title: str) -> str:
 def add_algorithms(tree: Tree) -> None:
     """Adds the techniques named in captions of algorithms to the tree."""
     captioned = [a for a in tree.reader.document.algorithms if a.title]
-    for number, algorithm in enumerate(captioned, start=1):
+    for algorithm in captioned:
         if tree.is_full:
             return
-        naming = _referring(tree, algorithm, number)
-        # Floats move: the algorithm belongs where the text first refers to it.
-        stands = part_at(tree.parts, algorithm.start)
-        part = stands if stands is not None and stands.role in MAIN else None
-        part = part or (tree.reader.part_of[naming[0]] if naming else None) or stands
+        part = part_at(tree.parts, algorithm.start)
         name = spaced(tree, caption_name(algorithm.title))
-        if part is not None and part.appendix and _USAGE.search(part.title):
-            continue
         bare = not is_name(name) and 2 <= len(words(name)) <= 3 and words(name)[0] in STEPS
         if bare and tree.root is not None:
             name = f"{tree.root.name} {name}"
@@ -54,7 +38,7 @@ def add_algorithms(tree: Tree) -> None:
             continue
         node = tree.find(name) or _paraphrased(tree, name, part)
         if node is None:
-            node = Node(name, algorithm.start, 2.5, part=part, naming=naming, algorithm=algorithm)
+            node = Node(name, algorithm.start, 2.5, part=part, algorithm=algorithm)
             stems = set(key(name))
             own = part.sentences if part is not None else []
             node.own = [i for i in own if len(stems & tree.reader.stems(i)) >= 0.6 * len(stems)]
@@ -99,11 +83,3 @@ def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
     alone = sum(part.start <= a.start < part.end for a in tree.reader.document.algorithms) == 1
     shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
     return node if shared >= 0.5 or (alone and part.run_in) else None
-
-
-def _referring(tree: Tree, algorithm: Algorithm, number: int) -> list[int]:
-    """The sentences that refer to an algorithm by its label or number."""
-    text = tree.reader.document.text
-    label = re.escape(algorithm.label) if algorithm.label else "(?!)"
-    found = re.compile(rf"\\\w*ref\{{[^}}]{{0,400}}(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
-    return [i for i, s in enumerate(tree.reader.sentences) if found.search(text, s.start, s.end)]

@@ -25,12 +25,8 @@ _ACTS = re.compile(
     rf"|(?:is|are|was|were) (?:\w+ly )?(?:given|drawn|set|built|split|sent|chosen|(?!{_NOT_DONE})\w{{3,}}ed)(?!\.))\b",
     re.IGNORECASE,
 )
-_CITED = re.compile(r"\W{0,4}(?:\([A-Z][\w+-]{1,12}\)\s*+)?[~\s]*+(?:\\[cC]ite|\([^()]{0,100}\d{4}|\[\d)")
 _DATA = r"(?:data ?sets?|benchmarks?|corpus|corpora|leaderboard)"
-_COUNTED = re.compile(
-    r"\s(?:\w+\s)?(?:has|have|contains?|consists? of|comprises?|includes?)\s(?:[\w,.]+\s){0,4}?(?:classes|categories|"
-    r"images|examples|samples|instances|sentences|documents|labels|pairs|questions)\b"
-)
+_COUNTED = re.compile(r"\s(?:\w+\s)?(?:has|have|contains?|consists? of|comprises?|includes?)\s(?:[\w,.]+\s){0,2}?\d")
 
 
 def shows(reader: Reader, part: Part) -> bool:
@@ -60,7 +56,7 @@ def is_spoken_of(reader: Reader, name: str) -> bool:
 
 
 def is_data(reader: Reader, name: str) -> bool:
-    """Whether the text uses the name for data: "the X dataset", "trained on X", "X has ten classes"."""
+    """Whether the text uses the name for data: "the X dataset", "trained on X", "X has 10 classes"."""
     if not is_proper(name) and not any(c.isupper() for c in name[1:]) and not any(c.isdigit() for c in name):
         return False
     found = pattern((name,))
@@ -73,12 +69,3 @@ def is_data(reader: Reader, name: str) -> bool:
             on += bool(re.search(r"\b(?:on|from)\s(?:the\s)?(?:[\w-]+(?:,|\sand|,\sand)\s){0,3}$", before))
             every += 1
     return called > 1 or (called == 1 and 3 * (called + on) > every) or (on > 1 and 2 * on > every)
-
-
-def is_cited(reader: Reader, name: str, i: int) -> bool:
-    """Whether a citation follows the name at its first mention or in sentence `i`, so that others proposed it."""
-    for n in {i, *mentions([name], reader)[:1]}:
-        text = reader.document.text[reader.sentences[n].start : reader.sentences[n].end]
-        if any(_CITED.match(text, m.end()) for m in pattern((name,)).finditer(text)):
-            return True
-    return False

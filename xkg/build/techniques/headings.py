@@ -15,7 +15,7 @@ from xkg.build.techniques.evidence import acts, is_data, is_spoken_of, is_used, 
 from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
-from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, QUANTITIES, STEPS, STOP
+from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _SYMBOL = re.compile(
@@ -29,8 +29,6 @@ _ITEM = re.compile(
     r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
 )
 _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[a-z]+s\s")
-# "Definition 1 (Source influence)", "Approximation 2: Identity Hessian"
-_NUMBERED = re.compile(r"^[A-Z][a-z]+ \d+(?::\s|\s\(([^()]+)\)$)")
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
@@ -149,7 +147,7 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
     halves = [clean(half) for half in name.split(":")] if ":" in name else []
     node.aliases += [half for half in halves if is_name(half) and tree.find(half) is None]
     if not bare and not _is_worked_with(tree, name, part):
-        if part.children or above is None:
+        if part.children:
             return above
         node.doubt, node.score = DOUBT, 0.5
     tree.add(node, above)
@@ -168,10 +166,8 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     if part.children and not part.sentences:
         return is_method_like(name) or is_used(tree.reader, name)
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
-    if head(name) in QUANTITIES:
-        return " " in name and part.level > 1 and stated and is_spoken_of(tree.reader, name)
     if is_method_like(name) or words(name)[0] in ACTIONS:
-        return stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
+        return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
     spellings = [name, re.sub(r"\s*\([^()]*\)", "", name)]
     if any(is_used(tree.reader, each) for each in spellings):
         return True
@@ -196,7 +192,6 @@ def _is_bare(name: str) -> bool:
 def _half(tree: Tree, name: str) -> str:
     """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one does. After
     the name of another technique, the second half counts."""
-    name = _NUMBERED.sub(lambda match: match[1] or "", name)
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
         return halves[1]
@@ -282,7 +277,7 @@ def _item(tree: Tree, name: str, i: int, *, stated: bool) -> None:
     """Adds the technique of an item or paragraph if this states a formula or a step, or if other text has the name."""
     following = [n for n in (i, i + 1) if n < len(tree.reader.sentences)]
     following = [n for n in following if tree.reader.sentences[n].paragraph == tree.reader.sentences[i].paragraph]
-    if tree.is_full or len(words(name)) < 2 or not is_name(name) or head(name) in QUANTITIES:
+    if tree.is_full or not is_name(name):
         return
     if is_data(tree.reader, name) or tree.is_root(name):
         return

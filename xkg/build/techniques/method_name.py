@@ -20,13 +20,6 @@ _NO_METHOD = frozenset(
     task
     """.split()
 )
-_EMPTY_STARTS = re.compile(
-    r"^(?:towards?|rethinking|understanding|exploring|improving|overcoming|revisiting|on|an? (?:study|"
-    r"survey|analysis|review)|when|why|what|how|do|does|is|are|can|"
-    r"beyond|discovering|investigating|evaluating|analyzing|characterizing|mitigating|reducing|"
-    r"accelerating|enhancing|bridging|unlocking|demystifying|don't)\b",
-    re.IGNORECASE,
-)
 _WEIGHT = {
     Role.ABSTRACT: 3.0,
     Role.INTRODUCTION: 2.0,
@@ -38,7 +31,6 @@ _WEIGHT = {
 }
 _HOW = {"call": 1.6, "propose": 1.2}
 _ENOUGH = 4.5
-_LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*+(?: [A-Z0-9][\w+-]*+)*+$")
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,7 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
     """The parts of a title that may be the method's name, with scores."""
     before, colon, after = title.partition(":")
     before = before.strip()
-    if colon and len(before.split()) <= 4 and is_name(before) and not _EMPTY_STARTS.match(before):
+    if colon and len(before.split()) <= 4 and is_name(before):
         yield (
             clean(before),
             3.5 if sum(c.isupper() for c in before) > len(before.split()) or len(before.split()) == 1 else 2.0,
@@ -69,8 +61,6 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
             name, _ = noun_phrase(piece, via.end())
             if is_name(name):
                 yield name, 1.5
-        if _EMPTY_STARTS.match(piece):
-            continue
         bare = re.sub(r"^(?:the|an?)\s+", "", piece, flags=re.IGNORECASE)
         name, end = noun_phrase(bare, 0)
         # "… Layers Are Key-Value Memories" states a result.
@@ -120,8 +110,6 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
     for i in range(len(reader.sentences)):
         role = reader.role(i)
         for term in reader.terms[i] if role in _WEIGHT else ():
-            if term.how not in _HOW:
-                continue
             seen = (key(term.name), role)
             score = _WEIGHT[role] * _HOW[term.how] * (0.3 if seen in once else 1.0)
             candidate = vote(term.name, score, term.short)
@@ -148,7 +136,6 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         captioned = any(identity == c[: len(identity)] for c in captions)
         candidate.score += 2.5 * titled + (identity in headings) + captioned
         candidate.score += 0.6 * math.log2(1 + _count(names, reader))
-        candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method but does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             continue
@@ -169,8 +156,6 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
     if best is None:
         return None
     names = _distinct(best.spellings)
-    if len(names) == 1 and sum(c.isupper() for c in names[0]) >= 2 and names[0].isalpha():
-        names += _expansion(names[0], [document.title, *(p.title for part in parts for p in part.walk())])
     names.sort(key=lambda n: len(n.split()) > 1)
     return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.naming)))
 
@@ -189,16 +174,3 @@ def _distinct(spellings: Iterable[str]) -> list[str]:
         named = is_name(bare, proper=True) and (" " in bare or any(c.isupper() for c in bare))
         out.setdefault(key(name), bare if named else name)
     return list(out.values())
-
-
-def _expansion(short: str, titles: Iterable[str]) -> list[str]:
-    """The long form of `short`: consecutive words of a title whose initials are its letters."""
-    letters = [c.casefold() for c in short if c.isalpha()]
-    for title in titles:
-        found = list(re.finditer(r"[^\W_]+", title))
-        for i in range(len(found) - len(letters) + 1):
-            if [m[0][0].casefold() for m in found[i : i + len(letters)]] == letters:
-                start, end = found[i].start(), found[i + len(letters) - 1].end()
-                if title[max(0, start - 1) : start] != "-" and title[end : end + 1] != "-":
-                    return [title[start:end]]
-    return []

@@ -15,8 +15,6 @@ from xkg.build.techniques.word_lists import (
     HEADS,
     LITTLE,
     NOT_HEADS,
-    NOUNS_LIKE_ADJECTIVES,
-    QUANTITIES,
     SAME_KIND,
     STOP,
     TECHNIQUES_NONETHELESS,
@@ -25,9 +23,6 @@ from xkg.build.techniques.word_lists import (
 
 MAX_WORDS = 7
 _LOWER = r"[^\W\d_]"
-_ADJECTIVE = re.compile(
-    r"(?:[^\W\d_]{3}(?:able|ible|less|ous|ward|wise)|[^\W\d_]{4}(?:ful|ical|ional|ular|ative|etic)|[^\W\d_]{3}[^e\W\d_]ed)$"
-)
 _PLURALS = re.compile(r"(?<=[^\W\d_s]{3})s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
 
@@ -67,11 +62,6 @@ def is_proper(text: str) -> bool:
     )
 
 
-def is_adjective(word: str) -> bool:
-    """Whether a folded word must be an adjective, judged by its ending. No noun phrase ends with an adjective."""
-    return word in ADJECTIVES or (bool(_ADJECTIVE.search(word)) and word not in NOUNS_LIKE_ADJECTIVES)
-
-
 def is_name(text: str, *, proper: bool = False) -> bool:
     """Whether `text` can name a technique: a noun phrase of one to seven words with a specific word. `proper` also
     accepts a capitalised name in running text."""
@@ -88,9 +78,6 @@ def is_name(text: str, *, proper: bool = False) -> bool:
         return False
     symbol = re.search(r"\s[A-Z]$", text)
     if found[0] in STOP - {"using", "over", "under", "per", "based"} or (found[-1] in STOP | LITTLE and not symbol):
-        return False
-    named = text.split()[-1][:1].isupper() and len(found) > 1  # "Layer skipping for Overprocessed"
-    if is_adjective(found[-1]) and not (symbol or (named and found[-1].endswith("ed"))):
         return False
     if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al|\bhttps?\b|\b(?:vs|versus)\b", text):
         return False
@@ -122,7 +109,7 @@ def is_no_technique(name: str) -> bool:
 def is_method_like(name: str) -> bool:
     """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
     last = head(name)
-    if is_no_technique(name) or last in QUANTITIES:
+    if is_no_technique(name):
         return False
     if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
         return True
@@ -214,41 +201,10 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
                 long = " ".join(before[-n:]).strip("\"“”'*")
                 if long[:1].isalpha() and words(long)[0] not in LITTLE and initials_match(short, long):
                     wider = " ".join(before[-n - 1 :]) if n < len(before) else ""
-                    out[short] = long if not (n < letters - 1 and initials_match(short, wider)) else wider
+                    missing = len(words(long)) < letters - 1
+                    out[short] = wider if missing and initials_match(short, wider) else long
                     break
     return out
-
-
-def _extends(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
-    return 2 <= len(short) < len(long) <= len(short) + 2 and long[-len(short) :] == short
-
-
-@lru_cache(maxsize=8192)
-def _core(name: str) -> tuple[tuple[str, ...], bool]:
-    """The stems of a name before its first preposition, and whether it has one."""
-    bare = re.sub(r"\([^()]*\)", " ", name)
-    return tuple(stem(w) for w in words(PREPOSITION.split(bare)[0])), bool(PREPOSITION.search(bare))
-
-
-def same(one: str, other: str) -> bool:
-    """Whether two names mean one technique. Their keys are equal, with or without spaces, or one adds up to two words
-    in front ("lightweight mask generator", "mask generator") or a purpose ("fitness function for CMA")."""
-    a, b = key(one), key(other)
-    if not a or not b:
-        return False
-    if a == b or "".join(a) == "".join(b):
-        return True
-    # "DASHA-PP-MVR" is not "DASHA-MVR".
-    if any(" " not in name and any(c.isupper() for c in name[1:]) for name in (one, other)):
-        return False
-    (first, tail), (second, other_tail) = _core(one), _core(other)
-    if tail and other_tail:
-        return False
-    if tail or other_tail:
-        if len(first) > 1 and first == second:
-            return True
-        return "of" not in words(one) + words(other) and (_extends(first, second) or _extends(second, first))
-    return any(_extends(x, y) for x, y in ((first, second), (second, first), (a, b), (b, a)))
 
 
 def resolve(name: str, shorts: Mapping[str, str]) -> str:

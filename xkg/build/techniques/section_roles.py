@@ -70,7 +70,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.RELATED, r"\brelated (?:works?|literature|research|methods|approaches)\b|^(?:prior|previous|"
                    r"existing) (?:works?|methods|approaches)|^literature|connections? to (?:prior|other|"
                    r"existing|related)|^comparison (?:to|with) (?:prior|existing|other)"),
-    (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
+    (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|^(?:main )?findings$|\bempirical\b|\bablation|\bbenchmark|"
                        r"\bcase stud|\bbaselines?\b|\bdata ?sets?\b|\bhyper-?parameters?\b|^metrics?$|"
                        r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
                        r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|"

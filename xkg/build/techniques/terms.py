@@ -1,33 +1,25 @@
 """Techniques that sentences propose, name or define."""
 
 from xkg.build.techniques.definitions import mentions
-from xkg.build.techniques.evidence import is_cited, is_data
+from xkg.build.techniques.evidence import is_data
 from xkg.build.techniques.headings import emphases
 from xkg.build.techniques.introduced import Term, defines, equation_terms
 from xkg.build.techniques.names import (
     PREPOSITION,
     clean,
-    head,
     is_method_like,
     is_name,
     is_no_technique,
     is_proper,
     key,
-    stem,
     words,
 )
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import Node, Tree
-from xkg.build.techniques.word_lists import QUANTITIES, SAME_KIND
+from xkg.build.techniques.word_lists import SAME_KIND
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 _ALIKE = 5  # letters of a stem
-# If a paper only uses one of these, it is not a technique of the paper.
-_ARCHITECTURES = frozenset(
-    "network networks model models architecture architectures backbone transformer encoder decoder library package "
-    "framework toolkit software engine simulator system systems".split()
-)
-_FUNCTIONS = frozenset({"function", "functions"})
 _NAMED_ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 
 
@@ -38,8 +30,7 @@ def add_terms(tree: Tree) -> None:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
         if main or role in _LEAD:
             for term in tree.reader.terms[i]:
-                if term.how != "use" or main:
-                    _add(tree, term, i)
+                _add(tree, term, i)
         elif role in _NAMED_ELSEWHERE:
             for term in tree.reader.terms[i]:
                 if term.how == "call" and (is_proper(term.name) or _is_emphasised(tree, term.name, i)):
@@ -54,22 +45,16 @@ def add_terms(tree: Tree) -> None:
 
 
 def add_abbreviated(tree: Tree) -> None:
-    """Adds techniques that the method uses under an abbreviation, including those of other authors."""
+    """Adds the techniques for which the method introduces an abbreviation, including those of other authors."""
     for short, long in tree.shorts.items():
         found = mentions([short, long], tree.reader)
         inside = [i for i in found if tree.is_main(i)]
-        if (
-            tree.is_full
-            or tree.find(long)
-            or tree.find(short)
-            or len(inside) < 2
-            or not is_name(long)
-            or tree.is_root(long)
-        ):
+        texts = [tree.reader.sentences[i].text for i in inside]
+        if len(inside) < 2 or not any(short in text and long in text for text in texts):
             continue
-        if {head(long), stem(head(long))} & (_ARCHITECTURES | QUANTITIES | _FUNCTIONS) or is_data(tree.reader, short):
+        if tree.is_full or tree.find(long) or tree.find(short) or tree.is_root(long):
             continue
-        if is_method_like(long):
+        if is_name(long) and is_method_like(long) and not is_data(tree.reader, short):
             node = Node(long, tree.reader.sentences[inside[0]].start, 1.0, [short], naming=found[:1])
             tree.add(node, tree.above(tree.reader.part_of[inside[0]]))
 
@@ -99,19 +84,16 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     emphasised = _is_emphasised(tree, name, i)
     named = term.how == "call" and (is_proper(name) or short is not None or (emphasised and is_method_like(name)))
     defined = term.how == "define" and emphasised and bool(inside)
-    if is_no_technique(name) or head(name) in QUANTITIES or not (is_method_like(name) or named or defined):
+    if is_no_technique(name) or not (is_method_like(name) or named or defined):
         return
-    cited = is_cited(tree.reader, name, i)
-    if is_data(tree.reader, name) or (cited and term.how != "use"):
-        return
-    if term.how == "use" and (head(name) in _ARCHITECTURES or not (cited or len(inside) > 1)):
+    if is_data(tree.reader, name):
         return
     leads = not tree.is_main(i) and tree.reader.role(i) in _LEAD
     # "We propose a transfer learning method" describes the root.
     if term.how == "propose" and words(name)[-1] in SAME_KIND - {"loss", "objective", "module", "layer"} and leads:
         return
     # A description that occurs only once is not a name.
-    if len(found) < 2 and not (named or cited or defined):
+    if len(found) < 2 and not (named or defined):
         return
     outside = [n for n in found if tree.reader.role(n) not in _LEAD]
     if leads and len(inside) < 2 and not (outside and (named or inside)):

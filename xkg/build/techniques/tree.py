@@ -19,11 +19,9 @@ from xkg.build.techniques.names import (
     is_name,
     key,
     resolve,
-    same,
     words,
 )
 from xkg.build.techniques.section_roles import Part, Role, part_at
-from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LEADING, STOP
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
@@ -98,12 +96,9 @@ class Tree:
             yield from top.walk()
 
     def find(self, name: str) -> Node | None:
-        """The node with this name, or one whose name has a few more or fewer words."""
+        """The node with this name."""
         keys = {key(name), key(resolve(name, self.shorts))} - {()}
-        nodes = list(self.nodes())
-        exact = (node for node in nodes if keys & node.keys(self.shorts))
-        near = (node for node in nodes if node is not self.root and any(same(name, other) for other in node.names))
-        return next(exact, None) or next(near, None)
+        return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
     def is_root(self, name: str) -> bool:
         """Whether a name is the paper's own method, or a heading about it."""
@@ -117,9 +112,9 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's plus one or two words: "Batch and match VI". A name with its own abbreviation,
-        or with specific words in front ("Randomized Sinkhorn"), is a variant instead."""
-        if self.root is None or " " not in name or self._is_variant(name):
+        """Whether a name is the root's plus one or two words: "Batch and match VI". A name with its own abbreviation
+        is a variant instead."""
+        if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.
         core, *rest = PREPOSITION.split(name)
@@ -132,15 +127,6 @@ class Tree:
             if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
                 return True
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
-
-    def _is_variant(self, name: str) -> bool:
-        spelling = resolve(name, self.shorts).casefold()
-        for own in self.root.names if self.root is not None else ():
-            front, found, rest = spelling.partition(own.casefold())
-            extra = words(front)
-            if found and extra and not words(rest) and not set(extra) & (GENERIC | LEADING | ACTIONS | STOP):
-                return True
-        return False
 
     def add(self, node: Node, parent: Node | None) -> None:
         """Adds a new technique under `parent`, or at the top level if `parent` is None."""

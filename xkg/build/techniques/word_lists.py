@@ -108,14 +108,6 @@ TECHNIQUES_NONETHELESS = frozenset(
         "survival analysis",
     }
 )
-# Heads that name data of a method. A heading with one names a technique only if its text describes a computation, as
-# under "Adaptive step size".
-QUANTITIES = _words(
-    """
-    direction matrices matrix number parameter parameters rate set sets size sizes space value values variable variables
-    vector
-    """
-)
 
 # Steps that headings name by such a word alone: "Model Training", "Loss Function".
 STEPS = _words(
@@ -125,7 +117,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives without a typical ending, and nouns that end like adjectives.
+# Adjectives, of which no name consists alone.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low
@@ -133,12 +125,6 @@ ADJECTIVES = _words(
     smooth fast slow faster slower efficient inefficient sufficient necessary consistent inconsistent dependent
     independent important relevant invariant equivariant specific generic general particular main key common rare
     proper correct wrong true false full empty bounded unbounded biased unbiased differentiable available useful
-    """
-)
-NOUNS_LIKE_ADJECTIVES = _words(
-    """
-    variable table enable observable executable timetable ensemble assemble double derivative alternative negative
-    positive initiative functional operational conditional vertical reward forward backward award
     """
 )
 # Words that end a noun phrase. "of" is not one of them.
