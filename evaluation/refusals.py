@@ -1,12 +1,12 @@
-"""How well search recognises that it has no answer: refused and lost queries, and the reliability of its scores.
+"""How well search recognises that it has no answer: queries without rows, and the reliability of its scores.
 
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
 The queries are those of `evaluation/gold/search`, on the shared graphs; without a graph, these are imported into a
 temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is answered
-(refused); a query with them is then lost. The threshold that loses 3 % is computed afterwards, to compare rankings of
-scores. Reliability: of the queries whose best score is in a range, the share that have an answer, with both outcomes
-weighted as if half of all queries had one."""
+(refused); for one with them, rows or `nearest` should name one of these. The threshold that loses 3 % is computed
+afterwards, to compare rankings of scores. Reliability: of the queries whose best score is in a range, the share that
+have an answer, with both outcomes weighted as if half of all queries had one."""
 
 import argparse
 import math
@@ -27,6 +27,7 @@ from evaluation.inputs.queries import read_queries, require_techniques
 from xkg.commands.graph.contents import import_graphs
 from xkg.config import Settings
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.search import search
 from xkg.store.local.store import EmbeddedStore
 
@@ -56,21 +57,31 @@ def main() -> None:
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in queries]
                 # No threshold: the score of a query is that of its best row.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in queries]
-            silent = [not answer.rows for answer in answers]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
-            report(file.stem, queries, silent, best)
+            report(file.stem, queries, answers, best)
         store.close()
 
 
-def report(name: str, queries: Sequence[dict[str, Any]], silent: Sequence[bool], best: Sequence[float]) -> None:
+def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
+    """Whether a gold technique is in a row or among the nearest."""
+    ids = {row.id for row in answer.rows} | {near.id for near in answer.nearest}
+    ids |= {relative.id for row in answer.rows for relative in row.relatives}
+    return any(id in ids for group in query["gold"] for id in group)
+
+
+def report(
+    name: str, queries: Sequence[dict[str, Any]], answers: Sequence[SearchAnswer], best: Sequence[float]
+) -> None:
     """Prints the tables for the queries of a file."""
     console = Console(width=110)
-    table = Table("", "kind", "queries", "lost or refused", title=name)
+    table = Table("", "kind", "queries", "no row", "in rows or nearest", title=name)
     for present in (True, False):
-        asked = [(query, none) for query, none in zip(queries, silent, strict=True) if bool(query["gold"]) is present]
+        asked = [(q, answer) for q, answer in zip(queries, answers, strict=True) if bool(q["gold"]) is present]
         for kind in ("short", "paraphrase", "task", "all"):
-            own = [none for query, none in asked if kind in (query["kind"], "all")]
-            table.add_row("present" if present else "absent", kind, str(len(own)), f"{sum(own)} ({mean(own):.1%})")
+            own = [(query, answer) for query, answer in asked if kind in (query["kind"], "all")]
+            silent, there = ([not a.rows for _, a in own], [named(query, a) for query, a in own])
+            counts = [f"{sum(each)} ({mean(each):.1%})" for each in ((silent, there) if present else (silent,))]
+            table.add_row("present" if present else "absent", kind, str(len(own)), *counts)
     console.print(table)
     has = [score for query, score in zip(queries, best, strict=True) if query["gold"]]
     none = [score for query, score in zip(queries, best, strict=True) if not query["gold"]]

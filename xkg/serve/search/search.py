@@ -1,5 +1,6 @@
 """Finds techniques for a query: exact names first, then fused text and vector search, as far as they fit."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -154,14 +155,8 @@ def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[
 
 
 def _respelled(snapshot: Snapshot, query: str) -> str:
-    """The query with each long word that no technique has replaced by a similarly spelled word."""
-    found = [
-        snapshot.spelled(word.lower()) or word
-        if len(word) >= _SPELLED and snapshot.matched(word, ())[1] == 1.0
-        else word
-        for word in query.split()
-    ]
-    return " ".join(found)
+    """The query with each long word replaced by the word of a technique that is spelled most like it, often itself."""
+    return re.sub(rf"\w{{{_SPELLED},}}", lambda match: snapshot.spelled(match[0].lower()) or match[0], query)
 
 
 def _named(
