@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Codebase, Module, SourceSymbol
 from xkg.build.code.repository import parse_repository
+from xkg.build.grounding import relocate as relocating
 from xkg.build.grounding.relocate import Match, relocate
 from xkg.build.repositories.checkout import fetch_repository, read_folder
 from xkg.model import Repository, Symbol, symbol_id
@@ -209,13 +210,22 @@ def as_copy(symbols: list[Symbol]) -> Codebase:
 
 
 @pytest.mark.parametrize("moved_to", ["src/old", "new/place"])
-def test_a_package_that_was_renamed_or_moved_as_a_whole(moved_to: str) -> None:
-    old = large(100, "old")
-    new = [
-        s.model_copy(update={"path": path, "id": symbol_id("local:big@1", path, s.qualified_name)})
-        for s in old
-        for path in [s.path.replace("old", moved_to)]
-    ]
-    wanted = [s for s in old if s.qualified_name.startswith("train")][:20]
-    found = relocate(wanted, old, as_copy(new))
-    assert {i: f.symbol.path for i, f in found.items()} == {s.id: s.path.replace("old", moved_to) for s in wanted}
+def test_few_files_are_compared_with_each_however_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, moved_to: str
+) -> None:
+    compared = []
+    for function in ("_file_likeness", "similarity"):
+        original = getattr(relocating, function)
+        monkeypatch.setattr(relocating, function, lambda *a, original=original: compared.append(1) or original(*a))
+    for files in (100, 400):
+        compared.clear()
+        old = large(files, "old")
+        new = [
+            s.model_copy(update={"path": path, "id": symbol_id("local:big@1", path, s.qualified_name)})
+            for s in old
+            for path in [s.path.replace("old", moved_to)]
+        ]
+        wanted = [s for s in old if s.qualified_name.startswith("train")][:20]
+        found = relocate(wanted, old, as_copy(new))
+        assert {i: f.symbol.path for i, f in found.items()} == {s.id: s.path.replace("old", moved_to) for s in wanted}
+        assert len(compared) <= 10 * files

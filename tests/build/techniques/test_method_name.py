@@ -2,20 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from xkg.build.paper.read import parse_paper
 from xkg.build.techniques.extract import extract
 
 
-@pytest.mark.parametrize(
-    "proposal",
-    [
-        "We propose an efficient alternative -- Lazy Egg Turning (LET) -- that turns less.",
-        "In this paper we propose to turn eggs rarely with the \\emph{Lazy Egg Turner} (LET), which turns less.",
-    ],
-)
-def test_the_proposed_one_is_the_root_and_not_the_most_common_one(tmp_path: Path, proposal: str) -> None:
+def test_the_proposed_one_is_the_root_and_not_the_most_common_one(tmp_path: Path) -> None:
+    proposal = "We propose an efficient alternative -- Lazy Egg Turning (LET) -- that turns less."
     path = tmp_path / "paper.tex"
     path.write_text(
         "\\documentclass{article}\\title{Turning fewer eggs}\\begin{document}\n\\begin{abstract}"

@@ -1,11 +1,18 @@
 """Matches symbols of a stored repository to the symbols of a later copy of it.
 
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
-without a good match is reported as missing: wrong lines are worse than none."""
+without a good match is reported as missing: wrong lines are worse than none.
 
+Files and symbols are compared only if they share a name, the end of a path or a band of the fingerprint, so that each
+of 3,000 files is compared with about fifteen others. A band is three digits at one position. Of fingerprints that agree
+in half of their digits, one pair in sixteen shares none."""
+
+import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Generic, TypeVar
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.fingerprint import similarity
@@ -15,11 +22,17 @@ from xkg.model import LineRange, Symbol
 _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
-# A copy that shares fewer places is a different repository, which merely also has a `train.py` with a `main`.
+_SAME_FILE = 0.5
+# A copy that shares fewer names is a different repository, which merely also has a `train.py` with a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
+_BAND = 3  # digits
+_DEEPEST = 16  # parts of a path
+# A key that is shared by more files or symbols does not discriminate.
+_MOST_ALIKE = 20
+_MOST_NAMESAKES = 1000
 
-_Place = tuple[str, str, str]
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,9 @@ class Match:
 def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Match]:
     """Ids of `requested` → their matches in `copy`, without the missing ones. `stored` are all symbols of the
     repository that `requested` come from. A symbol of the copy matches at most one stored symbol of its category."""
-    matcher = _Matcher(stored, [source.symbol for source in copy.symbols().values()])
+    current = [source.symbol for source in copy.symbols().values()]
+    paths = _paths(stored, current)
+    matcher = _Matcher(stored, current, paths)
     pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
     matches: dict[str, Match] = {}
     used: set[str] = set()
@@ -57,36 +72,40 @@ def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[L
 class _Matcher:
     """One stored repository against one copy of it."""
 
-    def __init__(self, stored: Sequence[Symbol], current: Sequence[Symbol]) -> None:
+    def __init__(self, stored: Sequence[Symbol], current: Sequence[Symbol], paths: Mapping[str, str]) -> None:
+        self._paths = paths
         self._sketched = any(symbol.fingerprint for symbol in stored)
-        self._root = _moved_root({s.path for s in stored}, {s.path for s in current})
-        self._stored: dict[_Place, list[Symbol]] = {}
+        self._stored: dict[tuple[str, Place], list[Symbol]] = {}
         for symbol in stored:
-            self._stored.setdefault(self._place(symbol), []).append(symbol)
-        self._current: dict[_Place, list[Symbol]] = {}
+            self._stored.setdefault((_category(symbol), self._place(symbol)), []).append(symbol)
+        self._current: dict[tuple[str, Place], list[Symbol]] = {}
         for symbol in current:
-            self._current.setdefault((_category(symbol), symbol.path, symbol.qualified_name), []).append(symbol)
+            self._current.setdefault((_category(symbol), (symbol.path, symbol.qualified_name)), []).append(symbol)
         self._names = Counter((_category(symbol), symbol.qualified_name) for symbol in current)
-        self._missing = [s for place, symbols in self._stored.items() if place not in self._current for s in symbols]
-        # Only added symbols can have moved: a symbol at the place of another stored symbol is that symbol.
-        self._added = [s for place, symbols in self._current.items() if place not in self._stored for s in symbols]
+        self._missing = [s for key, symbols in self._stored.items() if key not in self._current for s in symbols]
+        added = [s for s in current if (_category(s), (s.path, s.qualified_name)) not in self._stored]
+        self._added_count = len(added)
+        self._added = _KeyIndex(((symbol, _symbol_keys(symbol)) for symbol in added), _MOST_NAMESAKES)
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
-    def with_rivals(self, requested: Sequence[Symbol]) -> list[Symbol]:
+    def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
         """The requested symbols and the stored ones that compete for the same matches: those with the same name and
         place, and those missing from their place."""
-        rivals = [other for symbol in requested for other in self._stored[self._place(symbol)]]
-        if len(self._missing) * len(self._added) <= _MOST_PAIRS:
+        rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
+        if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
         return list({symbol.id: symbol for symbol in (*requested, *rivals)}.values())
 
-    def candidates(self, old: Symbol) -> Iterator[tuple[Symbol, float]]:
+    def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
         """Possible matches of `old` in the copy, with scores in 0..1."""
-        place = self._place(old)
-        scored = [(new, self._score_in_place(old, new)) for new in self._current.get(place, ())]
-        if self._related:
-            scored += [(new, self._score_moved(old, new)) for new in self._added if _category(new) == place[0]]
-        yield from ((new, score) for new, score in scored if score)
+        own = (_category(old), self._place(old))
+        for new in self._current.get(own, ()):
+            if score := self._score_in_place(old, new):
+                yield new, score
+        # Only added symbols: a new symbol at the place and name of another stored symbol is that symbol.
+        for new in self._added.sharing(_symbol_keys(old)):
+            if score := self._score_moved(old, new):
+                yield new, score
 
     def _score_in_place(self, old: Symbol, new: Symbol) -> float:
         body = self._body(old, new)
@@ -97,15 +116,22 @@ class _Matcher:
         return 0.6 + 0.4 * body
 
     def _score_moved(self, old: Symbol, new: Symbol) -> float:
-        body = self._body(old, new)
-        names = _name_likeness(old, new)
-        if body is None:
-            # Only the name can be compared. That is enough if it is unique.
-            alone = self._names[_category(new), new.qualified_name] == 1 and self._place(old) not in self._current
-            return 0.5 if names == 1.0 and old.qualified_name and old.signature == new.signature and alone else 0.0
-        if body < (_BODY_OF_SAME_NAME if names else _BODY_OF_ANY_NAME):
+        if old.kind == "module":  # `_paths` matches modules
             return 0.0
-        return 0.65 * body + 0.2 * names + 0.14 * (self._place(old)[1] == new.path)
+        body = self._body(old, new)
+        if body is not None and body < _BODY_OF_SAME_NAME:
+            return 0.0
+        names = _name_likeness(old, new)
+        same_signature = old.signature == new.signature
+        if body is None:
+            # Only the name can be compared. That is enough if the file is missing and the name is unique.
+            alone = self._names[_category(new), new.qualified_name] == 1
+            moved = old.path not in self._paths
+            return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0
+        if body < (_BODY_OF_SAME_NAME if names >= 0.7 else _BODY_OF_ANY_NAME):
+            return 0.0
+        same_file = self._paths.get(old.path) == new.path
+        return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
         """The similarity of the bodies; None if they cannot be compared: both are short, or stored without
@@ -114,29 +140,8 @@ class _Matcher:
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
 
-    def _place(self, symbol: Symbol) -> _Place:
-        """The category, path and name that a stored symbol has in the copy if nothing but the root changed."""
-        before, after = self._root
-        path = after + symbol.path.removeprefix(before) if symbol.path.startswith(before) else symbol.path
-        return _category(symbol), path, symbol.qualified_name
-
-
-def _moved_root(stored: set[str], current: set[str]) -> tuple[str, str]:
-    """The prefix that stored paths lose and the one that they get instead, for a copy with another root or package
-    name. Both are empty if any path is unchanged."""
-    if stored & current:
-        return "", ""
-    counted = Counter(path.rpartition("/")[2] for path in current)
-    only = {name: path for path in current if counted[name := path.rpartition("/")[2]] == 1}
-    roots: Counter[tuple[str, str]] = Counter()
-    for path in stored:
-        if (new := only.get(path.rpartition("/")[2])) is not None:
-            old_parts, new_parts = path.split("/"), new.split("/")
-            while old_parts and new_parts and old_parts[-1] == new_parts[-1]:
-                old_parts.pop()
-                new_parts.pop()
-            roots["".join(f"{part}/" for part in old_parts), "".join(f"{part}/" for part in new_parts)] += 1
-    return max(roots, key=lambda root: (roots[root], root), default=("", ""))
+    def _place(self, symbol: Symbol) -> Place:
+        return self._paths.get(symbol.path, symbol.path), symbol.qualified_name
 
 
 def _category(symbol: Symbol) -> str:
@@ -146,6 +151,102 @@ def _category(symbol: Symbol) -> str:
 
 
 def _name_likeness(old: Symbol, new: Symbol) -> float:
-    """1 for the same name, .7 for the same last part of it, otherwise 0."""
-    one, other = (symbol.qualified_name or symbol.path.rpartition("/")[2] for symbol in (old, new))
-    return 1.0 if one == other else 0.7 * (one.rpartition(".")[2] == other.rpartition(".")[2])
+    if old.qualified_name == new.qualified_name:
+        return 1.0
+    old_name, new_name = (symbol.qualified_name.rpartition(".")[2] for symbol in (old, new))
+    return 0.7 if old_name == new_name else 0.5 * difflib.SequenceMatcher(None, old_name, new_name).ratio()
+
+
+# --- candidates for comparison ----------------------------------------------------------------------------------------
+
+T = TypeVar("T", str, Symbol)
+
+
+class _KeyIndex(Generic[T]):
+    """An inverted index: key → items. Keys with more than `most` items are left out."""
+
+    def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
+        self._by_key: dict[Hashable, list[T]] = {}
+        for thing, keys in things:
+            for key in dict.fromkeys(keys):
+                self._by_key.setdefault(key, []).append(thing)
+        self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
+
+    def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
+        """The items that have one of these keys, each once."""
+        by_id: dict[str, T] = {}
+        for key in keys:
+            for thing in self._by_key.get(key, ()):
+                by_id[thing if isinstance(thing, str) else thing.id] = thing
+        return by_id.values()
+
+
+def _symbol_keys(symbol: Symbol) -> Iterator[Hashable]:
+    category = _category(symbol)
+    yield category, symbol.qualified_name
+    yield category, "…", symbol.qualified_name.rpartition(".")[2]
+    for band in _bands(symbol.fingerprint):
+        yield category, band
+
+
+def _file_keys(path: str, file: "_File") -> Iterator[Hashable]:
+    yield from file.names
+    yield from _bands(file.fingerprint)
+    parts = PurePosixPath(path).parts
+    for start in range(max(0, len(parts) - _DEEPEST), len(parts)):
+        yield parts[start:]
+
+
+def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
+    return ((at, fingerprint[at : at + _BAND]) for at in range(0, len(fingerprint) - _BAND + 1, _BAND))
+
+
+# --- renamed files ----------------------------------------------------------------------------------------------------
+
+
+def _paths(stored: Sequence[Symbol], current: Sequence[Symbol]) -> dict[str, str]:
+    """Stored paths → paths in the copy, without missing files."""
+    old, new = _files(stored), _files(current)
+    renamed = {path: path for path in old if path in new}
+    added = _KeyIndex(((path, _file_keys(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)
+    pairs = [
+        (score, old_path, new_path)
+        for old_path, file in old.items()
+        if old_path not in new
+        for new_path in added.sharing(_file_keys(old_path, file))
+        if (score := _file_likeness(old_path, new_path, file, new[new_path])) >= _SAME_FILE
+    ]
+    used: set[str] = set()
+    for _, old_path, new_path in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
+        if old_path not in renamed and new_path not in used:
+            renamed[old_path] = new_path
+            used.add(new_path)
+    return renamed
+
+
+@dataclass
+class _File:
+    names: frozenset[str]
+    fingerprint: str
+
+
+def _files(symbols: Sequence[Symbol]) -> dict[str, _File]:
+    names: dict[str, set[str]] = {}
+    sketches: dict[str, str] = {}
+    for symbol in symbols:
+        if symbol.kind == "module":
+            sketches[symbol.path] = symbol.fingerprint
+        else:
+            names.setdefault(symbol.path, set()).add(symbol.qualified_name)
+    return {path: _File(frozenset(names.get(path, ())), sketches.get(path, "")) for path in {**names, **sketches}}
+
+
+def _file_likeness(old_path: str, new_path: str, old: _File, new: _File) -> float:
+    names = len(old.names & new.names) / max(1, len(old.names | new.names))
+    likeness = names
+    if old.fingerprint and new.fingerprint:
+        body = similarity(old.fingerprint, new.fingerprint)
+        likeness = 0.0 if body < _ALIEN else max(body, (names + body) / 2)
+    same_name = PurePosixPath(old_path).name == PurePosixPath(new_path).name
+    shifted = new_path.endswith(f"/{old_path}") or old_path.endswith(f"/{new_path}")
+    return likeness + 0.15 * same_name + 0.05 * shifted if likeness else 0.0

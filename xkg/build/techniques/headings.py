@@ -15,7 +15,7 @@ from xkg.build.techniques.evidence import acts, is_data, is_spoken_of, is_used, 
 from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
-from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, QUANTITIES, STEPS, STOP
+from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _SYMBOL = re.compile(
@@ -166,8 +166,6 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     if part.children and not part.sentences:
         return is_method_like(name) or is_used(tree.reader, name)
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
-    if head(name) in QUANTITIES:
-        return " " in name and part.level > 1 and stated and is_spoken_of(tree.reader, name)
     if is_method_like(name) or words(name)[0] in ACTIONS:
         return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
     spellings = [name, re.sub(r"\s*\([^()]*\)", "", name)]
@@ -279,7 +277,7 @@ def _item(tree: Tree, name: str, i: int, *, stated: bool) -> None:
     """Adds the technique of an item or paragraph if this states a formula or a step, or if other text has the name."""
     following = [n for n in (i, i + 1) if n < len(tree.reader.sentences)]
     following = [n for n in following if tree.reader.sentences[n].paragraph == tree.reader.sentences[i].paragraph]
-    if tree.is_full or not is_name(name) or head(name) in QUANTITIES:
+    if tree.is_full or not is_name(name):
         return
     if is_data(tree.reader, name) or tree.is_root(name):
         return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xkg.build.paper.sentences import Sentence
-from xkg.build.techniques.names import MAX_WORDS, SHORT, initials_match, is_name, key
+from xkg.build.techniques.names import MAX_WORDS, SHORT, is_name, key
 from xkg.build.techniques.word_lists import LEADING, LITTLE, STOP, VERBS
 
 _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
@@ -18,13 +18,6 @@ _NEW = r"(?:propose|introduce|present|develop|design|devise|formulate|derive|con
 _PROPOSE = re.compile(
     rf"\b(?:we|paper|work|article)\s+(?:(?:\w+ly|also|then|first|next|further|now|here|thus|instead)\s+)*{_NEW}s?\s+",
     re.IGNORECASE,
-)
-_BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
-# "A lightweight forecasting method was developed": the style of journals.
-_PROPOSED = re.compile(
-    r"(?:^|\b[Ii]n this (?:paper|work|article|study),?\s+)[Aa]n?\s+((?:[\w-]+,?\s+){1,7}?)"
-    r"(?:(?:\([^()]{1,15}\)|for\s[^.;]{3,80}?)\s+)?"
-    r"(?:is|was|are|were|has been|have been)\s+(?:\w+ly\s+)?(?:proposed|developed|introduced|presented|designed)\b"
 )
 _CALL = re.compile(
     r"(?:(?<!so-)\b(?:called|named|termed|dubbed|coined)|\b(?:referred to as|abbreviated as)"
@@ -34,17 +27,6 @@ _CALL = re.compile(
     r"(?:(?:method|approach|algorithm|framework|model|technique|procedure|idea|strategy|scheme|module|variant)\s)?"
     r"|\bwe\s+(?:\w+\s+)?refer\s+to\b[^.;]{2,160}?\bas)\s*+(?:as\s++)?(?=\S)",
     re.IGNORECASE,
-)
-# Prior work, and things that are not techniques, may be "called" something too.
-_OTHERS = re.compile(
-    r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
-    r"|\b(?:works?|tasks?|datasets?|benchmarks?|problems?|settings?|phenomenon|issues?|games?|theorems?|property|"
-    r"effect)\s*,?\s*(?:(?:is|are|was)\s+)?$",
-    re.IGNORECASE,
-)
-_NAMED_LATER = re.compile(r"[^,.;:]{0,50},?\s+(?:which we\s+)?(?:called|termed|named|dubbed|call|term|name|dub)\b")
-_THING = re.compile(
-    r"(?:\s*\([^)]*\))?,?\s+(?:is\s+)?an?\s+(?:[\w-]+\s+){0,3}?(?:dataset|benchmark|corpus|task|problem|setting)\b"
 )
 _KIND = (
     r"(?:loss|objective|regulari[sz]er|regulari[sz]ation|penalty|divergence|reward|estimator|score|criterion|energy|"
@@ -106,17 +88,6 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
     return re.sub(r"(?:'s|’s|(?<![-–—])[-–—]++)$", "", " ".join(phrase)).strip("'’‘"), end
 
 
-def _whole(text: str, at: int) -> tuple[str, int]:
-    """Like `noun_phrase`, but extended to the words that an abbreviation covers: "batch and match (BaM)"."""
-    name, end = noun_phrase(text, at)
-    match = re.match(rf"((?:\s+(?!\()[^\s,;:.()]+){{1,6}})\s*\(\s*({SHORT}?)\s*[,;)]", text[end : end + 120])
-    if name and match and sum(c.isupper() for c in match[2]) >= 2:
-        wider = name + " " + " ".join(match[1].split())
-        if initials_match(match[2], wider) and not initials_match(match[2], name) and is_name(wider, proper=True):
-            return wider, end + match.end(1)
-    return name, end
-
-
 def _short_after(text: str, end: int) -> str | None:
     match = re.match(rf"\s*\(\s*({SHORT}?)\s*(?:[,;][^()]*)?\)", text[end : end + 60])
     return match[1] if match and sum(c.isupper() for c in match[1]) >= 2 else None
@@ -128,7 +99,7 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
     match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match or re.match(r"(?:an?|the|our|its|which|where)\b", text[end + match.end() :], re.IGNORECASE):
         return "", end
-    name, stop = _whole(text, end + match.end())
+    name, stop = noun_phrase(text, end + match.end())
     named = any(c.isupper() for c in name) and not re.match(r"\s*(?:and|or)\b", text[stop:])
     return (name, stop) if named else ("", end)
 
@@ -137,37 +108,25 @@ def terms(text: str) -> Iterator[Term]:
     """The names that a sentence proposes or introduces, each once."""
     seen: set[tuple[str, ...]] = set()
     for name, how, end in _named(text):
-        if is_name(name, proper=True) and not _THING.match(text[end : end + 120]) and key(name) not in seen:
+        if is_name(name, proper=True) and key(name) not in seen:
             seen.add(key(name))
             yield Term(name, how, _short_after(text, end))
 
 
 def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
     for match in _PROPOSE.finditer(text):
-        name, end = _whole(text, match.end())
+        name, end = noun_phrase(text, match.end())
         other, stop = _apposition(text, end)
         if other and not _short_after(text, end):
             yield other, "call", stop
-            continue
-        if _NAMED_LATER.match(text, end):
             continue
         # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
         article = re.match(r"(?:an?|the|our|two|three|several|some|this|its|new|novel)\b", text[match.end() :], re.I)
         named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
         yield re.sub(r"^\w+ing (?:an?|the) ", "", name), "call" if named and not article else "propose", end
-        # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
-        if by := _BY.match(text, match.end()):
-            name, end = _whole(text, by.end())
-            if _short_after(text, end):
-                yield name, "call", end
-    for match in _PROPOSED.finditer(text):
-        name, end = _whole(text, match.start(1))
-        if match.start(1) < end <= match.end(1) + 1:
-            yield name, "propose", end
     for match in _CALL.finditer(text):
-        if not _OTHERS.search(text, max(0, match.start() - 60), match.start()):
-            name, end = _whole(text, match.end())
-            yield name, "call", end
+        name, end = noun_phrase(text, match.end())
+        yield name, "call", end
 
 
 def equation_terms(sentence: Sentence) -> Iterator[Term]:

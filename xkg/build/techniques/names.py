@@ -15,7 +15,6 @@ from xkg.build.techniques.word_lists import (
     HEADS,
     LITTLE,
     NOT_HEADS,
-    QUANTITIES,
     SAME_KIND,
     STOP,
     TECHNIQUES_NONETHELESS,
@@ -110,7 +109,7 @@ def is_no_technique(name: str) -> bool:
 def is_method_like(name: str) -> bool:
     """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
     last = head(name)
-    if is_no_technique(name) or last in QUANTITIES:
+    if is_no_technique(name):
         return False
     if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
         return True

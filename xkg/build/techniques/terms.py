@@ -7,7 +7,6 @@ from xkg.build.techniques.introduced import Term, defines, equation_terms
 from xkg.build.techniques.names import (
     PREPOSITION,
     clean,
-    head,
     is_method_like,
     is_name,
     is_no_technique,
@@ -17,7 +16,7 @@ from xkg.build.techniques.names import (
 )
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import Node, Tree
-from xkg.build.techniques.word_lists import QUANTITIES, SAME_KIND
+from xkg.build.techniques.word_lists import SAME_KIND
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 _ALIKE = 5  # letters of a stem
@@ -85,7 +84,7 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     emphasised = _is_emphasised(tree, name, i)
     named = term.how == "call" and (is_proper(name) or short is not None or (emphasised and is_method_like(name)))
     defined = term.how == "define" and emphasised and bool(inside)
-    if is_no_technique(name) or head(name) in QUANTITIES or not (is_method_like(name) or named or defined):
+    if is_no_technique(name) or not (is_method_like(name) or named or defined):
         return
     if is_data(tree.reader, name):
         return

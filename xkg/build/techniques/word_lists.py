@@ -108,14 +108,6 @@ TECHNIQUES_NONETHELESS = frozenset(
         "survival analysis",
     }
 )
-# Heads that name data of a method. A heading with one names a technique only if its text describes a computation, as
-# under "Adaptive step size".
-QUANTITIES = _words(
-    """
-    direction matrices matrix number parameter parameters rate set sets size sizes space value values variable variables
-    vector
-    """
-)
 
 # Steps that headings name by such a word alone: "Model Training", "Loss Function".
 STEPS = _words(
