@@ -4,32 +4,35 @@ until, bundle})` holds a paper's state from the commit `from` to the one before 
 The last states are kept, and `(:XkgMeta).earliest` is the first commit for which all states are available."""
 
 import json
+import zlib
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import neo4j
 
-from xkg.errors import StoreError
+from xkg.errors import CorruptStoreError, StoreError
 from xkg.model import PaperBundle
+from xkg.store import bundles
 from xkg.store.neo4j import read
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.migrations import State
-from xkg.store.neo4j.packed_bundles import unpack
 from xkg.store.rows import key
 
 MOST = 200
 """The maximum number of kept states, of 10 to 100 KB each."""
+_LARGEST = 1 << 30
 
 _KEEP = (
-    "UNWIND $keys AS key MATCH (b:XkgBundle {id: key}) WHERE NOT b.removed "
-    "MERGE (e:XkgEarlier {id: key + '~' + toString(b.generation)}) "
-    "SET e.paper = b.paper, e.from = b.generation, e.until = $until, e.bundle = b.bundle"
+    "UNWIND $rows AS row MERGE (e:XkgEarlier {id: row.id}) "
+    "SET e.paper = row.paper, e.from = row.from, e.until = row.until, e.bundle = row.bundle"
 )
 _FORGET = (
     "MATCH (e:XkgEarlier) WITH e ORDER BY e.until DESC, e.id SKIP $most "
     "WITH collect(e) AS old, max(e.until) AS until FOREACH (e IN old | DELETE e) WITH until WHERE until IS NOT NULL "
     "MATCH (m:XkgMeta {id: 'graph'}) WHERE coalesce(m.earliest, 0) < until SET m.earliest = until"
 )
+_LOST = "MATCH (m:XkgMeta {id: 'graph'}) SET m.earliest = $generation"
 _SPAN = "MATCH (m:XkgMeta {id: 'graph'}) RETURN coalesce(m.earliest, 0) AS earliest, m.generation AS generation"
 _NEWEST = "MATCH (b:XkgBundle) WHERE b.generation <= $generation RETURN max(b.generation) AS generation"
 _SINCE = (
@@ -52,10 +55,29 @@ class _Held(NamedTuple):
 
 
 def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Keeps the papers with these keys as they are before the commit `state` changes them."""
-    if keys:
-        transaction.run(_KEEP, keys=list(keys), until=state.generation).consume()
+    """Keeps the papers with these keys as they are before the commit `state` changes them. A damaged paper cannot be
+    kept, so earlier commits can no longer be compared."""
+    if not keys:
+        return
+    rows, damaged = [], False
+    for paper_key, seen in read.seen_locked(transaction, list(keys)).items():
+        if isinstance(seen, CorruptStoreError):
+            damaged = True
+        elif seen is not None:
+            rows.append(
+                {
+                    "id": f"{paper_key}~{seen.generation}",
+                    "paper": json.dumps(seen.bundle.paper.id),
+                    "from": seen.generation,
+                    "until": state.generation,
+                    "bundle": zlib.compress(bundles.serialise(seen.bundle)),
+                }
+            )
+    if rows:
+        transaction.run(_KEEP, rows=rows).consume()
         transaction.run(_FORGET, most=MOST).consume()
+    if damaged:
+        transaction.run(_LOST, generation=state.generation).consume()
 
 
 def differences(
@@ -113,4 +135,8 @@ def _bundle(connection: Connection, paper: str, state: _Held | None) -> PaperBun
     found = connection.read(lambda transaction: transaction.run(_BUNDLE, id=state.id).single())
     if found is None:
         raise StoreError(f"an earlier state of paper {paper!a} was removed by another process meanwhile: compare again")
-    return unpack(found["bundle"], paper).bundle
+    try:
+        data = zlib.decompressobj().decompress(bytes(found["bundle"]), _LARGEST)
+    except (zlib.error, TypeError) as error:
+        raise CorruptStoreError(f"the earlier state of paper {paper!a} is not what was written") from error
+    return bundles.parse(data, Path(state.id), paper)

@@ -19,7 +19,7 @@ _EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """One line for each problem: damaged papers, nodes without a paper, node counts that differ from the
+    """One line for each problem: papers changed by hand, nodes without a paper, node counts that differ from the
     bundles, edges that are not drawn yet, and the embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
@@ -31,6 +31,11 @@ def problems(connection: Connection, model: str) -> list[str]:
         try:
             for stored in read.read(connection, [paper_key]):
                 bundle = stored.bundle
+                if not stored.as_written:
+                    found.append(
+                        f"paper {bundle.paper.id!a} was changed in the graph by hand since it was written: publish it "
+                        "again to undo that (`xkg export` shows it as it is)"
+                    )
                 known.add(paper_key)
                 visible = {t.id for t in bundle.techniques if t.hidden is None}
                 counts["Technique"] += len(visible)

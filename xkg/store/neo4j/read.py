@@ -1,12 +1,12 @@
 """Reads papers and changes from the graph.
 
-Neo4j shows a commit to readers piece by piece (read committed), so a paper is read again until its properties are of
-one commit."""
+Neo4j shows a commit to readers piece by piece (read committed), so a paper is compared with the commit number and hash
+of its bundle, and read again until it is consistent. A difference that persists is a change by hand."""
 
 import json
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import neo4j
 
@@ -18,19 +18,36 @@ from xkg.store.graph_store import Decision
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State, read_state, require_schema
-from xkg.store.neo4j.packed_bundles import Stored, unpack
+from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
 """Papers read together in two round trips: some megabytes."""
 # A commit becomes visible within milliseconds, on a busy server within some tenths of a second.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
+_LONG_PAUSE = 0.1
 
 _BUNDLES = (
     f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
-    "b.generation AS generation, b.bundle AS bundle"
+    "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
 )
 _WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
+_NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
+_PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
+# One plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of small
+# records.
+_PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
+    [
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
+        "collect([id, '', properties(n)]) AS found"
+        for label in _NODES
+    ]
+    + [
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id', f'-[e:{edge}]->(s:Symbol)')} "
+        f"RETURN '{edge}' AS kind, collect([id, s.id, properties(e)]) AS found"
+        for edge, label in _PLACES.items()
+    ]
+)
 _CHANGED = (
     "MATCH (b:XkgBundle) WHERE b.generation > $since "
     "RETURN b.id AS id, b.paper AS paper, b.generation AS generation, b.removed AS removed"
@@ -46,6 +63,19 @@ _HEADS = (
 )
 _HEAD_FIELDS = ("title", "authors", "arxiv_id", "arxiv_version", "origin")
 _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
+
+
+class Stored(NamedTuple):
+    """A paper read from the graph. `sha256` is the hash of the written bundle; the hash of `bundle` differs if the
+    graph was changed by hand since."""
+
+    bundle: PaperBundle
+    sha256: str
+    generation: int
+
+    @property
+    def as_written(self) -> bool:
+        return files.sha256(self.bundle) == self.sha256
 
 
 Seen = Stored | CorruptStoreError | None
@@ -69,34 +99,25 @@ def read(connection: Connection, keys: Sequence[str], *, known: bool = False) ->
     Raises `CorruptStoreError` for data that is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
-        settled: dict[str, Stored | None] = {}
-        for pause in (*_PAUSES, None):
-            waiting = [paper_key for paper_key in part if paper_key not in settled]
-            for paper_key, seen in connection.read(lambda tx, keys=waiting: _look(tx, keys)).items():  # type: ignore[misc]
-                if not isinstance(seen, CorruptStoreError):
-                    settled[paper_key] = seen
-                elif pause is None:
-                    raise seen
-                waiting.remove(paper_key)
-            if not known or pause is None:
-                settled |= dict.fromkeys(waiting)
-            if len(settled) == len(part):
-                break
-            if pause is not None:
-                time.sleep(pause)
-        yield from (stored for paper_key in part if (stored := settled[paper_key]) is not None)
+        settled = _settled(connection, part, known=known)
+        yield from (settled[paper_key] for paper_key in part if paper_key in settled)
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
     """The papers with these keys, by key, in a transaction that holds the write lock. Raises the same errors as
     `read`."""
     result = {}
-    for paper_key, stored in _look(transaction, keys).items():
+    for paper_key, stored in seen_locked(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
             raise stored
         if stored is not None:
             result[paper_key] = stored
     return result
+
+
+def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
+    """`read_locked`, plus the error for each paper that is not a valid bundle."""
+    return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
@@ -114,25 +135,47 @@ def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -
     """The given papers that differ from the graph's, in a transaction that holds the write lock."""
     keys = {key(bundle.paper.id): bundle for bundle in new}
     written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
-    return [bundle for paper_key, bundle in keys.items() if written.get(paper_key) != files.sha256(bundle)]
+    alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
+    # The graph may have been changed by hand since.
+    found = _look(transaction, alike) if alike else {}
+    same = {at for at, stored in found.items() if isinstance(stored, Stored) and stored.bundle == keys[at]}
+    return [bundle for paper_key, bundle in keys.items() if paper_key not in same]
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """The visible state of these papers, by key: None for a removed one, an error for one that is damaged or of two
-    commits."""
+    """The visible state of these papers, by key. An invalid bundle may be half of a commit."""
     found: dict[str, Seen] = {}
+    rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
+        paper_key = record["id"]
+        if record["removed"]:
+            found[paper_key] = None
+            continue
         try:
-            stored = (
-                None if record["removed"] else unpack(record["bundle"], json.loads(record["paper"] or "null") or "")
+            rests[paper_key] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
+        except (ValueError, TypeError) as error:
+            paper = json.loads(record["paper"] or "null")
+            damaged = CorruptStoreError(
+                f"the stored rest of paper {paper!a} is not what was written: build or import it again, or take it out "
+                "with `xkg remove`"
             )
-            found[record["id"]] = stored
-            if stored is not None and stored.generation != record["generation"]:
-                found[record["id"]] = CorruptStoreError(
-                    f"paper {stored.bundle.paper.id!a} is of two commits: build or import it again"
-                )
+            damaged.__cause__ = error
+            found[paper_key] = damaged
+    keys_by_label = {label: [node for rest, _, _ in rests.values() for node in rest.keys[label]] for label in _NODES}
+    parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
+    if rests:
+        for kind, seen in transaction.run(_PARTS, all=keys_by_label):
+            for node, to, properties in seen:
+                if kind in parts.nodes:
+                    parts.nodes[kind][node] = properties
+                else:
+                    parts.edges[kind].setdefault((node, to), []).append(properties)
+    for paper_key, (rest, sha256, generation) in rests.items():
+        try:
+            # If commit numbers differ, half of a commit is visible.
+            found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
-            found[record["id"]] = error
+            found[paper_key] = error
     return found
 
 
@@ -202,3 +245,31 @@ def _is_whole(state: State, since: Position | None) -> bool:
         or since.counter < state.forgotten
         or since.counter > state.generation  # the graph was restored from a backup
     )
+
+
+def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
+    """Papers once they match their hash, or are equal in two reads with a pause between."""
+    settled: dict[str, Stored] = {}
+    before: dict[str, Seen] = {}
+    waiting = list(keys)
+    for pause in (*_PAUSES, None):
+        found = connection.read(lambda transaction, keys=waiting: _look(transaction, keys))  # type: ignore[misc]
+        for paper_key, stored in found.items():
+            if isinstance(stored, CorruptStoreError):
+                if pause is None:
+                    raise stored
+            elif stored is not None and (
+                stored.as_written
+                or pause is None
+                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(paper_key) == stored)
+            ):
+                settled[paper_key] = stored
+        missing = {
+            paper_key for paper_key in waiting if (found[paper_key] is None if paper_key in found else not known)
+        }
+        waiting = [paper_key for paper_key in waiting if paper_key not in settled and paper_key not in missing]
+        if not waiting or pause is None:
+            break
+        before = found
+        time.sleep(pause)
+    return settled

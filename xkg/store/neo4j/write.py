@@ -12,7 +12,7 @@ from typing import Any
 
 import neo4j
 
-from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
+from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
@@ -20,7 +20,7 @@ from xkg.store.index_entries import entries
 from xkg.store.neo4j import earlier_states, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
-from xkg.store.neo4j.packed_bundles import pack, unpack
+from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
 from xkg.store.rows import EDGES, NODES, Row, ablation_rows, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
@@ -33,7 +33,7 @@ _COUNT = (
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
-_EARLIER = f"UNWIND $papers AS key {seek('b', 'XkgBundle', 'key')} RETURN key, b.paper AS paper, b.bundle AS bundle"
+_EARLIER = f"UNWIND $papers AS key {seek('b', 'XkgBundle', 'key')} RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
 _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
@@ -75,7 +75,7 @@ def replace(
         visible = list(entries(bundle))
         for row in paper_rows(bundle, visible):
             rows.add(row)
-        stored.append(_bundle_row(bundle, state.generation))
+        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
     stored += [_tombstone(paper, state.generation) for paper in removed]
     everything = {
         **rows.parameters(),
@@ -226,7 +226,7 @@ def _write_statement() -> str:
 _WRITE = _write_statement()
 
 
-def _bundle_row(bundle: PaperBundle, generation: int) -> dict[str, Any]:
+def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -> dict[str, Any]:
     return {
         "id": key(bundle.paper.id),
         "paper": json.dumps(bundle.paper.id),
@@ -234,59 +234,55 @@ def _bundle_row(bundle: PaperBundle, generation: int) -> dict[str, Any]:
         "removed": False,
         "sha256": files.sha256(bundle),
         "official": [key(repository.id) for repository in bundle.repositories if repository.is_official],
-        "bundle": pack(bundle, generation),
+        "rest": pack(bundle, visible, generation),
     }
 
 
 def _tombstone(paper: str, generation: int) -> dict[str, Any]:
     return {
         "id": key(paper), "paper": json.dumps(paper), "generation": generation, "removed": True, "sha256": None,
-        "official": None, "bundle": None,
+        "official": None, "rest": None,
     }  # fmt: skip
 
 
-def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, PaperBundle | None]:
-    """The present state of these papers, None if it cannot be read."""
-    found: dict[str, PaperBundle | None] = {}
+def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
+    """The extra data of these papers, None if it cannot be read."""
+    found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
-        if record["bundle"] is not None:
+        if record["rest"] is not None:
             try:
-                found[record["key"]] = unpack(record["bundle"], json.loads(record["paper"])).bundle
-            except CorruptStoreError:
+                found[record["key"]] = unpack(bytes(record["rest"]))
+            except (ValueError, TypeError):
                 found[record["key"]] = None
     return found
 
 
 def _gone(
-    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, PaperBundle | None], rows: _Rows
+    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
 ) -> dict[str, list[str]]:
     """The papers' own nodes that are not written again, by label."""
-    lost = [f"{paper.partition('~')[0]}#" for paper, bundle in earlier.items() if bundle is None]
-    had = _Rows()
-    for bundle in earlier.values():
-        for row in () if bundle is None else paper_rows(bundle, list(entries(bundle))):
-            had.add(row)
+    lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
     gone = {}
     for label in _OWN:
-        there = had.ids(label)
+        had = {one for rest in earlier.values() if rest is not None for one in rest.keys[label]}
         if lost:
-            there.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=lost).value("id"))
-        gone[label] = sorted(there - rows.ids(label))
+            had.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=lost).value("id"))
+        gone[label] = sorted(had - rows.ids(label))
     return gone
 
 
 def _drop_shared(
-    transaction: neo4j.ManagedTransaction, earlier: Iterable[PaperBundle | None], rows: _Rows, papers: Sequence[str]
+    transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
     """Deletes repositories and symbols that these papers had and no paper has now."""
-    known = [bundle for bundle in earlier if bundle is not None]
+    known = [rest for rest in earlier if rest is not None]
     symbols = {
-        key(symbol.id): key(symbol.repository)
-        for bundle in known
-        for symbol in bundle.symbols
-        if key(symbol.id) not in rows.ids("Symbol")
+        symbol: repository
+        for rest in known
+        for symbol, repository in rest.symbols.items()
+        if symbol not in rows.ids("Symbol")
     }
-    repositories = {key(one.id) for bundle in known for one in bundle.repositories} - rows.ids("Repository")
+    repositories = {one for rest in known for one in rest.repositories} - rows.ids("Repository")
     if not symbols and not repositories:
         return
     shared = sorted(repositories | set(symbols.values()))
@@ -301,8 +297,8 @@ def _drop_shared(
         for other in sharers[repository]:
             if not unclaimed:
                 break
-            bundle = _earlier(transaction, [other]).get(other)
-            unclaimed -= unclaimed if bundle is None else {key(symbol.id) for symbol in bundle.symbols}
+            rest = _earlier(transaction, [other]).get(other)
+            unclaimed -= set(rest.symbols) if rest is not None else unclaimed
         lost |= unclaimed
     transaction.run("UNWIND $symbols AS id MATCH (n:Symbol {id: id}) DETACH DELETE n", symbols=sorted(lost))
     transaction.run(

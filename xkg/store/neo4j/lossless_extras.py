@@ -1,0 +1,177 @@
+"""Data that a paper's nodes cannot hold, stored next to them, so that bundle → Neo4j → bundle is lossless.
+
+A value that a node holds exactly is read back from the node. A value that no engine can hold (half a surrogate pair,
+NUL) is stored here, and counts as long as the node still has its substitute. Hidden techniques, orders of lists, and
+symbols and repositories, which papers share, are stored whole."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from xkg.errors import CorruptStoreError
+from xkg.model import PaperBundle
+from xkg.store.index_entries import encodable
+from xkg.store.rows import NODES, key, nested, texts
+
+_JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
+_LISTS = {"Technique": "techniques", "Code": "code", "Finding": "findings", "Resource": "resources"}
+_DERIVED = {("Code", "name"), ("Code", "claimed"), ("Code", "attested_by[]")}
+"""Columns that are computed from other fields."""
+_COLUMNS = {
+    label: [
+        (column.removesuffix("[]"), column.endswith("[]"))
+        for column in columns.split()[1:]
+        if (label, column) not in _DERIVED
+    ]
+    for label, columns in NODES.items()
+}
+
+Properties = Mapping[str, Any]
+
+
+class Parts(NamedTuple):
+    """The graph's data about papers: properties of nodes by label and key; of edges by type and both keys."""
+
+    nodes: dict[str, dict[str, dict[str, Any]]]
+    edges: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
+
+
+class Rest:
+    """The extra data of one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+        self.generation = int(fields["generation"])
+        self.paper: str = fields["paper"]["id"]
+        self.keys = {
+            label: [key(node["id"]) for node in fields[name] if "whole" not in node] for label, name in _LISTS.items()
+        }
+        self.keys["Paper"] = [key(self.paper)]
+        self.repositories = {key(node["id"]): node for node in fields["repositories"]}
+        self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
+
+    def bundle(self, found: Parts) -> PaperBundle:
+        """The bundle according to the current graph: nodes that were deleted there are omitted, with everything that
+        depends on them. Raises `CorruptStoreError` for values that a bundle cannot hold."""
+        try:
+            fields = {name: value for name, value in self._fields.items() if name != "generation"}
+            fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
+            for label, name in _LISTS.items():
+                there = found.nodes.get(label, {})
+                fields[name] = [
+                    node["whole"] if "whole" in node else _merged(label, node, there[key(node["id"])])
+                    for node in fields[name]
+                    if "whole" in node or key(node["id"]) in there
+                ]
+            _leave_out(fields, found)
+            return PaperBundle.model_validate(fields)
+        except (ValidationError, ValueError, TypeError, RecursionError) as error:
+            if isinstance(error, ValidationError):
+                first = error.errors()[0]
+                line = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            else:
+                line = str(error)
+            raise CorruptStoreError(
+                f"paper {self.paper!a} was changed in the graph to an invalid value ({line[:160]}): correct it there, "
+                "or build or import it again"
+            ) from error
+
+
+def _leave_out(fields: dict[str, Any], found: Parts) -> None:
+    """Removes everything that depends on a deleted node, and takes places from the graph."""
+    known: set[str | None] = {None}
+    techniques = []
+    for technique in fields["techniques"]:
+        if technique["parent"] in known:
+            known.add(technique["id"])
+            techniques.append(technique)
+    visible = {technique["id"] for technique in techniques if technique["hidden"] is None}
+    fields["techniques"] = techniques
+    fields["code"] = [code for code in fields["code"] if code["technique"] in known]
+    edges = found.edges.get("LOCATED_AT", {})
+    places = []
+    for place in fields["locations"]:
+        if place["technique"] not in visible:
+            places += [place] if place["technique"] in known else []
+            continue
+        drawn = edges.get((key(place["technique"]), key(place["symbol"])), [])
+        if drawn:
+            changed = {name: drawn[0][name] for name in ("score", "rank") if name in drawn[0]}
+            places.append({**place, **changed} if len(drawn) == 1 else place)
+    fields["locations"] = places
+    edges = found.edges.get("DERIVED_FROM", {})
+    technique_of = {code["id"]: code["technique"] for code in fields["code"]}
+    fields["derivations"] = [
+        source
+        for source in fields["derivations"]
+        if source["code"] in technique_of
+        and (technique_of[source["code"]] not in visible or (key(source["code"]), key(source["symbol"])) in edges)
+    ]
+
+
+def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
+    """The extra data of a bundle, whose techniques with ids in `visible` are nodes."""
+    fields = bundle.model_dump()
+    fields["paper"] = _remaining("Paper", fields["paper"])
+    technique_field = {"Technique": "id", "Code": "technique"}
+    for label, name in _LISTS.items():
+        field = technique_field.get(label)
+        fields[name] = [
+            {"whole": node} if field and node[field] not in visible else _remaining(label, node)
+            for node in fields[name]
+        ]
+    fields["generation"] = generation
+    return zlib.compress(json.dumps(fields, separators=(",", ":")).encode("ascii"))
+
+
+def unpack(data: bytes) -> Rest:
+    """The extra data from `pack`ed bytes. Raises `ValueError` for damaged ones."""
+    try:
+        return Rest(json.loads(zlib.decompress(data)))
+    except (zlib.error, KeyError, TypeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _remaining(label: str, node: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a node that are missing from the graph, or inexact there."""
+    exact = {name for name, _ in _COLUMNS[label] if _is_exact(label, name, node[name])}
+    return {name: value for name, value in node.items() if name not in exact}
+
+
+def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
+    """The fields of a node: from the graph, or from `extras` if the graph still has the substitute."""
+    node = dict(extras)
+    for name, several in _COLUMNS[label]:
+        value = stored.get(name)
+        if name in extras and _projected(label, name, extras[name]) == value:
+            continue
+        if value is not None and (label, name) in _JSON:
+            value = json.loads(value)
+        if value is None and several:
+            value = []
+        node[name] = value
+    return node
+
+
+def _is_exact(label: str, name: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return encodable(value) == value
+    if (label, name) in _JSON:
+        return nested(value) == json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return texts(value) == tuple(value)
+    return True
+
+
+def _projected(label: str, name: str, value: Any) -> Any:
+    """`value` in the form that `xkg.store.rows` stores in a node."""
+    if (label, name) in _JSON and value is not None:
+        return nested(value)
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, list | tuple):
+        return list(texts(value))
+    return value
