@@ -168,7 +168,7 @@ def test_a_dependency_without_a_wheel_does_not_make_its_package_old(index: Index
     index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack})
     tmp_path.chmod(0o755)
     maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
-    assert maker.make(["beta"]).packages == ("alpha==1.0", "beta==2.0")
+    assert maker.make(["beta"], ["beta"]).packages == ("alpha==1.0", "beta==2.0")
     assert maker.make(["beta"], ["beta==1.0"]).packages == ("beta==1.0",)
 
 

@@ -167,7 +167,8 @@ def test_a_damaged_or_missing_version_is_said(workspace: Workspace) -> None:
 
 def test_what_is_left_out_of_a_starter_is_said(starter: Path, tmp_path: Path) -> None:
     (starter / "link").symlink_to("/etc/passwd")
-    (starter / "weights.bin").write_bytes(b"\0" * 2_100_000)
+    with (starter / "weights.bin").open("wb") as file:
+        file.truncate(51 << 20)
     (starter / "data.npz").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
     read = read_starter(str(starter), tmp_path / "cache")
     notes = "\n".join(read.notes)

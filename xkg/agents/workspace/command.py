@@ -363,10 +363,10 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """The packages to install: those that a workspace's Python files import, in the versions of its requirement files,
-    those that these files declare, and those of `modules`, which were missing at run time. With a `command`, only those
-    that its files import, and those of `ADDED`. Modules in the tree itself or in `data` (as of `Commands`) are not
-    installed. Files that cannot be parsed are named in the notes. Raises `UnsafeInputError` if there are too many of
-    them."""
+    those that these files declare, and those of `modules`, which were missing at run time. If a `command` starts some
+    of the files, only those that they import, and those of `ADDED`. Modules in the tree itself or in `data` (as of
+    `Commands`) are not installed. Files that cannot be parsed are named in the notes. Raises `UnsafeInputError` if
+    there are too many of them."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -386,8 +386,7 @@ def packages_for(
     served = own.served - {name for name in own.nested if canonicalize_name(name) in required}
     needed = {name: names for name, names in imports.items() if name not in served | given}
     provided = {canonicalize_name(name) for name in given | own.hidden}
-    whole = () if command else stated.declared
-    declared = [line for line in (*added, *whole) if not version_hints([line]).keys() <= provided]
+    declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     notes = tuple(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()

@@ -62,19 +62,22 @@ class Refused(Value):
 
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
-    """The imports of the Python files that a command starts (all without one), and the lines of the files that state
-    requirements."""
+    """The imports of the Python files, and the lines of the files that state requirements. If a command starts some of
+    the files, only the imports of those."""
     trees: dict[str, ast.Module] = {}
     for path, text in marked(mark, sources, without) if command else ():
         if parsed := without_broken_statements(text):
             trees[path] = parsed[1]
-    started = started_files(trees, command) if trees else sources.keys()
-    used = {path: text for path, text in sources.items() if path in started}
+    started = started_files(trees, command)
+    used = {path: text for path, text in sources.items() if not started or path in started}
     imports = imported_packages(text for _, text in marked(mark, used, without))
     stated = {path: text for path, text in requirements.items() if path not in without}
     required = read_requirements(stated, mark)
     return StatedPackages(
-        imports=imports, lines=tuple(required.lines), declared=tuple(required.declared), unknown=without
+        imports=imports,
+        lines=tuple(required.lines),
+        declared=() if started else tuple(required.declared),
+        unknown=without,
     )
 
 
@@ -168,9 +171,9 @@ class SourceReader:
         self.left_out: dict[str, Reason] = {}
 
     def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
-        """The results of `imported_packages` for the Python `sources` (those that a command starts, if there is one)
-        and of `read_requirements` for the files `requirements` (path → text), without files that crash the parser.
-        Raises `UnsafeInputError` for files that exceed the bounds."""
+        """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files
+        `requirements` (path → text), without files that crash the parser. If a command starts some of the sources, only
+        those count, and nothing is declared. Raises `UnsafeInputError` for files that exceed the bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 def started_files(trees: Mapping[str, ast.AST], command: str) -> set[str]:
     """The paths of the Python files (`trees`: path → syntax) that a command names, and of those that they import,
-    matched by the ends of paths; all if it names none."""
+    matched by the ends of paths."""
     by_end: dict[str, list[str]] = {}
     for path in trees:
         parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
@@ -20,7 +20,7 @@ def started_files(trees: Mapping[str, ast.AST], command: str) -> set[str]:
         if path not in found:
             found.add(path)
             waiting += [each for module in _imported(trees[path]) for each in by_end.get(module, ())]
-    return found or set(trees)
+    return found
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

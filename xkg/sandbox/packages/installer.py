@@ -150,9 +150,9 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
     """Adds to `without_wheel` the dependencies without a wheel that keep packages from their newest version: uv takes
     an old hydra-core that does without antlr4. Raises `Unreachable`."""
     chosen = {wheel.name: wheel for wheel in wheels}
-    free = {want.distribution: want for want in wanted if not want.hint and want.distribution in chosen}
+    free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
-        if newest.version != chosen[newest.name].version.partition("+")[0]:
+        if newest.name in chosen and newest.version != chosen[newest.name].version.partition("+")[0]:
             _why_not([free[newest.name]._replace(hint=newest.pin)], uv)
 
 
@@ -280,15 +280,18 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
     """The wants with each required version replaced by the first one after it that has a wheel and resolves with the
     others; empty if there are none."""
-    pins = {want: re.fullmatch(r"[\w.-]+(\[.*\])?==(\d[\w.]*?)(\.\*)?", want.hint) for want in wanted}
-    lowest = sorted({f"{want.distribution}{pin[1] or ''}>={pin[2]}" for want, pin in pins.items() if pin})
+    parts = {want: want.hint.partition("==") for want in wanted}
+    pins = {want: re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version) for want, (_, _, version) in parts.items()}
+    lowest = sorted({f"{parts[want][0]}>={pin[1]}" for want, pin in pins.items() if pin})
     if not lowest:
         return []
     try:
-        found = {wheel.name: wheel.pin for wheel in uv.resolve(lowest, "--resolution", "lowest-direct")}
+        found = {wheel.name: wheel.version for wheel in uv.resolve(lowest, "--resolution", "lowest-direct")}
     except Failed:
         return []
-    return [want._replace(hint=found[want.distribution]) if pins[want] else want for want in wanted]
+    return [
+        want._replace(hint=f"{parts[want][0]}=={found[want.distribution]}") if pins[want] else want for want in wanted
+    ]
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:

@@ -251,7 +251,8 @@ def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World,
 
 
 def test_packages_that_the_repository_declares_follow_if_the_run_lacks_something(world: World, tmp_path: Path) -> None:
-    plugin = "import importlib.util\nif not importlib.util.find_spec('waves'):\n    raise ImportError('no attribute')\n"
+    plugin = "import importlib.util\nif not importlib.util.find_spec('waves'):\n"
+    plugin += "    raise ImportError('no backend: pip install one')\n"
     (world.repository / "train.py").write_text(plugin + TRAIN)
     (world.repository / "requirement.txt").write_text("waves-dist\n")
     commit(world.repository)

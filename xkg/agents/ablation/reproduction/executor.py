@@ -101,6 +101,8 @@ class Executor:
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
+            of_a_version = _of_a_version(outcome)
+            lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
             if self._found(outcome):
                 continue
             if self._built(outcome):
@@ -109,7 +111,7 @@ class Executor:
             if self._complete(outcome, environment):
                 environment = self.packages(self.day)
                 continue
-            if self._declared(outcome, environment):
+            if lacks and self._declared(outcome, environment):
                 environment = self.packages(self.day)
                 continue
             if environment.cpu and (plain := self._with_its_own_cpu(outcome, environment)):
@@ -117,17 +119,17 @@ class Executor:
             if self._on_another_python(outcome):
                 environment = self.packages(self.day)
                 continue
-            if _of_a_version(outcome) and self._unpinned(outcome, environment):
+            if of_a_version and self._unpinned(outcome, environment):
                 environment = self.packages(self.day)
                 continue
-            if _of_a_version(outcome) and (older := self._older(environment)):
+            if of_a_version and (older := self._older(environment)):
                 others = "the newest" if self.day is None else f"those of {self.day}"
                 self.day, environment, name = older
                 dated.append(self.day)
                 self.notes = [f"packages are those of {name}, {self.day}; with {others} {outcome.problem}"]
                 continue
-            if not self._repaired(outcome, environment):
-                if _of_a_version(outcome) and dated:
+            if not (of_a_version and self._declared(outcome, environment)) and not self._repaired(outcome, environment):
+                if of_a_version and dated:
                     self.causes.append(f"packages of {' and of '.join(dated)} were tried")
                 return environment
             environment = self.packages(self.day)
@@ -187,8 +189,6 @@ class Executor:
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether the packages that the repository declares were added, of which the command's files import only some:
         libraries load others by name."""
-        if not (outcome.failure == "missing package" or _of_a_version(outcome) or _LACKS.search(outcome.output_end)):
-            return False
         stating = {path: text for path, text in self.texts().items() if path != ADDED and states_requirements(path)}
         stated = version_hints(self.parser.packages({}, stating).declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(

@@ -88,7 +88,9 @@ def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Pla
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    return started_files({source.path: source.tree for source in sources}, command)
+    """The files that a command starts, as in `started_files`; all if it names none."""
+    trees = {source.path: source.tree for source in sources}
+    return started_files(trees, command) or {*trees}
 
 
 class _Builder:
