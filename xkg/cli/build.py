@@ -89,6 +89,8 @@ def build(
 
     if bool(paper) == (papers is not None) or (papers is not None and (repo or paper_id is not None)):
         raise typer.BadParameter("give either --paper, with its --repo and --id, or a list with --papers")
+    if retry_failed and papers is None:
+        raise typer.BadParameter("--retry-failed is for a list: give it with --papers")
     pairs = _pairs(paper or [], repo or [], paper_id)
     listed = paper_list((*pair, paper_id, None) for pair in pairs) if papers is None else read_list(papers)
     if dry_run:

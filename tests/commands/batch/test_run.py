@@ -184,7 +184,6 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(
 @pytest.mark.parametrize(
     ("options", "refused"),
     [
-        (["--papers", "list", "--curate"], "--curate"),
         (["--papers", "list", "--paper", "x.tex"], "--paper"),
         (["--paper", "x.tex", "--retry-failed"], "--retry-failed"),
         (["--paper", "x.tex", "--paper", "y.tex", "--within", "."], "--within"),

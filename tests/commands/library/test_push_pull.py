@@ -189,7 +189,7 @@ def test_the_command_line_says_what_was_left_out_and_shows_no_control_sequence(
     code, said = xkg("--kg", str(tmp_path / "two"), "pull", library)
     assert code == 1
     assert "1 paper pulled" in said
-    assert "not taken: evil" in said
+    assert "left out: evil" in said
     assert "\x1b" not in said
 
 

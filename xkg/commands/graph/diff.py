@@ -49,12 +49,12 @@ def diff(
         if library is not None and first is not None:
             [here] = _bundles(store, first)
             pairs: Iterator[Pair] = iter([(fetch(settings.kg, library, here.paper.id), here)])
-            names = (f"{shown(library)} (levels as it claims)", "the present graph")
+            names = (f"{shown(library)} (levels as it claims)", "the current graph")
         elif _is_number(first) and _is_number(second):
             pairs = store.differences(_number(first), _number(second))
-            names = (_generation(first, "the generation before"), _generation(second, "the present generation"))
+            names = (_generation(first, "the previous generation"), _generation(second, "the current generation"))
         elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):
-            pairs, names = _of_bundles(store, first, second), (first, second or "the present graph")
+            pairs, names = _of_bundles(store, first, second), (first, second or "the current graph")
         else:
             raise InputError("a generation is compared with a generation, and papers or exported bundles with others")
         changes = [paper_change(before, after) for before, after in pairs]
