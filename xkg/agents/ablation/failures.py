@@ -27,7 +27,8 @@ ADVICE: dict[Failure, str] = {
     "empty data": "check the folder that --data names: the loader found nothing in it",
     "needs the network": "put what it downloads into a folder, and name that with --data PATH=FOLDER",
     "needs a GPU": "or run it on a machine that has one, with --device nvidia",
-    "needs a terminal": "answer it, as in --run \"printf '\\n\\n' | python …\", or give a command that asks nothing",
+    "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or give a command that asks "
+    "nothing",
     "time": "raise --seconds, or train for fewer epochs",
     "memory": "raise --memory-mb, or take a smaller batch",
     "disk": "raise --disk-mb, or write less",

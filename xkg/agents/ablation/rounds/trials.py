@@ -61,9 +61,11 @@ class Trials:
         outcome = self._try(picked.candidate, picked.round)
         self.notify(f"round {picked.round}: {_line(outcome, self._mean)}")
         if self._claims(outcome):
+            others = self.runs.task.seeds[1:]
+            if self.baseline.exact and not self.baseline.varied:
+                others = others[:1]  # a saturated baseline repeats exactly, its candidates may not
             self._again[outcome.id] = [
-                self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True)
-                for seed in self.runs.task.seeds[1:]
+                self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True) for seed in others
             ]
         return outcome
 
@@ -71,7 +73,7 @@ class Trials:
         """Whether other seeds could refute the result of the first one: a change of 5 % or more, one beyond the noise,
         or none at all."""
         baseline = self.baseline
-        if outcome.failure or baseline.one_seed or (baseline.exact and not baseline.varied):
+        if outcome.failure or baseline.one_seed:
             return False
         [value] = [run.value for run in outcome.runs if run.value is not None]
         change = abs(value - self._mean) / (abs(self._mean) or 1.0)
