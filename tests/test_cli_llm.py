@@ -17,6 +17,12 @@ from xkg.cli.main import main
 from xkg.commands import build
 from xkg.llm.client import LanguageModel
 
+
+def unfolded(text: str) -> str:
+    """The text in one line: a pipe gets lines of 80 columns."""
+    return " ".join(text.split())
+
+
 EXHAUSTED = status(429, "You exceeded your current quota", "insufficient_quota")
 
 
@@ -169,7 +175,7 @@ def test_a_budget_that_is_reached_stops_the_build_more_lets_it_go_on_and_a_compl
     readme.write_text(readme.read_text() + "\nMore words.\n")
     desk.changed["overview"] = lambda _: EXHAUSTED
     stopped = desk.build("--max-cost", "1")
-    assert (stopped.code, "not published, the graph is generation" in stopped.out) == (1, True), stopped.out
+    assert (stopped.code, "not published, the graph is generation" in unfolded(stopped.out)) == (1, True), stopped.out
     assert desk.shown() == before
     del desk.changed["overview"]
     assert "published as generation" in desk.build("--max-cost", "1").out
@@ -181,7 +187,7 @@ def test_a_technique_that_failed_makes_the_paper_partial_and_is_tried_again(desk
     assert failed.code == 1
     assert "1 part of it failed; run again to retry" in failed.line
     assert "note: Exponential damping: modularize" in failed.err
-    assert "no usable answer after 4 attempts" in failed.out
+    assert "no usable answer after 4 attempts" in unfolded(failed.out)
     hidden = {technique["id"]: technique["reason"] for technique in desk.shown()["hidden"]}
     why = "its code could not be written: modularize, Exponential damping: no usable answer"
     assert hidden[DAMPING].startswith(why)

@@ -54,12 +54,12 @@ def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said.splitlines()]
 
 
-SOON = "from xkg.serve.http import run; run.LAST_SECONDS = 0.2; "
+SOON = "from xkg.serve.http import run; run.LAST_SECONDS = 0.2; run.SHUTDOWN_SECONDS = 0; "
 
 
 def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
     hangs = "import time; from xkg.serve.service import Service; Service.schema = lambda *_, **__: time.sleep(100); "
-    with served(graph, before=SOON + hangs, XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0") as (process, client):
+    with served(graph, before=SOON + hangs) as (process, client):
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(lambda: client.post("/mcp", json=call("graph_schema")))
             while "xkg_requests_in_flight 2.0" not in client.get("/metrics").text:
@@ -155,7 +155,6 @@ def test_a_folder_that_is_being_parsed_holds_up_no_end(graph: Path, tmp_path: Pa
         graph,
         before=SOON + HOSTILE.format("lambda: HostileParsers(600)"),
         XKG_SERVE__ROOTS=f'["{tmp_path}"]',
-        XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0",
     ) as (process, client):
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(

@@ -135,7 +135,7 @@ def _nothing(answer: AnyAnswer) -> list[str]:
     if not field or answer.__dict__[field]:
         return []
     papers = answer.searched.partition(",")[0].replace("all ", "these ", 1) if isinstance(answer, SearchAnswer) else ""
-    return [words.format(papers=papers)]
+    return [one_line(words.format(papers=papers))]
 
 
 def _quotes(answer: AnyAnswer) -> bool:

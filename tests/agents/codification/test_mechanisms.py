@@ -138,7 +138,7 @@ def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path, parse
     assert task.run == "python b.py"
     assert task.starter == str(tmp_path / "starter")
     assert read_method(task, parsers).text.startswith("Do this and that")
-    with pytest.raises(InputError, match="no starter and no run"):
+    with pytest.raises(InputError, match="--starter, --run"):
         read_task(None, {"method": "text", "metric": "a:max"})
     file.write_text("[1, 2]")
     with pytest.raises(InputError, match="not a task file"):

@@ -50,7 +50,7 @@ def test_inspect_reads_the_log(world: World, tmp_path: Path) -> None:
     assert calls[0].arguments == {"file": "train.py", "text": "keep a velocity"}
     shown = [message.text for message in sample.messages if message.role == "tool"]
     assert shown[-1].startswith("accepted: ")
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         write_inspect_log(folder, tmp_path / name, MODELS)
     with pytest.raises(InputError, match=r"\.eval or \.json"):
         write_inspect_log(folder, tmp_path / "run.txt", MODELS)

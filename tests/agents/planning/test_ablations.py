@@ -151,14 +151,15 @@ async def test_command_library_and_prompt_give_the_same_plan(
     printed = capsys.readouterr().out
     decoded, text_starts = json.JSONDecoder().raw_decode(printed)
     stored = AblationPlan.model_validate(decoded)
-    assert reworded(stored, for_programs) == plan
-    assert printed[text_starts:].split() == str(in_commands(stored)).split()  # folded, with commands for tools
     graph_service = service(graph)
+    raw = plan_ablations(graph_service, BREAD)
+    assert (stored, plan) == (in_commands(raw), reworded(raw, for_programs))
+    assert printed[text_starts:].split() == str(stored).split()  # folded
     server = make_server(graph_service, (), None, serve.planner(graph_service, ()))
     async with Client(server) as client:
         messages = (await client.get_prompt("plan_ablations", {"paper": BREAD})).messages
         elsewhere = (await client.get_prompt("plan_ablations", {"paper": BREAD, "repository": "/not/here"})).messages
     graph_service.close()
     assert "Bread" not in str(messages[0].content.text).replace(BREAD, "")  # type: ignore[union-attr]
-    assert str(stored) in messages[1].content.resource.text  # type: ignore[union-attr]
+    assert str(raw) in messages[1].content.resource.text  # type: ignore[union-attr]
     assert "The folder was not searched: " in elsewhere[1].content.resource.text  # type: ignore[union-attr]

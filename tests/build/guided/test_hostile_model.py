@@ -28,7 +28,7 @@ def sent(port, text=b"POST /v1/chat/completions HTTP/1.1\\\\r\\\\n\\\\r\\\\n"):
     with socket.create_connection(("127.0.0.1", port), 2) as to:
         to.sendall(text)
     return "connected"
-tries("variables", lambda: dict(os.environ))
+tries("variables", lambda: [each for each in os.environ.values() if "planted" in each])
 for process in glob.glob("/proc/[0-9]*"):
     tries("of a process", lambda: open(process + "/environ", "rb").read())
     tries("memory", lambda: open(process + "/mem", "rb").read(10))
@@ -38,7 +38,8 @@ tries("home", lambda: glob.glob("/root/*") + glob.glob("/home/*/*"))
 tries("left", lambda: open(LEFT, "w").write("x"))
 tries("endpoint", lambda: sent(ENDPOINT))
 tries("listener", lambda: sent(LISTENER))
-tries("shell", lambda: subprocess.run(["sh", "-c", "cat " + SECRET_FILE + "; env; id -u"], capture_output=True).stdout)
+tries("shell", lambda: subprocess.run(["sh", "-c", "cat " + SECRET_FILE + "; env | grep planted; id -u"], capture_output=True).stdout)
+found = list(dict.fromkeys(found))
 print(chr(10).join(found))
 """
 

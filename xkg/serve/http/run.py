@@ -33,13 +33,13 @@ BACKLOG = 2048
 WORKER_SECONDS = 60
 """A worker that does not answer its parent for this long is replaced. Imports on a busy machine may take most of it."""
 
-_SHUTDOWN_SECONDS = 10
+SHUTDOWN_SECONDS = 10
 """The time that calls under way get when the server ends."""
 SPARE_FILES = 256
 """File descriptors of a process that connections leave to the graph and its indexes."""
 
 LAST_SECONDS = 2.0
-"""A call that still runs this long after `_SHUTDOWN_SECONDS` is aborted."""
+"""A call that still runs this long after `SHUTDOWN_SECONDS` is aborted."""
 
 CLOSING_SECONDS = 60.0
 """Without such a call, the time that closing the server may take: indexes and models, on a busy machine."""
@@ -142,7 +142,7 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
         workers=workers,
         limit_concurrency=_room(settings.serve.http.connections),
         timeout_keep_alive=max(1, round(settings.serve.http.request_seconds)),
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_worker_healthcheck=WORKER_SECONDS,
     )
 

@@ -30,13 +30,13 @@ def add(server: MCPServer, service: Service) -> None:
         with_code: Annotated[bool, Field(description="only with code")] = False,
         tested: Annotated[bool, Field(description="only with code of level tested or faithful")] = False,
         state: Annotated[State | None, Field(description="of the paper's build")] = None,
-        field: Annotated[str, Field(max_length=100, description="only this arXiv category: cs, or cs.LG")] = "",
+        field: Annotated[str, Field(max_length=100, description="arXiv category: cs or cs.LG")] = "",
         k: Annotated[int, Field(ge=1, le=200, description="maximum rows")] = 20,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
         """The papers by title: id, title, year (null if unknown; filters of years leave it out), origin, state, and how
-        many techniques it shows, have code, have tested code. To find papers for a question use search_techniques."""
+        many techniques it shows, have code, have tested code. For a question use search_techniques."""
         filters = PaperFilters(
             text, (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
         )

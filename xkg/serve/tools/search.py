@@ -61,7 +61,7 @@ def add(server: MCPServer, service: Service) -> None:
         Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and also unique names.
         score, in 0..1, is about the probability that the row fits. level is the proven level of the code, no_code says
         why there is none, measured is the largest effect of an ablation. relatives are techniques above or below the
-        row that also match the query. No rows: nothing here fits; nearest is probably not what you asked for.
+        row that also match the query. No rows: nothing here fits; nearest is probably not it.
 
         With verify, a model reads each candidate with its code: rows are those that fit the step, with reason and
         guidance, dropped are the others. verified names the model, or says why nothing was verified: then judge the
