@@ -101,13 +101,16 @@ reference: .venv/.ready
 docs: reference
 	$(BIN)/zensical build --strict
 
+# One worker more than cores, since tests wait for processes a third of their time.
+WORKERS = $$(( $$($(PYTHON) -c 'import os; print(os.cpu_count())') + 1 ))
+
 test: lint sandbox
-	$(BIN)/python -m pytest -n auto -m "not shared and not ray" --sample
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not shared and not ray" --sample
 
 # All tests that need nothing outside the clone: also a real Neo4j, browser, containers and agent programs, each runner
 # with each hostile act, each store with each query, and more kills.
 test-all: lint sandbox neo4j openssh chromium containers agents
-	$(BIN)/python -m pytest -n auto -m "not shared and not ray"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not shared and not ray"
 
 # Tests in containers: Debian's podman, and an image of Debian's packages. If that cannot work here, one line says why.
 containers: .venv/.ready

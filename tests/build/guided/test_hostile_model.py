@@ -38,7 +38,8 @@ tries("home", lambda: glob.glob("/root/*") + glob.glob("/home/*/*"))
 tries("left", lambda: open(LEFT, "w").write("x"))
 tries("endpoint", lambda: sent(ENDPOINT))
 tries("listener", lambda: sent(LISTENER))
-tries("shell", lambda: subprocess.run(["sh", "-c", "cat " + SECRET_FILE + "; env | grep planted; id -u"], capture_output=True).stdout)
+command = "cat " + SECRET_FILE + "; env | grep planted; id -u"
+tries("shell", lambda: subprocess.run(["sh", "-c", command], capture_output=True).stdout)
 found = list(dict.fromkeys(found))
 print(chr(10).join(found))
 """
