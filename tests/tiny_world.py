@@ -293,6 +293,7 @@ def components(asked: Question) -> dict[str, Any]:
         ],
         "definitions": [],
         "missing": [],
+        "subfield": "stat.AP",
     }
 
 
@@ -306,6 +307,7 @@ def definitions(asked: Question) -> dict[str, Any]:
     return {
         "components": [],
         "missing": [],
+        "subfield": "",
         "definitions": [
             {"technique": int(n), "text": better, "passages": [_passage(paper, "The level starts")]}
             if name.strip() == "Exponential damping"
