@@ -1,7 +1,7 @@
-"""Compares selection policies on generated methods with known truth: which one finds the important components in few
+"""Compares orders of candidates on generated methods with known truth: which one finds the important components in few
 runs?
 
 python -m evaluation.ablation [--final]
-python -m evaluation.ablation.switches     the product without planner, knowledge, bandit or worktrees
+python -m evaluation.ablation.switches     the product without planner, knowledge or worktrees
 python -m evaluation.ablation.jobs         two jobs compared with one
 """
