@@ -44,7 +44,9 @@ class Agent:
         prompt = BLOCK.sub(self._restored, question["prompt"])
         messages = [{"role": "system", "content": question["instructions"]}, {"role": "user", "content": prompt}]
         given = self._answers({"messages": messages})
-        return dict(given) if isinstance(given, dict) else json.loads(str(given))
+        answer = dict(given) if isinstance(given, dict) else json.loads(str(given))
+        lists = {"open", "search"} & question["answer_schema"]["properties"].keys()
+        return {**{name: [] for name in lists}, **answer}
 
     def _restored(self, block: re.Match[str]) -> str:
         name, mark, data = block.groups()
