@@ -349,7 +349,7 @@ class ImplementSettings(_Section):
     steps are in the prompt as they were, older ones as a line each with the summary that the next answer gave; an
     observation of more than `observation` characters is summarised.
 
-    `seconds`, `memory_mb` and `disk_mb` bound one run of the code."""
+    `seconds`, `memory_mb` and `disk_mb` limit one run of the code."""
 
     steps: int = Field(default=80, ge=1)
     tries: int = Field(default=8, ge=1)

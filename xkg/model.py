@@ -20,7 +20,7 @@ from xkg.value import Value
 
 LONGEST_NAME = 500
 KILLED_SHARE = 0.6
-"""Of the mutants so many must be noticed by a test that proves `tested`."""
+"""The share of mutants that a test must notice to prove `tested`."""
 FAITHFUL_SHARE = 0.7
 # The least share of all statements where those written from the definition do not count: else whatever has no
 # counterpart could be called so.
@@ -32,8 +32,8 @@ class Node(Value):
 
 
 class Level(StrEnum):
-    """What was proven of a code node, weakest first. Compare with `rank`, never as strings. `claimed` is code from
-    elsewhere of which nothing was proven here: its evidence says what whoever sent it claims."""
+    """What was proven about a code node, weakest first. Compare with `rank`, never as strings. `claimed` is code from
+    elsewhere about which nothing was proven here: its evidence has the claims of its sender."""
 
     NONE = "none"
     CLAIMED = "claimed"
@@ -52,8 +52,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """An entry of a bibliography. `title` is None where it could not be told from the rest of `text`; `cited_as` is
-    what running text calls it, such as "Liu and Wang (2016)"."""
+    """An entry of a bibliography. `title` is None if it could not be told from the rest of `text`; `cited_as` is its
+    name in running text, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -66,7 +66,7 @@ class Reference(Node):
 
 class Excerpt(Node):
     """A span of the parsed paper that supports a definition: character offsets into `Document.text` (end exclusive),
-    and where that starts in the paper's own files."""
+    and its start in the paper's own files."""
 
     section: str
     start: int
@@ -117,7 +117,7 @@ class Paper(Node):
 
     @property
     def arxiv_number(self) -> str | None:
-        """The arXiv id, which the paper's own id holds where no field does."""
+        """The arXiv id, taken from the paper's id if the field is empty."""
         return self.arxiv_id or (self.id.removeprefix("arxiv:") if self.id.startswith("arxiv:") else None)
 
     @property
@@ -127,7 +127,7 @@ class Paper(Node):
 
 class Technique(Node):
     """`parent` is the id of the technique above, None at the top; siblings are in list order in the bundle.
-    `hidden` says why it is left out of the published graph, None where it is shown."""
+    `hidden` says why it is left out of the published graph, None if it is shown."""
 
     id: str
     name: Name
@@ -150,9 +150,9 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """What a language model holds against an implementation: it leaves out logic of the sources that the definition
-    asks for (`missing`), holds logic that the sources do not have (`foreign`), goes beyond the definition (`beyond`),
-    or does something else altogether (`unrelated`)."""
+    """A language model's objection to an implementation: it leaves out logic of the sources that the definition asks
+    for (`missing`), has logic that the sources lack (`foreign`), goes beyond the definition (`beyond`), or does
+    something else altogether (`unrelated`)."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
     remark: str
@@ -185,11 +185,11 @@ class Departure(Node):
 
 
 class Fidelity(Node):
-    """How an implementation stands to what it was made from: the share of its statements with a counterpart in the
-    source lines, and the faults that a language model found, None where it was not asked. `statements` are those of the
-    definition that it compared with code and source lines, None where it did not; `departures` those of them where
-    paper and repository part. `by_definition` is the share of the implementation's statements that have no counterpart
-    since the definition asks for them and the source lines lack them, where the model agreed with that; else 0."""
+    """How faithful an implementation is to its source: the share of its statements with a counterpart in the source
+    lines, and the faults that a language model found, None if it was not asked. `statements` counts the statements of
+    the definition that it compared with code and source lines, None if it compared none; `departures` are those on
+    which paper and repository differ. `by_definition` is the share of the implementation's statements that have no
+    counterpart because the definition asks for them and the source lines lack them, if the model agreed; else 0."""
 
     share: float
     by_definition: float = 0.0
@@ -211,20 +211,20 @@ class Fidelity(Node):
 
     @property
     def unrelated(self) -> str | None:
-        """Why the implementation does something else altogether; None where nobody says so."""
+        """Why the implementation does something else altogether; None if no fault says so."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
 class Evidence(Node):
     """How a level was reached, or why the next one was not.
 
-    `missing` are packages that the code needs and that could not be had here (or not in a version that imports), so
-    that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
-    implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
+    `missing` are packages that the code needs and that could not be installed here (or not in a version that imports),
+    so missing the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
+    implementation's function bodies that the test did and did not run, None if that was not measured. `mutants` were
     tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
-    functions whose body it does not need; `excused` were tried and do not count, since they compute the same.
-    `repairs` is how often a language model repaired code or test before. `distributions` maps imports of the code to
-    the name==version that it was run with."""
+    functions whose body it does not need; `excused` were tried and do not count, since they compute the same. `repairs`
+    is how often a language model repaired code or test before. `distributions` maps imports of the code to the
+    name==version that it was run with."""
 
     level: Level
     runner: str | None = None
@@ -270,10 +270,10 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """`test` is empty where there is none. `evidence` ends with that of the level; where code was repaired, it begins
-    with that of its first run. `claims` is what an imported file said of itself, kept, never believed. `attestations`
-    are signed statements about it (`xkg.attestations`). `attested` says in words who attests the level; it
-    depends on whom the reader trusts, and is never stored."""
+    """`test` is empty if there is none. `evidence` ends with that of the level; if the code was repaired, it begins
+    with that of its first run. `claims` has the claims of an imported file, which are stored but not trusted.
+    `attestations` are signed statements about it (`xkg.attestations`). `attested` says in words who attests the level;
+    it depends on whom the reader trusts, and is never stored."""
 
     id: str
     technique: str
@@ -300,13 +300,13 @@ class Code(Node):
 
     @property
     def departures(self) -> tuple[Departure, ...]:
-        """Where paper and repository part, as far as that was found, in the code and in its components."""
+        """The known differences between paper and repository, in the code and in its components."""
         fidelity = self.evidence[-1].fidelity if self.evidence else None
         return fidelity.departures if fidelity is not None else ()
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The packages in words, with the distribution and version that the code was run with, where that is known:
+        """The packages in words, with the distribution and version that the code was run with, if known:
         `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
         known = self.evidence[-1].distributions if self.evidence else {}
         return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
@@ -314,9 +314,9 @@ class Code(Node):
 
 class Repository(Node):
     """`reference` is the branch, tag or commit that was asked for, None for the default branch. `stars`, `archived` and
-    `default_branch` are what GitHub said when the repository was found there, None where it was not asked. `license` is
+    `default_branch` are what GitHub said when the repository was found there, None if it was not asked. `license` is
     an SPDX identifier, `NOASSERTION` for a licence that is not evident, None if there is none; `file_licenses` has, by
-    path, those of source files that say another one, or lie in a folder with its own."""
+    path, those of source files that state another one, or are in a folder with a separate one."""
 
     id: str
     url: str
@@ -393,7 +393,7 @@ class Derivation(Node):
 
 
 class Finding(Node):
-    """`description` is None where the source had no `name: description` form."""
+    """`description` is None if the source did not have the form `name: description`."""
 
     id: str
     name: Name
@@ -408,8 +408,9 @@ class Resource(Node):
 
 class Ablation(Node):
     """A measurement of how much a technique matters: `metric` in `baseline` and, with `diff` applied at `commit`, as
-    `value`. `change` is relative to the baseline, `low` and `high` bound it with 95 % confidence, None where its spread
-    is not known; `seeds` runs of the candidate. `kind` is that of the change (toggle, scale, replace, grid)."""
+    `value`. `change` is relative to the baseline, `low` and `high` bound it with 95 % confidence, None if its spread is
+    unknown; `seeds` is the number of runs of the candidate. `kind` is that of the change (toggle, scale, replace,
+    grid)."""
 
     id: str
     technique: str

@@ -3,7 +3,7 @@
 //
 // Group: techniques
 // Parameters:
-//   paper: string = "" -- id of a paper, such as arxiv:1608.04471; all papers where none is given
+//   paper: string = "" -- id of a paper, such as arxiv:1608.04471; all papers if none is given
 //   least: number = 0 -- only relative changes of at least this size, either way (0.05: five per cent)
 // Example: xkg cypher measured-importance --param least=0.05
 

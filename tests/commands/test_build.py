@@ -72,7 +72,7 @@ def test_a_build_without_a_repository_does_not_replace_one_with_it(graph: Path) 
     assert before[EXAMPLE_ID].code
     result = build.build(settings(graph), EXAMPLE / "paper", None, paper_id=EXAMPLE_ID)
     assert (result.published, sum(result.levels.values())) == (False, len(before[EXAMPLE_ID].code))
-    assert "stays as it is" in result.notes[0]
+    assert "was not changed" in result.notes[0]
     assert stored(graph) == before
 
 

@@ -122,7 +122,7 @@ def test_more_bytes_or_other_bytes_than_were_named_are_refused(server: Server, p
         read(place, HEAD, 10, TurnedClock())
     for other in (DATA + b"more", b"x" * len(DATA)):
         server.files[path_of(PACKAGE.name)] = other
-        with pytest.raises(UnsafeInputError, match="not what its name says"):
+        with pytest.raises(UnsafeInputError, match="does not match its name"):
             download(place, PACKAGE, tmp_path, TurnedClock())
         with pytest.raises(UnsafeInputError):
             read_file(place, PACKAGE.name, clock=TurnedClock())

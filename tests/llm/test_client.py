@@ -372,7 +372,7 @@ def test_calls_under_way_count_with_what_they_may_cost(desk: Desk) -> None:
 
 
 def test_no_budget_holds_for_a_model_without_a_price(desk: Desk) -> None:
-    with pytest.raises(ConfigError, match=r"a budget cannot hold for mine, .* llm\.prices"):
+    with pytest.raises(ConfigError, match=r"a budget cannot be enforced for mine, .* llm\.prices"):
         desk.open(code_model="mine", max_cost=1)
     desk.script(GOOD)
     with desk.open(model="mine") as model:
@@ -475,7 +475,7 @@ def test_an_endpoint_that_never_answers_is_given_up(desk: Desk) -> None:
     with desk.open(seconds=0.1) as model:
         with pytest.raises(AnswerError):
             ask(model, "a")
-        with pytest.raises(ModelUnavailableError, match=r"no answer to 4 calls running.*llm\.seconds"):
+        with pytest.raises(ModelUnavailableError, match=r"no answer to 4 calls in a row.*llm\.seconds"):
             ask(model, "b")
 
 

@@ -62,7 +62,7 @@ def test_nothing_asked_is_nothing_spent(tmp_path: Path) -> None:
 
 def test_a_corrupt_ledger_is_one_line_and_left_where_it_is(kg: Path) -> None:
     (kg / LEDGER).write_bytes(b"no database at all" * 100)
-    with pytest.raises(CorruptStoreError, match="takes over what can be read"):
+    with pytest.raises(CorruptStoreError, match="recovers the readable rows"):
         costs(kg, LlmSettings())
     assert (kg / LEDGER).exists()
 

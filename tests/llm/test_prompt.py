@@ -105,7 +105,7 @@ def test_a_part_is_only_asked_where_its_input_is_not_empty(tmp_path: Path) -> No
     ],
 )
 def test_a_file_that_is_no_prompt_is_refused_by_its_name(broken: str, tmp_path: Path) -> None:
-    with pytest.raises(XkgError, match=r"where\.md is no prompt") as caught:
+    with pytest.raises(XkgError, match=r"where\.md is not a prompt") as caught:
         load_prompt(written(tmp_path, broken))
     assert "\n" not in str(caught.value)
 

@@ -20,7 +20,7 @@ def renamed(words: list[str]) -> list[str]:
     now = _NOW[former]
     if "--help" not in rest:
         typer.echo(
-            f"note: `xkg {former}` is now `xkg {' '.join(now)}`; the old name goes with the next release", err=True
+            f"note: `xkg {former}` is now `xkg {' '.join(now)}`; the next release removes the old name", err=True
         )
     if former == "report":
         if any(word.split("=")[0] == "--to" for word in rest):

@@ -133,7 +133,7 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
         if len(re.findall(r"\w", form.title)) >= _TELLING:
             return True
         raise InputError(
-            f"the graph has a paper of this title, {stored.id}, and unknown authors, so it may be the same "
+            f"the graph has {stored.id} with this title, and authors are unknown, so it may be the same "
             f"paper: if it is, give it the id {stored.id} (--id, or the list's third column), "
             f"else {identity}"
         )

@@ -220,8 +220,8 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
     if not built.bundle.repositories and stored.repositories and stored.paper.origin == "build":
         place = stored.repositories[0].url or stored.repositories[0].id
         note = (
-            f"the graph has this paper with the repository {place}, and stays as it is: build it with one, "
-            "or first take it out with `xkg remove`"
+            f"the graph has this paper with the repository {place}, and was not changed: build it with one, "
+            "or first remove it with `xkg remove`"
         )
         return stored_result(store, stored.paper.id, note)
     built = replace(built, bundle=_with_known_records(built.bundle, stored))

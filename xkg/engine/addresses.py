@@ -31,7 +31,7 @@ def require_private(host: str) -> None:
     if public:
         raise ConfigError(
             f"{host} is {public[0]}, an address of the public internet: Ray runs any code for whoever reaches it with "
-            "its token, which it sends unencrypted; use a private network, or say --allow-public"
+            "its token, which it sends unencrypted; use a private network, or give --allow-public"
         )
 
 

@@ -1,4 +1,4 @@
-"""One paper of a library, to look at."""
+"""Fetches one paper of a library to show it."""
 
 import tempfile
 from contextlib import closing

@@ -1,5 +1,5 @@
 """A library in a git repository: one branch, read and written without a working tree, so that no link, hook or
-attribute of it has any effect. A push that is not a fast-forward is refused by git: that is the comparison."""
+attribute of it has any effect. Git refuses a push that is not a fast-forward, which serves as the comparison."""
 
 import os
 import re
@@ -44,7 +44,7 @@ class GitPlace(Place):
             self._git("init", "--quiet", "--bare", str(self._folder), bare=False)
 
     def head(self) -> tuple[bytes | None, Any]:
-        """The head of the branch as it is there now."""
+        """The current head of the branch."""
         listed = self._git("ls-remote", "--", self._address, f"refs/heads/{_BRANCH}").split()
         commit = listed[0].decode("ascii") if listed else None
         if commit is not None and commit != self._commit:
@@ -59,7 +59,7 @@ class GitPlace(Place):
         if path in self._waiting:
             yield self._waiting[path][start : start + most]
             return
-        with self._lock:  # one question and its answer
+        with self._lock:  # one request and its answer
             if self._reader is None:
                 self._reader = subprocess.Popen(
                     ["git", "-C", str(self._folder), "cat-file", "--batch"],
@@ -79,7 +79,7 @@ class GitPlace(Place):
             size = int(answer[2])
             if size > start + most:
                 self._end_reader()
-                raise InputError(f"{path} of {self.name} has more bytes than the library says; ask whoever keeps it")
+                raise InputError(f"{path} of {self.name} is larger than the library says; ask its maintainer")
             data = self._reader.stdout.read(size + 1)[:-1]
         yield data[start : start + most]
 
@@ -118,7 +118,7 @@ class GitPlace(Place):
         ran = self._run(*arguments, given=given, bare=bare)
         if ran.returncode != 0:
             said = _last_line(ran.stderr.decode("utf-8", "replace"))
-            raise InputError(f"{self.name} cannot be reached by git: {said}; check the address, and your rights there")
+            raise InputError(f"{self.name} cannot be reached by git: {said}; check the address and your access rights")
         return ran.stdout
 
     def _run(self, *arguments: str, given: bytes = b"", bare: bool = True) -> "subprocess.CompletedProcess[bytes]":
@@ -141,7 +141,7 @@ class GitPlace(Place):
 
 
 def _environment() -> dict[str, str]:
-    """The user's variables, since keys and helpers for a server are the user's, but no key of xkg's own."""
+    """The user's environment, since git needs the user's keys and helpers for a server, but without xkg's own keys."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_", "NEO4J_"))}
     return {**own, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 

@@ -1,7 +1,7 @@
 """The head of a library: read with checks, and replaced so that no writer's entries are lost.
 
-A head that is signed has a version and a time of expiry, as the metadata of The Update Framework (version 1.0.33, 5.4):
-a server that shows an older one, or a copy that nobody looks after, is refused."""
+A signed head has a version and a time of expiry, like the metadata of The Update Framework (version 1.0.33, 5.4): a
+server that shows an older head, or a copy that is no longer maintained, is refused."""
 
 import hashlib
 import random
@@ -25,7 +25,7 @@ _TRIES = 200
 
 
 class Change(Value):
-    """What a writer adds: a paper with one version, which replaces those with `seen` contents. A version that the
+    """A writer's addition: a paper with one version, which replaces those with `seen` contents. A version that the
     library has gets the packages that it lacks."""
 
     row: Row
@@ -45,8 +45,9 @@ class OpenHead(NamedTuple):
 
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
-    """The head as it is there now. With `seen`, it must not be older than what was seen, and must be signed by the key
-    of before or a trusted one, if it was signed before. Raises `UnsafeInputError`, `UnreachableError` and `InputError`.
+    """The current head of the library. With `seen`, it must not be older than what was seen, and must be signed by the
+    previous key or a trusted one, if it was signed before. Raises `UnsafeInputError`, `UnreachableError` and
+    `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:
@@ -55,32 +56,32 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     if data is None:
         return OpenHead(Head(), None, None, token)
     if len(data) > MOST_HEAD:
-        raise UnsafeInputError(f"the head of {place.name} has more than {MOST_HEAD >> 20} MB; nothing was taken")
+        raise UnsafeInputError(f"the head of {place.name} has more than {MOST_HEAD >> 20} MB; nothing was pulled")
     payload, signer = trust.unseal(data, place.name)
     head: Head = parse(Head, payload, f"the head of {place.name}")
     if signer is not None and _expired(head.expires, clock.now()):
         raise UnsafeInputError(
-            f"the head of {place.name} expired ({head.expires}): nobody has looked after it since, or this is an old "
-            "copy; ask its keeper to run `xkg push` again"
+            f"the head of {place.name} expired ({head.expires}): nobody renewed it, or this is an old "
+            "copy; ask its maintainer to run `xkg push` again"
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
-        # where writers merge, one may put back an older head for a moment
+        # if writers merge, one may put back an older head for a moment
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} went back: version {head.version} is there, and {before.version} was seen before; "
-                f"ask its keeper, and if that is meant delete {seen.folder if seen else ''}"
+                f"{place.name} went back: it has version {head.version}, and version {before.version} was seen before; "
+                f"ask its maintainer, and if that is intended delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(
-                f"the head of {place.name} is signed by {signer or 'nobody'}, and was by {before.signer}: ask its "
-                "keeper, then trust the new key with `xkg trust add`"
+                f"the head of {place.name} is signed by {signer or 'nobody'}, before by {before.signer}: ask its "
+                "maintainer, then trust the new key with `xkg trust add`"
             )
     return OpenHead(head, signer, data, token)
 
 
 def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
-    """Stores that this head was seen, and, unless it is None, what its log was read for (`SeenHead.entries`)."""
+    """Stores that this head was seen and, unless None, for which search its log was read (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
     digest = hashlib.sha256(data).hexdigest() if data else ""
@@ -105,7 +106,7 @@ def merged(row: Row | None, change: Change) -> Row:
     if (same := versions.get(new.content)) is not None:
         added = [package for package in packages if set(package.holds) - same.holds]
         versions[new.content] = same.model_copy(update={"packages": (*same.packages, *added)})
-    else:  # of two that are proven and dated alike the new one is first
+    else:  # of two with the same proof and date the new one is first
         versions = {new.content: new.model_copy(update={"packages": packages}), **versions}
     best = sorted(versions.values(), key=lambda each: (each.proof, each.pushed), reverse=True)
     return change.row.model_copy(update={"versions": tuple(best[:MOST_VERSIONS])})
@@ -118,8 +119,9 @@ def add(
     step: Callable[[str], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> int:
-    """Adds to the library what it lacks of these changes, whoever else writes; gives how many papers changed. `step` is
-    told what is about to be written. Raises `InputError` and what `open_head` raises."""
+    """Adds to the library those of these changes that it lacks, even while others write; returns how many papers
+    changed. `step` is called with the name of each write, before it. Raises `InputError` and the errors of
+    `open_head`."""
     if not place.atomic:
         step("announcement")
         place.announce(_CHANGES.dump_json(tuple(changes)))
@@ -150,7 +152,7 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # where the answer to a first try was lost, a second one is refused, and the next round finds all there
+        # if the answer to a first try was lost, a second one is refused, and the next round finds everything there
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:

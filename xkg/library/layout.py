@@ -1,8 +1,8 @@
 """The files of a library: `head.json`, and `files/ab/<sha256>`, each named by the hash of its bytes.
 
 The head has the root of an index (a trie by the hash of a paper's id or title, 256 children a node) and of a log, a
-list of entries in the order in which they came. A changed node is a new file. One paper of a million is found by the
-head and two nodes; who has read the log up to an entry reads only the chunks behind it.
+list of entries in the order in which they came. A changed node is a new file. One paper of a million is found with the
+head and two nodes. A reader who has read the log up to an entry reads only the chunks after it.
 """
 
 import gzip
@@ -34,7 +34,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class Package(Value):
-    """A file of parts of one paper (`xkg.library.packages`); `holds` are the marks of those that are not its bundle."""
+    """A file of parts of one paper (`xkg.library.packages`); `holds` are the marks of the parts other than its
+    bundle."""
 
     name: Sha256
     size: int = Field(ge=0, le=1 << 30)
@@ -63,8 +64,8 @@ class Version(Value):
 
 
 class Row(Value):
-    """A paper; the first version is the best claimed one of those that nobody replaced. `names` of techniques are in
-    the log alone."""
+    """A paper; the first version is the best claimed one of those that nobody replaced. `names` of techniques are only
+    in the log."""
 
     paper: Text
     title: Text
@@ -86,8 +87,8 @@ class Node(Value):
 
 
 class Head(Value):
-    """`version` grows with each replacement, `entries` counts those of the log: `nodes` are full ones of it, `chunks`
-    those behind. `expires` is the time after which a signed head is not believed any more."""
+    """`version` grows with each replacement, `entries` counts those of the log. `nodes` are its full nodes, `chunks`
+    the entries after them. `expires` is the time after which a signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)
@@ -107,29 +108,29 @@ def path_of(name: str) -> str:
 
 
 def keys_of(paper: str, title: str) -> tuple[str, ...]:
-    """What a paper is looked up by: its id, its title, and what its title has before a colon."""
+    """The keys by which a paper is found: its id, its title, and its title up to a colon."""
     titles = [title, title.partition(":")[0]]
     return tuple(dict.fromkeys([paper, *(f"title:{slug(each)}" for each in titles)]))
 
 
 def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
-    """The value in JSON of a stranger. Raises `UnsafeInputError`."""
+    """The value in JSON from an untrusted source. Raises `UnsafeInputError`."""
     try:
         value = json.loads(data)
         return kind.validate_python(value) if isinstance(kind, TypeAdapter) else kind.model_validate(value)
     except (ValueError, ValidationError, RecursionError) as error:
-        raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask whoever keeps the library") from error
+        raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask the library's maintainer") from error
 
 
 def unzip(data: bytes, most: int, what: str) -> bytes:
-    """Raises `UnsafeInputError` for what is not gzip, or has more than `most` bytes in it."""
+    """Raises `UnsafeInputError` for data that is not gzip, or that unpacks to more than `most` bytes."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         unpacked = unpacker.decompress(data, most + 1)
     except zlib.error as error:
-        raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask whoever keeps the library") from error
+        raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask the library's maintainer") from error
     if len(unpacked) > most or not unpacker.eof or unpacker.unused_data:
-        raise UnsafeInputError(f"{what} is cut short, or has more than {most >> 20} MB in it; nothing of it was taken")
+        raise UnsafeInputError(f"{what} is cut short, or has more than {most >> 20} MB in it; nothing was pulled")
     return unpacked
 
 
@@ -192,7 +193,7 @@ class Files:
         """The entries of the log from this number on, read with `each`, which may be the `map` of a pool."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the log of the library is not as long as its head says; ask whoever keeps it")
+            raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -228,13 +229,13 @@ class Files:
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
-            raise UnsafeInputError("the log of the library is not as long as its head says; ask whoever keeps it")
+            raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
-            raise UnsafeInputError("the log of the library is not as long as its head says; ask whoever keeps it")
+            raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:

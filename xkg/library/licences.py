@@ -1,4 +1,4 @@
-"""What of a paper may be given away: its code under the licences of the files that it was made from."""
+"""The parts of a paper that may be given away: its code under the licences of the files that it was made from."""
 
 from xkg.blacklist import Blacklist
 from xkg.model import PaperBundle, Repository
@@ -26,7 +26,7 @@ def unlicensed(bundle: PaperBundle) -> str | None:
         (repositories[symbol.repository].url or symbol.repository, symbol.path): repositories[symbol.repository]
         for symbol in used
     }
-    if len({each.code for each in bundle.derivations}) < len(bundle.code):  # of some code the files are not known
+    if len({each.code for each in bundle.derivations}) < len(bundle.code):  # the files of some code are unknown
         files |= {(each.url or each.id, ""): each for each in bundle.repositories}
     without = sorted(key for key, repository in files.items() if licence_of(repository, key[1]) is None)
     if not without:
@@ -43,7 +43,7 @@ def without_code(bundle: PaperBundle) -> PaperBundle:
 
 
 def blacklisted(bundle: PaperBundle, blacklist: Blacklist) -> str | None:
-    """Why a paper is kept out; None if it is not."""
+    """Why a paper is left out; None if it is not."""
     paper = bundle.paper
     reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
     return reason or next(filter(None, (blacklist.repository(each.url) for each in bundle.repositories)), None)

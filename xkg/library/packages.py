@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """What the index calls it, '' for a bundle, which it knows by `Version.content`."""
+        """Its name in the index, '' for a bundle, which the index knows by `Version.content`."""
         if self.kind.startswith(_VECTORS):
             return self.kind
         return "" if self.kind == _BUNDLE else hashlib.sha256(self.data).hexdigest()[:16]
@@ -53,7 +53,7 @@ class Contents(NamedTuple):
 def parts_of(
     bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: "CachedEmbedder"
 ) -> list[Part]:
-    """All that a library gets of a paper; texts that were never embedded are embedded."""
+    """All parts of a paper that a library gets. Texts that were never embedded are embedded."""
     parts = [Part(_BUNDLE, bundles.serialise(bundle))]
     parts += [Part(_ENVELOPE, envelope.encode("utf-8", "surrogatepass")) for envelope in envelopes]
     parts += [Part(_ABLATION, json.dumps(each.model_dump()).encode("ascii")) for each in ablations]
@@ -74,14 +74,14 @@ def pack(parts: Sequence[Part]) -> bytes:
 
 
 def unpack(data: bytes) -> list[Part]:
-    """Raises `UnsafeInputError` for what is no package."""
+    """Raises `UnsafeInputError` for data that is not a package."""
     unpacked = unzip(data, MOST_UNPACKED, "a package")
     at = unpacked.find(b"\n", 0, 1 << 20) + 1
     form, listed = parse(_LIST, unpacked[:at], "a package")
     sizes = [size for _, size in listed]
     whole = all(size >= 0 for size in sizes) and at + sum(sizes) == len(unpacked)
     if form != _FORMAT or len(listed) > _MOST_PARTS or not whole:
-        raise UnsafeInputError("a package is not as `xkg push` writes it; ask whoever keeps the library")
+        raise UnsafeInputError("a package is not as `xkg push` writes it; ask the library's maintainer")
     parts = []
     for kind, size in listed:
         parts.append(Part(kind, unpacked[at : at + size]))
@@ -117,7 +117,7 @@ def contents(
 
 def put_vectors(parts: Iterable[Part], bundle: PaperBundle, embedder: "CachedEmbedder") -> None:
     """Stores vectors of this embedder's model for texts of the bundle that were never embedded here; those of another
-    model, and what are no unit vectors, are passed over."""
+    model, and vectors that are not of unit length, are skipped."""
     import numpy as np
 
     from xkg.embeddings.base import EncodedDocuments

@@ -1,4 +1,4 @@
-"""Where the files of a library lie: a folder, a web server, an object store, or whatever else `fsspec` opens.
+"""Where the files of a library are: a folder, a web server, an object store, or anything else that `fsspec` opens.
 `git_place` has git repositories."""
 
 import hashlib
@@ -22,7 +22,7 @@ _TRIES = 4
 AT_ONCE = 16
 """Requests at a time."""
 _SECONDS, _SLOWEST = 60.0, 20_000
-"""How long a file may take: so many seconds, and those for its bytes at so many a second."""
+"""The time that a file may take: these seconds, and those for its bytes at this rate per second."""
 _ANNOUNCED_SECONDS = 3600
 _FULL = "free space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 class Place:
     """Reads and writes files by their paths in the library. Raises `OSError` for what may succeed if it is tried again,
-    `FileNotFoundError`, and `InputError` for what will not. `name` is what a person calls the place. One that is not
-    `atomic` cannot refuse to replace a head that somebody else has replaced: there each writer first announces its
-    entries in a file of its own, and merges the announcements of others."""
+    `FileNotFoundError`, and `InputError` for what will not. `name` is the name of the place for people. A place that is
+    not `atomic` cannot refuse to replace a head that somebody else has replaced: there, each writer first announces its
+    entries in a separate file, and merges the announcements of others."""
 
     name: str
     atomic = True
@@ -45,7 +45,7 @@ class Place:
         raise NotImplementedError
 
     def head(self) -> tuple[bytes | None, Any]:
-        """The bytes of the head, None where there is none, and a token for `replace`."""
+        """The bytes of the head, None if there is none, and a token for `replace`."""
         try:
             data = b"".join(_in_time(self.pieces(HEAD, 0, MOST_HEAD + 1), HEAD, MOST_HEAD, CLOCK))
         except FileNotFoundError:
@@ -207,13 +207,13 @@ class ObjectPlace(OtherPlace):
 
 
 def _code(error: BaseException | None) -> str:
-    """What the server calls the error that this one was made from."""
+    """The server's name for the error behind this one."""
     response = getattr(error.__cause__, "response", None) if error is not None else None
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 
 
 class WebPlace(Place):
-    """A web server, which is only read. No redirect is followed."""
+    """A web server, which is read-only. No redirect is followed."""
 
     def __init__(self, place: str) -> None:
         import aiohttp
@@ -280,8 +280,8 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """What `attempt` gives, which is tried again where that may help; a try that made `progress`, in bytes, does not
-    count. Raises `UnreachableError`, `FileNotFoundError`, and what else `attempt` raises."""
+    """The result of `attempt`, which is repeated if that may help; a try that made `progress`, in bytes, does not
+    count. Raises `UnreachableError`, `FileNotFoundError`, and other errors of `attempt`."""
     tries = before = 0
     while True:
         try:
@@ -318,14 +318,14 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
 
 
 def read_file(place: Place, name: str, most: int = MOST_NODE, clock: Clock = CLOCK) -> bytes:
-    """A file by the hash of its bytes. Raises `UnsafeInputError` where they have another one, and as `read`, but for a
-    file that is not there."""
+    """A file by the hash of its bytes. Raises `UnsafeInputError` if they have another one, and the errors of `read`,
+    but `UnreachableError` for a missing file."""
     try:
         data = read(place, path_of(name), most, clock)
     except FileNotFoundError as error:
-        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try later, or ask whoever keeps it") from error
+        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try later, or ask its maintainer") from error
     if hashlib.sha256(data).hexdigest() != name:
-        raise UnsafeInputError(f"{path_of(name)} of {place.name} is not what its name says; ask whoever keeps it")
+        raise UnsafeInputError(f"{path_of(name)} of {place.name} does not match its name; ask its maintainer")
     return data
 
 
@@ -354,8 +354,8 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
-    partial.unlink()  # else the next try would go on with it
-    raise UnsafeInputError(f"{path_of(package.name)} of {place.name} is not what its name says; ask whoever keeps it")
+    partial.unlink()  # else the next try would continue with it
+    raise UnsafeInputError(f"{path_of(package.name)} of {place.name} does not match its name; ask its maintainer")
 
 
 def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:

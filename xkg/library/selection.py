@@ -1,4 +1,4 @@
-"""Which papers of a library are meant: by name, by topic, by level, by what is new."""
+"""Selects papers of a library: by name, topic or level, or the new ones."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -36,8 +36,8 @@ def newest(rows: Iterable[Row]) -> list[Row]:
 
 
 def chosen(rows: Sequence[Row], topic: str = "", level: Level | None = None) -> list[Row]:
-    """Those that have every word of `topic` in their title or the names of their techniques, and whose code is claimed
-    to be of `level` or above."""
+    """The papers with every word of `topic` in their title or the names of their techniques, and with code that is
+    claimed to be of `level` or above."""
     words = frozenset(slug(topic).split("-")) if topic.strip() else frozenset()
     return [
         row

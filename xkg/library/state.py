@@ -1,4 +1,5 @@
-"""What a graph has seen of a library: its head, and each paper as it was taken or sent. One SQLite file a library."""
+"""The state of a library as a graph last saw it: its head, and each paper as it was pulled or pushed. One SQLite file a
+library."""
 
 import hashlib
 import json
@@ -23,8 +24,8 @@ _SCHEMA = {
 
 class SeenHead(Value):
     """`version` and `digest` are those of the newest head, `signer` the key that signed it, None for an unsigned one.
-    `entries` says up to which one the log was read: '' for all papers, else by what was looked for. `tag` is what a web
-    server calls the head, `data` its bytes."""
+    `entries` says up to which entry the log was read, by what was searched for ('' for all papers). `tag` is a web
+    server's name for the head, `data` has its bytes."""
 
     place: str
     version: int = 0
@@ -45,7 +46,7 @@ class SeenPaper(Value):
 
 
 class Seen:
-    """One library as one graph has seen it."""
+    """One library as one graph last saw it."""
 
     def __init__(self, kg: Path, place: str) -> None:
         self.place = place
@@ -72,7 +73,7 @@ class Seen:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether no other process takes papers from this library into this graph, while the context lasts."""
+        """Whether no other process pulls papers from this library into this graph, while the context lasts."""
         with file_lock(self.folder / "pull.lock", wait=False) as free:
             yield free
 

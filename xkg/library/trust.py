@@ -27,7 +27,7 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
 
 def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
     """The bytes of a head, and the fingerprint of the key that signed it: that of the user, if there is one or if the
-    head of before was signed. Raises `InputError` where there is no key then."""
+    previous head was signed. Raises `InputError` if the key is missing then."""
     from xkg.attestations import envelope, keys
 
     if signed_by is None and not keys.own_key_file().exists():

@@ -39,7 +39,7 @@ _NO_MORE = "it asks to see more, which is no longer possible: answer with `open`
 _RETRIES = {
     "ok": "That answer cannot be used: {complaint}\n\nAnswer the question again, in full and in the form asked for.",
     "cut": "That answer was cut off at the length limit. Answer again, in full and in fewer words.",
-    "refused": "That is no answer in the form asked for. Answer in that form; what cannot be said stays empty there.",
+    "refused": "That answer does not have the requested form. Answer in that form; leave empty what you cannot say.",
 }
 
 
@@ -51,7 +51,8 @@ A = TypeVar("A", bound=AnswerType)
 
 
 class More(NamedTuple):
-    """Data that an answer asks to see before it decides. It is no mistake: the conversation goes on with the data."""
+    """Data that an answer asks to see before it decides. This is not a mistake: the conversation continues with the
+    data."""
 
     text: str
 
@@ -397,7 +398,7 @@ class LanguageModel:
             silent = self._silent
         if silent >= _MOST_SILENT:
             raise ModelUnavailableError(
-                f"{question.stage}: {endpoint.at} gave no answer to {silent} calls running, in "
+                f"{question.stage}: {endpoint.at} gave no answer to {silent} calls in a row, in "
                 f"{self._settings.seconds:g} s each: {endpoint.remedy}"
             )
         return stored

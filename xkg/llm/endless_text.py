@@ -6,7 +6,7 @@ from xkg.llm.client import AnswerType
 
 _LONGEST_PERIOD = 120
 _REPEATED = 1500
-_PROBLEM = "a text goes on without end, repeating itself: answer again, and end it"
+_PROBLEM = "a text repeats itself without end: answer again, and end it"
 
 
 def endless(answer: AnswerType) -> str | None:

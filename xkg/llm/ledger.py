@@ -232,13 +232,13 @@ class Ledger:
         setting, spender = ("max_total_cost", "all papers") if of_all else ("max_cost", question.paper)
         if spent is None:
             raise ConfigError(
-                f"llm.{setting} cannot hold for {spender}, since earlier calls have no price: `xkg costs --by "
+                f"llm.{setting} cannot be enforced for {spender}, since earlier calls have no price: `xkg costs --by "
                 "model` says of which models; give theirs in llm.prices, or leave out the limit"
             )
         if spent + dollars > limit:
             raise BudgetError(
                 f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {spender} are spent, and the next "
-                f"call may take ${dollars:.3f}; what is done is kept: run again with a higher "
+                f"call may take ${dollars:.3f}; finished work is kept: run again with a higher "
                 f"--{setting.replace('_', '-')} to continue"
             )
 
@@ -294,7 +294,7 @@ def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection |
             return db
         answers, calls = _salvage(aside, db, "answers", 5), _salvage(aside, db, "calls", 16)
     log.warning(
-        "%s was corrupt (%s) and is set aside as %s: %d answers and %d calls could be taken over; missing "
+        "%s was corrupt (%s) and was set aside as %s: %d answers and %d calls were recovered; missing "
         "answers are asked again, and missing calls do not count in `xkg costs` and --max-cost",
         path, error, aside.name, answers, calls,
     )  # fmt: skip

@@ -40,7 +40,7 @@ def read_answer(text: str, kind: type[A]) -> A:
     """The last JSON object of the right type in the text. Raises `UnusableError`."""
     objects = _objects(_THOUGHT.sub("", text)) or _objects(text)
     if not objects:
-        raise UnusableError("it holds no complete JSON object; give exactly one", shapeless=True)
+        raise UnusableError("it has no complete JSON object; give exactly one", shapeless=True)
     for text_of_object in reversed(objects):
         try:
             answer = kind.model_validate_json(text_of_object, strict=True)

@@ -57,7 +57,7 @@ class Prices:
         unknown = sorted(model for model in models if self.of(model) is None)
         if unknown:
             raise ConfigError(
-                f"a budget cannot hold for {', '.join(unknown)}, whose price is unknown: give it in llm.prices "
+                f"a budget cannot be enforced for {', '.join(unknown)}, whose price is unknown: give it in llm.prices "
                 "(dollars for a million tokens: input, output, cached), or leave out the limit"
             )
 

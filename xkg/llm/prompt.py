@@ -113,7 +113,7 @@ def load_prompt(path: Path) -> Prompt:
     text = path.read_text(encoding="utf-8")
     match = re.fullmatch(r"---\n(.*?)\n---\n(.*?)\n===\n(.*)", text, re.S)
     if match is None:
-        raise XkgError(f"{path} is no prompt: it needs a header between --- lines, and === between its two parts")
+        raise XkgError(f"{path} is not a prompt: it needs a header between --- lines, and === between its two parts")
     header = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in match[1].splitlines())}
     inputs = tuple(name.strip() for name in header.get("inputs", "").split(",") if name.strip())
     used = set(_SLOT.findall(match[3]))
@@ -124,7 +124,7 @@ def load_prompt(path: Path) -> Prompt:
     unclosed = re.search(r"\{\{[#/]", _OPTIONAL.sub(r"\2", match[3]))
     if not known or used != set(inputs) or optional - used or unclosed or _SLOT.search(match[2]):
         raise XkgError(
-            f"{path} is no prompt: its header holds {', '.join(_HEADER)}, and the text below uses each input"
+            f"{path} is not a prompt: its header has {', '.join(_HEADER)}, and the text below uses each input"
         )
     role: Role = header["role"]  # type: ignore[assignment]
     return Prompt(

@@ -87,10 +87,10 @@ _NAMES = {
 """Names of fields, if they are not the fields' own."""
 
 _OWN = frozenset(("cut", "cursor", "note", "searched", "uri", "verified"))
-"""Fields of an answer that are the server's own lines."""
+"""Fields of an answer that contain the server's own lines."""
 
 _AS_IT_IS = frozenset(("instructions", "prompt", "schema_text"))
-"""Texts with a form of their own."""
+"""Texts with their own format."""
 
 _FENCED = frozenset(("output", "written", "diff", "patch"))
 _SHORT = 80
@@ -140,7 +140,7 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 def _quotes(answer: AnyAnswer) -> bool:
     """Whether the answer quotes papers or repositories, as results and errors of builds do. Questions of jobs have
-    marks of their own."""
+    their own marks."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)
         return any(job.error or job.result or job.curated for job in jobs)

@@ -20,8 +20,8 @@ ANSWERS = 256
 
 
 class Generation:
-    """A snapshot as a user sees it who trusts the keys of `trust`, without the papers that the file `exclude` names;
-    with None for both, as it is. Everything is made on first use. Raises `InputError` if that file cannot be read,
+    """A snapshot as seen by a user who trusts the keys of `trust`, without the papers that the file `exclude` names;
+    unchanged if both are None. Everything is made on first use. Raises `InputError` if that file cannot be read,
     because an unfiltered answer could contain anything."""
 
     def __init__(self, store: "GraphStore", snapshot: "Snapshot", trust: "Trust | None", exclude: Path | None) -> None:

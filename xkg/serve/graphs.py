@@ -38,8 +38,8 @@ def served_folders(settings: "Settings") -> dict[str, Path]:
 
 
 def of_each_graph(settings: "Settings", make: "Callable[[str, Settings], T]") -> T:
-    """What `make` returns for the name and the settings of the one graph; with several, an object that acts as that of
-    the graph of a call. Raises as `served_folders`."""
+    """The result of `make` for the name and settings of the only graph; with several, an object that acts as the result
+    for the graph of a call. Raises the errors of `served_folders`."""
     folders = served_folders(settings)
     made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
     return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))
@@ -132,7 +132,7 @@ def require_graph(name: str) -> None:
     if not _may_read(name):
         from xkg.serve.jobs.authority import NotAllowedError
 
-        raise NotAllowedError(f"this token does not name the graph {name}: ask whoever runs the server for another one")
+        raise NotAllowedError(f"this token does not name the graph {name}: ask the server's operator for another one")
 
 
 def _may_read(graph: str) -> bool:

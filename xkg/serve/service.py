@@ -313,7 +313,7 @@ class Service:
         return known
 
     def _shared(self, snapshot: "Snapshot") -> Generation:
-        """As `_of`, for an open snapshot as `snapshot` returns it, which a newer one may have followed."""
+        """As `_of`, for an open snapshot from `snapshot`, which may no longer be the newest."""
         known = self._generation
         if known is not None and known.shown is snapshot:
             return known

@@ -68,8 +68,8 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 
 def vector_text(entry: Entry) -> Text:
     """The text for a technique's vector, most informative part first, since models cut off the end. The names of its
-    ancestors give context. Identifiers of its code are only in the text index: next to the definition they lost as many
-    queries as they won."""
+    ancestors give context. Identifiers of its code are only in the text index: in the vector of the definition they
+    lost as many queries as they won."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))

@@ -327,7 +327,7 @@ def _text(value: Object, key: str, where: str, *, required: bool = False) -> str
 
 
 def _restored(text: str) -> str:
-    """`text` with `\\bar` and `\\frac` restored, where a program read JSON's `\\b` and `\\f` as control characters.
+    """`text` with `\\bar` and `\\frac` restored after a program read JSON's `\\b` and `\\f` as control characters.
     `_beyond` keeps the file's original."""
     return _LOST_ESCAPE.sub(lambda match: {"\b": "\\b", "\f": "\\f"}[match[0]], text)
 

@@ -42,7 +42,7 @@ _SHOWN = re.compile(
     r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?"
     r"|releases/(?:tag|download)|(?<=-/)releases)/(?:refs/(?:heads|tags)/)?(?P<reference>[^/]+)(?:/item(?=/|$))?"
 )
-# GitLab names the reference in a word of its own, before the file.
+# GitLab has the reference as a separate part, before the file.
 _ARCHIVED = re.compile(
     r"(?:-/archive/(?P<of_gitlab>.+)/[^/]+|(?:archive|get|zip|tar\.gz|legacy\.(?:zip|tar\.gz)|(?:zip|tar)ball)"
     r"/(?:refs/(?:heads|tags)/)?(?P<reference>.+?)(?:\.(?:zip|tar(?:\.gz|\.bz2)?|tgz|bundle))?)"

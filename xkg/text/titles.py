@@ -23,7 +23,7 @@ def is_title(text: str) -> bool:
 
 
 def title_similarity(first: str, second: str) -> float:
-    """How alike two titles are, in 0..1: 1 where they have the same letters and digits, else the share of words that
+    """The similarity of two titles, in 0..1: 1 if they have the same letters and digits, else the share of words that
     they have in common (Dice's coefficient over words, repetitions counted)."""
     words = [_words(title) for title in (first, second)]
     if not all(words):
@@ -35,7 +35,7 @@ def title_similarity(first: str, second: str) -> float:
 
 
 def same_title(title: str) -> str:
-    """What titles of a similarity of 1 have in common; empty where a title has neither letters nor digits."""
+    """A key that titles with a similarity of 1 share; empty if a title has neither letters nor digits."""
     return "".join(_words(title))
 
 

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_FORM = 32 * 1024
 GRAPH = "xkg-graph"
-"""The cookie that keeps which graph a reader has chosen."""
+"""The cookie that stores the graph that a reader has chosen."""
 _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _PAGES: dict[str, Handler] = {
@@ -96,7 +96,7 @@ def pages(
 
 
 class _Elsewhere(Route):
-    """Any other address that a browser asks for; programs get what they got without pages."""
+    """Any other address that a browser requests; programs get the same answer as without pages."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if (
@@ -147,13 +147,13 @@ class _InThread:
             response = site.error(request, error)
         if asked == chosen and len(self._sites) > 1:
             response.set_cookie(GRAPH, chosen, httponly=True, samesite="lax")
-        # What a page costs the processor: on a busy machine, times of the clock say little.
+        # The processor time of a page, since on a busy machine wall-clock time says little.
         response.headers["server-timing"] = f"cpu;dur={1000 * (time.thread_time() - started):.1f}"
         return response
 
 
 class _Form:
-    """Answers a form on the event loop. Callers are anonymous, so what an error says appears in the log alone."""
+    """Answers a form on the event loop. Callers are anonymous, so the text of an error appears only in the log."""
 
     def __init__(self, site: Site, handler: Callable[[Site, Request], Awaitable[Response]]) -> None:
         self._site = site

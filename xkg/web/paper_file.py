@@ -49,7 +49,7 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
 
 
 def page(template: str, values: dict[str, Any]) -> str:
-    """A page that holds its own style, and whose policy lets it do nothing else."""
+    """A page with its own style, whose policy allows nothing else."""
     style = (STATIC / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (

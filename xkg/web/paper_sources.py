@@ -1,4 +1,5 @@
-"""What of a paper and its repository lies on this machine: the passages that a technique is from, and lines of code."""
+"""The parts of a paper and its repository that are on this machine: the passages that a technique is from, and lines of
+code."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +23,7 @@ _LONGEST_EXCERPT = 20_000
 
 
 class Passage(NamedTuple):
-    """An excerpt as readable text with what stands around it, and its place in the paper's own files."""
+    """An excerpt as readable text with the text around it, and its place in the paper's own files."""
 
     section: str
     place: str
@@ -42,7 +43,7 @@ class PaperSources:
         self._codebases: LRUCache[str, Codebase | None] = LRUCache(PAPERS)
 
     def passages(self, bundle: PaperBundle, technique: Technique) -> list[Passage]:
-        """The passages of a technique; none where the paper's text is not on this machine."""
+        """The passages of a technique; none if the paper's text is not on this machine."""
         document = self._document(bundle)
         if document is None:
             return []
@@ -58,8 +59,7 @@ class PaperSources:
         return found
 
     def codebase(self, bundle: PaperBundle) -> Codebase | None:
-        """The parsed repository of a paper, or the files of it that have symbols; None where it is not on this
-        machine."""
+        """The parsed repository of a paper, or the files of it that have symbols; None if it is not on this machine."""
         paths = {symbol.path for symbol in bundle.symbols}
         for repository in bundle.repositories:
             with self._turn:
@@ -105,7 +105,7 @@ def _passage(document: Document, excerpt: Excerpt) -> Passage:
 
 
 def _from_paragraph(text: str, first: int, end: int) -> int:
-    """The start of the paragraph in which `end` lies, or the first one after `first`."""
+    """The start of the paragraph that contains `end`, or the first one after `first`."""
     at = text.rfind("\n\n", first, end)
     return end if at == -1 and first else at + 2 if at != -1 else first
 

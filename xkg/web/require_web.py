@@ -1,4 +1,4 @@
-"""What the pages need beyond xkg itself: the extra `web`."""
+"""Checks that the pages' dependencies are installed: the extra `web`."""
 
 import importlib.util
 

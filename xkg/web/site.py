@@ -53,8 +53,8 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """What the pages of a graph share. `jobs` is None where nobody may build, `runs` where nobody may run scripts;
-    `graphs` are the names of all that are served."""
+    """The common parts of the pages of a graph. `jobs` is None if nobody may build, `runs` if nobody may run scripts;
+    `graphs` are the names of all served graphs."""
 
     def __init__(
         self,
@@ -120,8 +120,7 @@ Handler = Callable[[Site, Request], Response]
 
 @cache
 def environment() -> Environment:
-    """The templates. Whatever they insert is cut where it is long, and escaped, unless code of ours says that it is
-    markup."""
+    """The templates. Inserted values are cut if they are long, and escaped unless our code marks them as markup."""
     made = Environment(
         loader=PackageLoader("xkg.web"),
         autoescape=True,
@@ -262,6 +261,6 @@ def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -
 
 
 def _theme(request: Request) -> str:
-    """What the reader chose, empty for what the system says."""
+    """The theme that the reader chose, empty for the system's."""
     chosen = request.cookies.get("xkg-theme", "")
     return chosen if chosen in ("light", "dark") else ""

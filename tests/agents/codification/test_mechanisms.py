@@ -111,7 +111,7 @@ def test_an_answer_without_end_is_cut(world: World) -> None:
     cut = Said("{" * 50, finish="length")
     world.endpoint.answers = [parts(), endless, cut, cut, step("list_files")]
     assert world.run(steps=1).steps == 1
-    assert world.asked("goes on without end") == 3
+    assert world.asked("repeats itself without end") == 3
     assert world.asked("cut off at the length limit") == 1
 
 

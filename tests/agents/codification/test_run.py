@@ -304,12 +304,12 @@ def test_related_code_from_elsewhere_is_read_and_never_part_of_the_program(world
     result = world.run(world.task(related=[str(library)]))
     seen = [each.observation for each in steps(world.run_folder)]
     assert "return 0.5 * v + g" in seen[0]
-    assert "for reading alone" in seen[1]
-    assert "for reading alone" in seen[2]
+    assert "are read-only" in seen[1]
+    assert "are read-only" in seen[2]
     assert "No module named 'related'" in seen[4]
     assert "copied related/optim/ball.py to ball.py" in seen[5]
-    assert "related/optim/ball.py  39 bytes  for reading alone" in seen[7]
-    assert world.asked("related/optim/ball.py is for reading alone") >= 1
+    assert "related/optim/ball.py  39 bytes  read-only" in seen[7]
+    assert world.asked("related/optim/ball.py is read-only") >= 1
     assert result.result == "A", result.faults
     assert result.changed_files == ("ball.py", "train.py")
     assert "related/" not in (world.run_folder / "changes.patch").read_text().replace("related.optim", "")
@@ -350,7 +350,7 @@ def test_an_evaluation_of_its_own_is_out_of_reach_of_edited_code(world: World) -
     ]
     result = world.run(world.task(evaluate="python measure.py"))
     assert world.asked("only train.py and new files may be edited, not measure.py") == 1
-    assert world.asked("the run wrote over files that measure: measure.py; do not write to them")
+    assert world.asked("the run overwrote files that measure: measure.py; do not write to them")
     assert result.result == "A", result
     assert result.metric_before is not None
     assert 0 < (result.metric_after or 0) < result.metric_before
@@ -364,7 +364,7 @@ def test_code_that_removes_its_own_folder_is_not_accepted(world: World) -> None:
     world.endpoint.answers = [parts(), WORK[2], edits(function("train", removing)), final(9, 17), step("list_files")]
     result = world.run(steps=3)
     assert result.result == "C"
-    assert "`python train.py` removes files of its own folder: model.py, train.py" in result.faults[0]
+    assert "`python train.py` removes files from its own folder: model.py, train.py" in result.faults[0]
     assert (world.starter / "model.py").read_text() == MODEL
 
 

@@ -152,7 +152,7 @@ def test_what_measures_in_the_process_of_edited_code_says_so(
     said = "\n".join(remarks(result, METRIC, reader, origin))
     assert not result.apart
     assert "in a process that may run edited code" in said
-    assert ("wrote over or removed files that measure: evaluate.py, metrics.py" in said) == (kind.startswith("files"))
+    assert ("overwrote or removed files that measure: evaluate.py, metrics.py" in said) == (kind.startswith("files"))
 
 
 def test_landlock_measures_apart_too(world: Workspace, reader: SourceReader) -> None:

@@ -30,7 +30,7 @@ def shown(*, open: tuple[str, ...] = (), search: tuple[str, ...] = ()) -> str:
         ("core.py", "# --- core.py:1-8\nclass Net:"),
         ("fast.cpp", "// --- fast.cpp:1-4\nint add"),
         ("conf.yaml", "# --- conf.yaml\n# 2: optim.lr = 0.01\n"),
-        ("long.py", "x249 = 249\n# the file goes on to line 400\n"),
+        ("long.py", "x249 = 249\n# the file continues to line 400\n"),
         ("/etc/passwd", "# --- '/etc/passwd': no such file, function or class\n"),
         ("core.py::gone", "no such file, function or class"),
         ("::", "no such file, function or class"),

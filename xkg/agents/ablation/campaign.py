@@ -309,7 +309,7 @@ class _Runner:
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
         if self._executed is None:
-            notes.append("which lines the baseline runs is not known: the traced run did not end")
+            notes.append("the lines that the baseline runs are unknown: the traced run did not end")
         techniques = self._start.techniques(self._base.tree)
         found = self._parser.of_files(
             parsing.space,
@@ -323,7 +323,7 @@ class _Runner:
         )
         space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:
-            notes.append("no code was recognised as computing the metric: none is kept from being changed")
+            notes.append("no code was recognised as computing the metric, so none is protected from changes")
         notes += [f"{path} does not parse as Python 3, and was left out" for path in found.unparsed]
         if noisy := noise_note(self._task, baseline, space.left_out):
             notes.append(noisy)

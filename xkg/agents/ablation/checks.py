@@ -24,7 +24,7 @@ def refusal(
         for start, end in changed_lines(before[path], after[path]):
             lines = Place(path=path, start_line=start, end_line=end)
             if not any(place.holds(lines) for place in candidate.places):
-                return f"it changes {lines}, which is none of its places"
+                return f"it changes {lines}, which is outside its places"
             for place in protected:
                 if place.meets(lines):
                     return f"it changes {lines}, and {place} computes the metric"
@@ -36,13 +36,13 @@ def refusal(
         try:
             new = tree_of(after[path])
         except SyntaxError as error:
-            return f"{path} does not parse then: line {error.lineno}, {error.msg}"
+            return f"{path} would not parse: line {error.lineno}, {error.msg}"
         try:
             old = tree_of(before[path])
         except SyntaxError:
             return f"{path} does not parse"
         meaningful = meaningful or ast.dump(old) != ast.dump(new)
-    return None if meaningful else "the change is in comments or layout alone"
+    return None if meaningful else "the change is only in comments or layout"
 
 
 LARGEST_FILE = 1_000_000  # characters

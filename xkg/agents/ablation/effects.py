@@ -21,7 +21,7 @@ class Effect(Value):
     """`change` is (value − baseline) / |baseline|; `low` and `high` are its 95 % confidence interval, None if the
     spread is unknown. `once`: the candidate ran with one seed, so this is a prediction interval from the baseline's
     spread. `exact`: the baseline repeats exactly, overall or for each seed, so any difference is real. `p` is two-sided
-    and for this comparison alone."""
+    and only for this comparison."""
 
     baseline: float
     value: float

@@ -17,12 +17,12 @@ Failure = Literal[
 
 ADVICE: dict[Failure, str] = {
     "missing package": "name the package that has it with --with, or free disk space if it is too large",
-    "missing library": "install the package of the system that has it on this machine, whose libraries runs see (for "
+    "missing library": "install the system package that has it; runs see the libraries of this machine (for "
     "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
     "Python 2": "convert it to Python 3 first",
-    "removed API": "name a version of the package that has it with --with, as --with 'numpy<2'",
-    "own error": "the repository's own code contradicts itself there: mend that line, or take another commit",
-    "missing data": "runs have what the repository has, what --data PATH=FOLDER gives and what --setup makes",
+    "removed API": "name a version of the package that has it with --with, such as --with 'numpy<2'",
+    "own error": "the repository's own code contradicts itself there: correct that line, or take another commit",
+    "missing data": "runs see only files of the repository, of --data PATH=FOLDER, and those that --setup makes",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
     "empty data": "check the folder that --data names: the loader found nothing in it",
     "needs the network": "put what it downloads into a folder, and name that with --data PATH=FOLDER",

@@ -68,7 +68,7 @@ class Baseline(Value):
     @property
     def notes(self) -> tuple[str, ...]:
         some = ", ".join(self.removed[:4])
-        return (f"the starter's run removes files of its own folder, here of a copy alone: {some}",) * bool(some)
+        return (f"the starter's run removes files from its folder (here only from a copy): {some}",) * bool(some)
 
 
 def run_name(

@@ -151,7 +151,7 @@ class Session:
         if related := self.related():
             lines.append("Related files: " + ", ".join(related))
         if self.beside.texts:
-            lines.append(f"Files in {self.beside.folder}/ are for reading alone: no part of the program, nor of a run")
+            lines.append(f"Files in {self.beside.folder}/ are read-only, and part of neither the program nor a run")
         return "\n\n".join(lines)
 
     def script(self) -> str:

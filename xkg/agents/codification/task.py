@@ -175,7 +175,7 @@ def _whole_paper(document: Document, path: Path) -> Method:
 
     if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:
         return _bounded(document.text, str(path))
-    note = f"of {path} the sections on the method are taken: name one, as in {path.name}#3, for another choice"
+    note = f"the sections on the method of {path} are used; for another, name it as in {path.name}#3"
     notes = [note, method.note()]
     found = _bounded(method.text, f"{path}, its sections on the method")
     return found.model_copy(update={"notes": tuple(filter(None, notes))})
@@ -186,7 +186,7 @@ def _bounded(text: str, source: str) -> Method:
         raise InputError(f"the method in {source} is empty: describe the method to implement")
     if len(text) > _MOST_METHOD:
         raise InputError(
-            f"the method in {source} has {len(text):,} characters, and {_MOST_METHOD:,} is the most: name its section"
+            f"the method in {source} has {len(text):,} characters, more than {_MOST_METHOD:,}: name its section"
         )
     return Method(text=text.strip(), source=source)
 

@@ -113,7 +113,7 @@ def judge(
         faults += [f"the metric cannot be read: {problem}"] if problem else []
     removed = sorted(set(result.removed) - set(starter_removes)) if result is not None else []
     if removed:
-        faults.append(f"`{task.run}` removes files of its own folder: {', '.join(removed[:4])}; do not remove them")
+        faults.append(f"`{task.run}` removes files from its own folder: {', '.join(removed[:4])}; do not remove them")
     lines = (result.lines if result else None) or {}
     read = [path for path in {*changed, *(place.file for place in places)} if path in after and path.endswith(".py")]
     outlines = reader.outlines({path: after[path] for path in sorted(read)})
@@ -127,7 +127,7 @@ def judge(
     }
     touched = origin.touched(result) if result else ()
     if touched and not task.may_change_evaluation:
-        faults.append(f"the run wrote over files that measure: {', '.join(touched[:4])}; do not write to them")
+        faults.append(f"the run overwrote files that measure: {', '.join(touched[:4])}; do not write to them")
     measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protected)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")

@@ -16,7 +16,7 @@ from xkg.serve.service import Service
 MOST = 20
 CONTEXT_TOKENS = 6000
 _PLACES = 3
-_NO_PLACE = "no component of the graph: find the lines with `locate` and what it does in words"
+_NO_PLACE = "not a component of the graph: find the lines with `locate`, by a description of what it does"
 _ALONE = "from the graph alone, without a language model"
 
 

@@ -67,7 +67,7 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
     for each in given:
         options = [one_line(option) for option in each.replacement if one_line(option)]
         if not 0 <= each.component <= len(material.components):
-            return f"{each.component} is no number of the list of components: 0 stands for none of them"
+            return f"{each.component} is not a number in the list of components; 0 means none of them"
         if not one_line(each.name) or not one_line(each.ablated_part):
             return "each ablation has a name and an ablated_part"
         if each.action != "REMOVE" and not options:

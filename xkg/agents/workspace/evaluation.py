@@ -41,7 +41,7 @@ def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
     """The measuring parts of one file: their names as in `evaluation`, and their AST nodes. A `program` that a command
-    starts is no test, whatever its name."""
+    starts is not a test, whatever its name."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return

@@ -93,7 +93,7 @@ def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Ori
 
 def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> Iterator[str]:
     if touched := origin.touched(result):
-        yield f"the run wrote over or removed files that measure: {', '.join(touched[:6])}"
+        yield f"the run overwrote or removed files that measure: {', '.join(touched[:6])}"
     if origin.edited and result.apart:
         yield (
             "the metric was computed without the edited files, from what the run left as data; data that the "

@@ -262,4 +262,4 @@ def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
             f"{place} takes more than {bounds.step_seconds:g} s on the output: write fewer repetitions, such as "
             "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
         )
-    return f"{place} cannot be read ({reason}): print or store less beside the number"
+    return f"{place} cannot be read ({reason}): print or store less around the number"

@@ -95,10 +95,10 @@ def _place(name: str, roots: Sequence[Path] | None) -> Path:
         raise InputError(f"--related {name[:200]!a} is not a file of the starter; {error}") from error
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"--related {name[:200]!a} is not a file of the starter, nor a file or folder on this machine"
+            f"--related {name[:200]!a} is not a file of the starter, and not a file or folder on this machine"
         ) from error
     if place.parent == place or place == Path.home().resolve():
-        raise InputError(f"--related {name!a}: name the folder of the code alone")
+        raise InputError(f"--related {name!a}: name the folder that has only the code")
     return place
 
 

@@ -44,7 +44,9 @@ def hint(
         return "a notebook is not a program: convert it, for example with jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
-        return "it reads a file that is not UTF-8: convert it first, as --setup 'iconv -f cp1252 FILE > t && mv t FILE'"
+        return (
+            "it reads a file that is not UTF-8: convert it first, as in --setup 'iconv -f cp1252 FILE > t && mv t FILE'"
+        )
     if absent := _ABSENT.findall(traceback):
         path = next(filter(None, absent[-1]))
         return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))
@@ -60,7 +62,7 @@ def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str
         return f"runs see no files outside of the repository: let the code read {printable_line(path)} from inside"
     known = {place for name in workspace.files for place in _down_to(name)}
     if (plain := posixpath.normpath(inside.replace("\\", "/"))) != inside and plain in known:
-        return printable_line(f"a path of Windows: the repository has {plain}, so mend that line")
+        return printable_line(f"a Windows path: the repository has {plain}, so correct that line")
     absent = next((place for place in _down_to(inside) if place not in known), "")
     rest = inside.removeprefix(absent).strip("/")
     if not absent or inside == ".":

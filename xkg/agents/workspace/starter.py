@@ -34,8 +34,8 @@ class Starter:
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
     """The starter code that `spec` names, in the forms of `fetch_repository`; git runs none of its code.
 
-    Links, submodules, files of more than 50 MB and the largest files of more than 200 MB in all are left out and noted.
-    Raises the errors of `fetch_repository`."""
+    Links, submodules, files of more than 50 MB and, if the rest exceeds 200 MB, the largest files are left out and
+    noted. Raises the errors of `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()

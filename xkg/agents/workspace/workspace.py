@@ -79,7 +79,7 @@ class Workspace:
     def create(cls, folder: Path, starter: Starter) -> "Workspace":
         """A workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
         if (folder / _STATE).exists():
-            raise InputError(f"{folder} holds a run already: go on with it, or give another folder")
+            raise InputError(f"{folder} already has a run: continue it, or give another folder")
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         digest = versions.write_files(folder / _VERSIONS, starter.files)
@@ -317,4 +317,4 @@ def _change(files: dict[str, TreeFile], changes: _Changes) -> None:
 
 def _require_inside(path: str) -> None:
     if not is_inside(path):
-        raise UnsafeInputError(f"{path!a} lies outside of the workspace: give a path relative to its top, as listed")
+        raise UnsafeInputError(f"{path!a} is outside the workspace: give a path relative to its top, as listed")

@@ -20,7 +20,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 def refused_path(path: str, known: Container[str]) -> str | None:
     """Why no edit may write `path`, in a few words; None if one may. `known` are the existing files."""
     if not is_inside(path):
-        return "it lies outside of the workspace; give a path relative to its top, as listed"
+        return "it is outside the workspace; give a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:
         return f"it has more than {_LONGEST} bytes"
     for name in path.split("/"):

@@ -37,12 +37,11 @@ def root_packages(
     `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
     rather than defines (`*`: an unknown number of them): these do not show that the file is the imported one.
     `declared` are the repository's own packages, in small letters. `required` says whether an import name is a package
-    from elsewhere that the repository asks for, None where it does not say what it needs.
+    from elsewhere that the repository asks for, None if it does not say what it needs.
 
-    One module is enough where the name is a declared one, the repository's or the folder's, where the repository as a
-    whole is a package, where it asks for other packages, or where the module lies in a folder of the named one and none
-    is lacking; else two. A package that it asks for is its own only if no
-    module is lacking."""
+    One module is enough if the name is declared, or is the repository's or the folder's; if the repository as a whole
+    is a package; if it asks for other packages; or if the module is in a folder of the named one and none is lacking.
+    Otherwise two are needed. A package that it asks for is its own only if no module is lacking."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -103,7 +102,7 @@ def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
     """The modules that the folder has with half of the names that are used from them or more, and those that it lacks.
-    A module counts for neither where nothing is used, or only what it imports from outside itself."""
+    A module counts for neither if nothing of it is used, or only names that it imports from elsewhere."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

@@ -44,7 +44,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 class Setting(Value):
     """A value of a configuration file: `name` is its path in it ("optim.lr"), `value` is as written, of one line;
-    `line` is 0 where it is not known."""
+    `line` is 0 if unknown."""
 
     path: str
     line: int

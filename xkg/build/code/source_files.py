@@ -63,7 +63,7 @@ class Skips:
 
 
 def suffix(path: str) -> str:
-    """A file name's suffix in lower case without the dot, '' where there is none."""
+    """A file name's suffix in lower case without the dot, '' if there is none."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 

@@ -103,7 +103,7 @@ class Guide:
                 load_prompt(_FOLDER / "reference_titles.md"), ReadTitles, inputs, about="bibliography", check=check
             )
         except AnswerError as error:
-            self._note(f"{plural(len(entries), 'reference')} without a title that parsing can tell stay out: {error}")
+            self._note(f"{plural(len(entries), 'reference')} whose title is unclear are left out: {error}")
             return {}
         return {each.entry - 1: printable_line(each.title) for each in answer.titles}
 
@@ -184,7 +184,7 @@ class Guide:
         return list(first.values())
 
     def is_own(self, paper: PaperIdentity, facts: RepositoryFacts, verdict: Verdict) -> tuple[bool, str] | None:
-        """Whether a repository is the paper's own, with the model's words."""
+        """Whether a repository is the paper's own, in the model's words."""
         days = f"made {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
         lines = [
             f"{facts.full_name}: {facts.description}",
@@ -202,7 +202,7 @@ class Guide:
         try:
             answer = self._ask(load_prompt(_FOLDER / "own_repository.md"), OwnRepository, inputs, about=facts.full_name)
         except AnswerError as error:
-            self._note(f"whether {facts.full_name} is a paper's own stays open: {error}")
+            self._note(f"it stays open whether {facts.full_name} is a paper's own: {error}")
             return None
         return answer.own, f"{self.model}: {printable_line(answer.why)[:300]}"
 

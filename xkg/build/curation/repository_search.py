@@ -172,7 +172,7 @@ class RepositorySearch:
         try:
             return facts.model_copy(update={"committers": tuple(self._host.committers(name))})
         except InputError as error:
-            self._failed(f"who committed to {name} is not known: {error}", error)
+            self._failed(f"the committers of {name} are unknown: {error}", error)
             return facts
 
     def _failed(self, line: str, error: InputError) -> None:

@@ -31,7 +31,7 @@ class UsedComponent(Value):
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names it has, `excerpt` the lines that the model saw, those that it asked for among them.
+    statements or names it has, `excerpt` the lines that the model saw, including those that it asked for.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, has the lines that the rest was
     written from; it is empty if that is all of `excerpt`. `uncalled` names components that the module does not call;

@@ -64,7 +64,7 @@ class Lookup:
         return More("\n".join(parts))
 
     def added_to(self, draft: Draft) -> Draft:
-        """The draft with what was shown among its source lines."""
+        """The draft with the shown lines added to its source lines."""
         if not self.shown:
             return draft
         own = draft.own_excerpt or draft.excerpt
@@ -91,7 +91,7 @@ class Lookup:
             ]
             text = textwrap.dedent("\n".join(module.text.split("\n")[first - 1 : end])).strip("\n")
             mark = comment_mark(module.language)
-            more = f"{mark} the file goes on to line {last}\n" if end < last else ""
+            more = f"{mark} the file continues to line {last}\n" if end < last else ""
             return f"{mark} --- {module.path}:{first}-{end}\n{text}\n{more}"
         values = [s for s in self._codebase.settings if s.path == name]
         if values:
@@ -100,7 +100,7 @@ class Lookup:
         return f"# --- {name[:_LONGEST_LINE]!a}: no such file, function or class\n"
 
     def _place(self, asked: str) -> _Place | None:
-        """The lines that are meant: of a file, of some of its lines, or of a symbol by its whole or last name."""
+        """The named lines: a file, some lines of it, or a symbol by its full or last name."""
         path, mark, name = asked.rpartition("::")
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:

@@ -151,7 +151,7 @@ def without_deadly(
             if len(without) > MOST_DEADLY or time.monotonic() > until:
                 raise UnsafeInputError(
                     f"{name} cannot be parsed: too many files end the parser ({', '.join(without)[:500]}); give the "
-                    "folder of the code alone"
+                    "folder that has only the code"
                 ) from died
 
 

@@ -240,7 +240,7 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
 
 def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
     if roots is not None and not lies_under(path, roots):
-        raise InputError(f"{spec} does not lie under the folders that may be read here")
+        raise InputError(f"{spec} is not under the folders that may be read here")
 
 
 def _name(path: Path) -> str:
@@ -309,7 +309,7 @@ def _walk(path: Path) -> list[str]:
         names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files) if name not in _NOT_WALKED]
         if len(names) > MAX_FILES:
             raise UnsafeInputError(
-                f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone"
+                f"{path.name} holds more than {MAX_FILES:,} files; give the folder that has only the code"
             )
     return sorted(names)
 

@@ -43,7 +43,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
     if source.docstring:
         lines += ["", source.docstring.strip()]
     if cut.refused:
-        lines += ["", f"Its own lines alone, without what it needs: {cut.refused}."]
+        lines += ["", f"Only its own lines, without the code that it needs: {cut.refused}."]
     if cut.cut:
         names = ", ".join(c.rpartition("::")[2] for c in cut.cut[:8])
         lines += ["", f"Left out, to stay within {len(cut.source.splitlines())} lines: {names}."]

@@ -43,7 +43,7 @@ _PYTHON_2 = (
 
 
 class Slice(Value):
-    """`source` is one module, empty where `refused` gives the reason why there is none (another language, Python 2, a
+    """`source` is one module, empty if `refused` says why there is none (another language, Python 2, a
     broken file).
 
     `entries` are the names of the requested symbols in it (of a method: its class). `derived_from` are the ids of the
@@ -74,12 +74,12 @@ def slice_symbols(
     ready: Collection[str] = (),
     outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
-    """One self-contained module for these symbols. Of a class only the methods and attributes that are reached are in
-    it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`. The
-    most distant dependencies are cut where it would be longer than `max_lines`; the statements of the symbols
-    themselves never are. Of a module that `lines` has by its id, only the statements on these lines and what they
-    depend on are in it. What is only used of functions and methods that are `ready` elsewhere is left out, and what is
-    in files that are `outlined` is cut. Raises `UnknownIdError` for an id that the codebase does not have.
+    """One self-contained module for these symbols. It has only those methods and attributes of a class that are
+    reached, with the signatures of the rest as comments, unless the class is a requested symbol itself, or
+    `whole_classes` is set. If it would be longer than `max_lines`, the most distant dependencies are cut, but never the
+    statements of the symbols themselves. Of a module whose id is in `lines`, it has only the statements on these lines
+    and their dependencies. Functions and methods that are `ready` elsewhere are left out unless they are requested, and
+    definitions in `outlined` files are cut. Raises `UnknownIdError` for an id that the codebase does not have.
     """
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
@@ -208,14 +208,14 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
-        """The members of a class that are needed for a symbol; nothing for all of a statement."""
+        """The members of a class that are needed for a symbol; empty if the whole statement is needed."""
         member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
         if member is None and left_out:
             return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
         return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """The member of a class that a symbol is, or stands in; None for one that is a whole statement."""
+        """The member of a class that is this symbol or contains it; None if the symbol is a whole statement."""
         node = self.need.statement(place).node
         if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
@@ -360,7 +360,7 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """The replacement of an import inside a statement; None where it stays unchanged."""
+        """The replacement of an import inside a statement; None if it stays unchanged."""
         retained: list[str] = []
         assigned: list[str] = []
         changed = False
@@ -384,7 +384,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """`bound = <its target>`; '' where they have one name."""
+        """`bound = <its target>`; '' if both have one name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)
@@ -421,8 +421,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: Parts | None) -> bool:
-        """Whether a symbol of an included statement is in the slice on its own account: a whole statement, or a kept
-        member of a class that is there in part."""
+        """Whether a symbol of an included statement is itself in the slice: a whole statement, or a kept member of a
+        class that is only partly there."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

@@ -117,7 +117,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives, of which no name consists alone.
+# Adjectives; no name consists only of these.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low

@@ -80,7 +80,7 @@ def install(
     }
     allowed = [option for option, is_given in options.items() if is_given]
     if url is not None and allowed:
-        raise InputError(f"{allowed[0]} is for a server that the client starts: at --url, who runs it decides")
+        raise InputError(f"{allowed[0]} is for a server that the client starts: the operator of --url decides")
     if url is None and token_env is not None:
         raise InputError("--token-env is for a server at --url: one that the client starts needs no token")
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)

@@ -31,7 +31,7 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     to do by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
-        raise InputError(f"{path} is a link that leads out of {within}: write {target} yourself, if that is meant")
+        raise InputError(f"{path} is a link that leads out of {within}: write {target} yourself, if that is intended")
     before = _read(path, target)
     edit = _toml if path.suffix == ".toml" else _json
     old = "" if before is None else _decoded(before, path, wanted)
@@ -139,12 +139,12 @@ def _json(old: str, wanted: Entry) -> str:
     config: dict[str, Any] = json.loads(body) if body.strip() else {}
     servers = config.setdefault(wanted.servers, {})
     if not isinstance(servers, dict):
-        raise _UnfitError(f"has something else than servers in {wanted.servers}")
+        raise _UnfitError(f"has something other than servers in {wanted.servers}")
     servers[wanted.name] = _merged(servers.get(wanted.name), wanted.server)
     if wanted.inputs:
         inputs = config.setdefault("inputs", [])
         if not isinstance(inputs, list):
-            raise _UnfitError("has something else than a list in inputs")
+            raise _UnfitError("has something other than a list in inputs")
         known = {each.get("id") for each in inputs if isinstance(each, dict)}
         inputs += [dict(each) for each in wanted.inputs if each["id"] not in known]
     if body.strip() and json.loads(body) == config:

@@ -323,7 +323,7 @@ def _shown(paper: "PaperAnswer", everything: bool) -> "PaperAnswer":
     left_out = [f"{count} {name}" for name, count in counts.items() if count]
     left_out += ["the overview of the code"] if paper.code_overview else []
     left_out += ["descriptions of findings and resources"] if paper.findings or paper.resources else []
-    left_out += ["where no technique was found"] if paper.nothing_in else []
+    left_out += ["passages and functions without a technique"] if paper.nothing_in else []
     return paper.model_copy(
         update={
             "abstract": short(paper.abstract, _ABSTRACT),

@@ -1,4 +1,5 @@
-"""What keeps a graph up with libraries: `xkg serve --library`, and `xkg update`, which asks them before it builds."""
+"""Keeps a graph up to date with libraries: `xkg serve --library`, and `xkg update`, which asks them before it
+builds."""
 
 import logging
 import threading
@@ -20,7 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """What a paper is to be made from: a version of arXiv, such as `v2`, and a commit; None if it does not matter."""
+    """The sources that a paper should be made from: a version of arXiv, such as `v2`, and a commit; None if it does not
+    matter."""
 
     arxiv_version: str | None
     commit: str | None
@@ -31,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """The library that has each of these papers as it is wanted, of those from which papers were taken before; one that
-    cannot be reached is passed over."""
+    """For each of these papers, a library that has it as wanted, among those from which papers were pulled before. A
+    library that cannot be reached is skipped."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:
@@ -49,8 +51,8 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
-    """While the context lasts, what is new in these libraries is taken every so many minutes, the first time at once.
-    What goes wrong is logged, and tried again the next time."""
+    """While the context lasts, pulls new papers from these libraries every so many `minutes`, and at once for the first
+    time. Failures are logged, and tried again the next time."""
     ended = threading.Event()
 
     def follow() -> None:

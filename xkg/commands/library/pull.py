@@ -1,4 +1,4 @@
-"""`xkg pull`: takes papers from a library into the graph."""
+"""`xkg pull`: pulls papers from a library into the graph."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from xkg.store.graph_store import GraphStore
 
 Notify = Callable[[str, int, int, str], None]
-"""What is done, how much of it, of how much (0 if that is not known), and with what."""
+"""The name of a step, the number done, the total (0 if unknown), and the current item."""
 _BATCH_PAPERS, _BATCH_BYTES = 1000, 64 << 20
 """Papers that are in memory and published at a time."""
 _LISTED = 20
 
 
 class PulledPapers(Value):
-    """`papers` are those that the graph now shows as the library has them, `kept` says in a line each of which one the
-    graph goes on to show its own, `problems` what was not taken, and why. `signer` is the fingerprint of the key that
-    signed the head of the library, `sample` says what came of code that was run first."""
+    """`papers` are those that the graph now shows as the library has them, `kept` has a line for each paper whose own
+    version the graph still shows, `problems` one for each that was not pulled, with the reason. `signer` is the
+    fingerprint of the key that signed the head of the library, `sample` gives the result of code that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class PulledPapers(Value):
 
 
 class _Taken(NamedTuple):
-    """`show` is what the graph is to have, None if it stays as it is; `kept` why."""
+    """`show` is the bundle for the graph, None if the graph keeps its own; `kept` says why."""
 
     contents: Contents
     state: SeenPaper
@@ -88,15 +88,15 @@ def pull(
     prefer: bool = False,
     notify: Notify = lambda *_: None,
 ) -> PulledPapers:
-    """Takes what is new in the library at `place`: the named papers, or those with every word of `topic` in their title
-    or the names of their techniques, or with code that is claimed to be of `level` or above; all of it without these.
-    Levels are claims until a trusted key attests them or they are verified here; with `verify`, so much code of what is
-    new is run first, and nothing is taken if some of it does not hold. If the graph has a paper already, the better
+    """Pulls new papers from the library at `place`: the named ones, or those with every word of `topic` in their title
+    or the names of their techniques, or with code that is claimed to be of `level` or above; all if none of these is
+    given. Levels are claims until a trusted key attests them or they are verified here; with `verify`, this many of the
+    new code nodes are run first, and nothing is pulled if one fails. If the graph has a paper already, the better
     proven one is shown, with `prefer` the library's; the other one is kept in a file. Nothing on the `blacklist` is
-    taken. A pull that was cut off goes on if it is called again.
+    pulled. An interrupted pull continues if it is called again.
 
-    Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` for a library that was tampered with, and what
-    `GraphStore.publish` raises."""
+    Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` for a library that was tampered with, and the errors
+    of `GraphStore.publish`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     place = whole_address(place)
     wanted = f"{level or ''} {topic}".strip()
@@ -104,7 +104,7 @@ def pull(
         seen = opened.enter_context(Seen(settings.kg, place))
         if not opened.enter_context(seen.alone()):
             raise StoreBusyError(
-                f"another process takes papers from {shown(place)} into this graph; wait until it is done"
+                f"another process pulls papers from {shown(place)} into this graph; wait until it is done"
             )
         library = open_place(place, settings.kg / FOLDER)
         opened.callback(library.close)
@@ -168,7 +168,7 @@ def _base(row: Row, known: SeenPaper | None, stored: PaperBundle | None) -> Pape
 
 
 class _Puller:
-    """Takes papers, a batch in one step: fetched, checked, published, and only then noted as seen."""
+    """Pulls papers in batches: each batch is fetched, checked, published, and only then noted as seen."""
 
     def __init__(
         self,
@@ -232,7 +232,7 @@ class _Puller:
         self.kept += [each.kept for each in taken if each.kept]
         self.done += len(rows)
         for path in self._fetched.iterdir():
-            if path.suffix != ".part":  # the next pull goes on with those
+            if path.suffix != ".part":  # the next pull continues with those
                 path.unlink(missing_ok=True)
 
     def _fetch(self, row: Row, known: SeenPaper | None, base: PaperBundle | None) -> list[Path]:
@@ -259,7 +259,7 @@ class _Puller:
             return _Taken(found, state, theirs, line)
         kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
         theirs = received(stored, found.envelopes, stored)  # attestations of the same code count for it too
-        line = f"{row.paper} as it is here, which is proven as far; the library's is {kept}"
+        line = f"{row.paper} as it is here, which is proven as well; the library's is in {kept}"
         return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 
     def _keep(self, folder: Path, bundle: PaperBundle) -> str:
@@ -273,14 +273,14 @@ class _Puller:
         if sample.failed:
             failed = "; ".join(f"{each.code} claims {each.before}, reached {each.level}" for each in sample.failed[:3])
             raise InputError(
-                f"{len(sample.failed)} of {sample.verified} code nodes of {self._library.name} do not hold ({failed}): "
-                "none of these papers was taken"
+                f"{len(sample.failed)} of {sample.verified} code nodes of {self._library.name} do not reach their "
+                f"level ({failed}): none of these papers was pulled"
             )
         self.samples.append(str(sample))
         return list(sample.bundles)
 
 
 def _proof(bundle: PaperBundle) -> int:
-    """The sum of the ranks of the levels that hold, as far as they were proven here or by trusted keys."""
+    """The sum of the ranks of the levels that were proven here or by trusted keys."""
     trust = trusted()
     return sum(trust.seen(code).level.rank for code in bundle.code)

@@ -64,10 +64,10 @@ def push(
     blacklist: Path | None = None,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushedPapers:
-    """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Left out
-    are those on the blacklist, and those with code of unknown licence, unless `allow_unlicensed`; with
-    `claims_only` places and definitions go there without code. `notify` is called with each step: what is
-    done, how much of it, of how much, and with what.
+    """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Leaves
+    out papers on the blacklist and, unless `allow_unlicensed`, those with code of unknown licence; with `claims_only`,
+    pushes places and definitions without code. `notify` is called with the name of a step, the number done, the total,
+    and the current item.
 
     Raises `UnknownIdError`, `InputError` for a place that cannot be written, and `UnreachableError`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
@@ -136,7 +136,8 @@ def _change(
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:
-    """What the library lacks of a paper, and its package; None for nothing. `row` is what the library has."""
+    """The parts of a paper that the library lacks, and its package; None if it lacks nothing. `row` is what the library
+    has."""
     bare, envelopes = detach(bundle)
     stored = bundles.sha256(bare)
     if claims_only:

@@ -123,12 +123,12 @@ class HarnessRuns:
             raise FailsAtTimesError(why_failed(again, limits))
 
     def observed(self, change: Change | None, script: str, limits: Limits) -> HarnessRun:
-        """Run another script instead of the test, over a change or the unchanged code."""
+        """Run another script instead of the test, on changed or unchanged code."""
         source = self._code.implementation
         return self._run(change.apply(source) if change else source, script, limits)
 
     def _passes(self, change: Change, patience: Limits) -> bool:
-        """Whether the test passes over a change. A timeout counts as a failure only if the unchanged code finishes
+        """Whether the test passes on changed code. A timeout counts as a failure only if the unchanged code finishes
         right afterwards and the change then times out again. Otherwise the machine is too busy to decide."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":

@@ -63,7 +63,7 @@ class ContainerRunner:
     def weaker(self) -> tuple[str, ...]:
         notes = ["memory is bounded with that of files in /tmp, as one sum"]
         if not _filter():
-            notes.append("system calls are filtered by the engine alone")
+            notes.append("only the engine filters system calls")
         return tuple(notes)
 
     def run(self, job: Job) -> Outcome:

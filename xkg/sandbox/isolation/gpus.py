@@ -25,7 +25,7 @@ _OTHERS_READ_AND_WRITE = 0o006
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a command gets of one GPU: `nodes` to read and write, folders that it `reads`, and `variables`."""
+    """The parts of one GPU that a command gets: `nodes` to read and write, folders that it `reads`, and `variables`."""
 
     number: int
     nodes: tuple[Mount, ...]
@@ -69,9 +69,7 @@ def _gpu(number: int) -> Gpu:
     places = [DEV / name for name in (f"nvidia{number}", *_SHARED) if (DEV / name).exists()]
     for place in places:
         if os.geteuid() == 0 and place.stat().st_mode & _OTHERS_READ_AND_WRITE != _OTHERS_READ_AND_WRITE:
-            raise InputError(
-                f"{place} may be opened by its owner alone, and runs have a uid of their own: chmod o+rw it"
-            )
+            raise InputError(f"{place} can be opened only by its owner, and runs have another uid: chmod o+rw it")
     reads = tuple(folder for folder in _LIBRARIES if folder.is_dir())
     variables = {"CUDA_VISIBLE_DEVICES": _uuid(number) or "0", "CUDA_CACHE_DISABLE": "1"}
     folders = [str(inner) for folder in reads for inner in (folder / "lib64", folder / "lib", folder) if inner.is_dir()]
@@ -81,7 +79,8 @@ def _gpu(number: int) -> Gpu:
 
 
 def _uuid(number: int) -> str | None:
-    """A name that identifies the GPU however many others are visible. By number alone, the only node inside is 0."""
+    """A name that identifies the GPU however many others are visible. If only the number is known, the only node inside
+    is 0."""
     for place in DRIVER.glob("*/information"):
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)

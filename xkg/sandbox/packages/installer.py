@@ -147,8 +147,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
-    """Adds to `without_wheel` the dependencies without a wheel that keep packages from their newest version: uv takes
-    an old hydra-core that does without antlr4. Raises `Unreachable`."""
+    """Adds to `without_wheel` the dependencies without a wheel that keep packages from their newest version. For
+    example, uv takes an old hydra-core that does not need antlr4. Raises `Unreachable`."""
     chosen = {wheel.name: wheel for wheel in wheels}
     free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
@@ -252,8 +252,8 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together and with those `beside`, and why the rest does not. What does not
-    resolve is halved, so that a few bad requirements among many cost few starts of uv."""
+    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. Lists that do not
+    resolve are halved, so that a few bad requirements among many cost few starts of uv."""
     why = ""
     for choice in (wanted, _later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
         if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):

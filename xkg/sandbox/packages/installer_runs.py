@@ -78,7 +78,7 @@ class InstallerRuns:
         if self._contained and self.sandbox is None:
             return None, "packages can be installed in bubblewrap and containers only"
         if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
-            return None, "packages can be installed in containers on Linux only, where they reach the index alone"
+            return None, "packages can be installed in containers only on Linux, where they can reach only the index"
         making = self.making
         keeper = outside_uid(keeper=True) if self.sandbox else None
         owner = os.getuid() if keeper is None else keeper
@@ -100,7 +100,7 @@ class InstallerRuns:
         )
         if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
             shutil.rmtree(making, ignore_errors=True)
-            return None, "the installation left something else than its folder"
+            return None, "the installation left something other than its folder"
         try:
             return json.loads(read_regular(answer, _MOST_ANSWERED, links=False)), ended
         except (OSError, ValueError):

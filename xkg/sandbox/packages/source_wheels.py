@@ -52,7 +52,7 @@ class SourceWheels:
         if (reason := stored_failure(target)) is not None:
             raise FailedBuild(reason)
         if not isinstance(self._runs.sandbox, BubblewrapRunner):
-            raise FailedBuild("source is built in bubblewrap alone", passing=True)
+            raise FailedBuild("source is built only in bubblewrap", passing=True)
         self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
         try:
             self._make(source, pins, interpreter, limits, target)

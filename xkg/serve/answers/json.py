@@ -21,7 +21,7 @@ def structured(answer: Value) -> dict[str, Any]:
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:
         names = ", ".join(sorted(hidden))
-        fields["notice"] += f" The code holds characters that no reader sees: {names}."
+        fields["notice"] += f" The code contains invisible characters: {names}."
     return fields
 
 

@@ -44,7 +44,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
             ("references", bool(node.references)),
             ("code overview", bool(node.code_overview)),
             ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
-            ("where no technique was found", bool(node.nothing_in)),
+            ("passages and functions without a technique", bool(node.nothing_in)),
         )
         if there
     ]
@@ -160,7 +160,8 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
 
 
 def code_node(snapshot: Snapshot, code: str) -> tuple[Code, str]:
-    """Code by its own id or by its technique's, and the technique's name. Raises as `code_answer`."""
+    """The code with this id, or of the technique with this id, and the technique's name. Raises the errors of
+    `code_answer`."""
     if is_code(code):
         node = snapshot.code(code_id(snapshot, code))
         return node, snapshot.technique(node.technique).technique.name

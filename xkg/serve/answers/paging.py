@@ -65,7 +65,7 @@ class Page:
 
     @property
     def seen(self) -> int:
-        """The number of rows that the cursor holds."""
+        """The number of rows in the cursor."""
         return len(self._before) // _ROW
 
     def unseen(self, keys: Sequence[str]) -> list[int]:
@@ -126,7 +126,7 @@ def _read(cursor: str, question: bytes) -> bytes:
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:
         raise InputError(_UNKNOWN)
     if body[1 : 1 + _QUESTION] != question:
-        raise InputError("the cursor belongs to another question: repeat all that was asked for it, or ask without it")
+        raise InputError("the cursor belongs to another question: repeat that question, or ask without it")
     return body[1 + _QUESTION :]
 
 

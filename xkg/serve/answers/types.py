@@ -40,8 +40,8 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, which `notice` says. `paged` names the list that `cursor`, where
-    there is one, goes on with; `uri` is where all of it can be read, said where that is more than an answer holds."""
+    """An answer that quotes papers and repositories, as `notice` says. `paged` names the list that `cursor` continues,
+    if there is one; `uri` is the address of the whole answer, given if that is longer than an answer may be."""
 
     paged: ClassVar[str] = ""
 
@@ -69,8 +69,8 @@ MORE_ROWS = "ask for a larger k"
 
 
 class Relative(Value):
-    """A technique that the query matched too, above or below a search row, of its name, or for a query of several steps
-    of its paper; a concise answer has its id and relation."""
+    """A technique that also matches the query: above or below a search row, of the same name or, for a query of several
+    steps, of the same paper. A concise answer has its id and relation."""
 
     id: str
     name: str = ""
@@ -79,9 +79,9 @@ class Relative(Value):
 
 
 class PaperRow(Value):
-    """A paper in a list: `techniques` it shows, how many of them have `code`, and how many have `tested` code, of level
-    tested or faithful. `origin` is `build` or `import`, `state` is `complete` or `partial`, `field` is the arXiv
-    category."""
+    """A paper in a list: the number of its visible `techniques`, of those with `code`, and of those with `tested` code
+    (level tested or faithful). `origin` is `build` or `import`, `state` is `complete` or `partial`, `field` is the
+    arXiv category."""
 
     id: str
     title: str
@@ -95,8 +95,8 @@ class PaperRow(Value):
 
 
 class PapersAnswer(Listing):
-    """Papers in the order of their titles. `searched` says which of how many, `cut` how many more there are: each one
-    line. It can be iterated and indexed as its rows can."""
+    """Papers ordered by title. `searched` says which of how many, `cut` how many more there are, each in one line. The
+    answer can be iterated and indexed like its rows."""
 
     paged: ClassVar[str] = "rows"
 
@@ -117,9 +117,9 @@ class PapersAnswer(Listing):
 
 class Measured(Value):
     """An ablation of a technique: without it, or with it changed as `description` says, the metric went from `baseline`
-    to `value`, by `change` of the baseline; `low` and `high` bound that with 95 % confidence, None where the spread is
-    not known. `direction` says which way of the metric is better, `seeds` how often it was run. `full` adds the diff,
-    its commit and the command."""
+    to `value`, by `change` of the baseline; `low` and `high` bound that with 95 % confidence, None if the spread is
+    unknown. `direction` says in which direction the metric improves, `seeds` how often it was run. `full` adds the
+    diff, its commit and the command."""
 
     metric: str
     direction: str
@@ -144,13 +144,13 @@ class Measured(Value):
 
 
 class SearchRow(Value):
-    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
-    that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
-    proven of its code, `none` without code; trusted keys that attest it are named: `tested, attested by LAB and 2
-    others`. `code` is the id for get_code. `definition` is cut to a few lines.
-    `no_code` is the reason why there is none, where one is known; `without_code` names components that lack it.
-    `measured` is the largest relative change of a metric in an ablation of it, None where none was stored. `reason` and
-    `guidance` are a model's, where it verified: why the technique serves, and how to apply it and what to change."""
+    """`score` in 0..1 says how well the technique fits the query, and is comparable between queries: about the
+    probability that it fits if half of all queries are about techniques of the graph; 1.0 for its exact name. `level`
+    is the proven level of its code, `none` without code; trusted keys that attest it are named: `tested, attested by
+    LAB and 2 others`. `code` is the id for get_code. `definition` is cut to a few lines. `no_code` is the reason why
+    there is none, if known; `without_code` names components that lack it. `measured` is the largest relative change of
+    a metric in an ablation of it, None if none is stored. `reason` and `guidance` come from a model that verified the
+    row: why the technique fits, how to apply it, and what to change."""
 
     id: str
     name: str
@@ -168,7 +168,7 @@ class SearchRow(Value):
 
 
 class Mention(Value):
-    """A technique that an answer names, with the `reason` why it is not more than that, where there is one."""
+    """A technique that an answer only names, with the `reason`, if there is one."""
 
     id: str
     name: str
@@ -178,9 +178,9 @@ class Mention(Value):
 class SearchAnswer(Listing):
     """Rows best first, each more likely right than not. `nearest` names techniques that are probably not what was asked
     for. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
-    `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
-    the model's order, and `dropped` is what it refused. If no model can be asked, `question` is the verifier's, for
-    whoever reads the answer, and `candidates` are the rows as it is asked about them."""
+    `verified` names the model, or says `not verified: <why>`; it is empty if nobody asked for it. Verified rows are in
+    the model's order, and `dropped` has those that it rejected. If no model can be asked, `question` is the verifier's
+    question to the reader of the answer, and `candidates` are the rows in question."""
 
     paged: ClassVar[str] = "rows"
 
@@ -206,10 +206,10 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """A step of a task: rows best first, and in `again` those of earlier parts. In short, a row has no `reason`, and
-    no more than the beginning of its definition, where no guidance says how to apply it. `note` says where nothing
-    fits, and where this part was verified otherwise than the whole. Where nothing was verified the last part is the
-    task as a whole, with all that a search for it finds, the rows of a paper together."""
+    """A step of a task: rows best first, and in `again` those of earlier parts. In a concise answer, a row has no
+    `reason`, and only the beginning of its definition if no guidance says how to apply it. `note` says if nothing fits,
+    and if this part was verified differently from the whole. If nothing was verified, the last part is the whole task,
+    with all results of a search for it, grouped by paper."""
 
     number: int
     step: str
@@ -230,9 +230,9 @@ class Implementation(Value):
 
 
 class ImplementationsAnswer(Quoting):
-    """Code for a task, part by part. `task` is its beginning, `decomposed` says by what it was split; `verified`,
-    `searched` and `cut` are as in `SearchAnswer`, for all parts. `implementations` are there, as far as they fit, where
-    all was asked for. `question` and `candidates` are as in `SearchAnswer`, part by part."""
+    """Code for a task, part by part. `task` is its beginning, `decomposed` says how it was split; `verified`,
+    `searched` and `cut` are as in `SearchAnswer`, for all parts. A full answer has as many `implementations` as fit.
+    `question` and `candidates` are as in `SearchAnswer`, part by part."""
 
     task: str
     decomposed: str
@@ -246,8 +246,8 @@ class ImplementationsAnswer(Quoting):
 
 
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
-    `none` it has code, which get_code gives for its id; `code` is that code's own id, in full answers."""
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. If `level` is not
+    `none`, it has code, which get_code returns for its id; in full answers, `code` is the code's own id."""
 
     id: str
     name: str
@@ -257,9 +257,8 @@ class TechniqueLine(Value):
 
 
 class Place(Value):
-    """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None where code
-    was made from them. `focus` are the one to three ranges within them to look at first, best first, with the
-    reason."""
+    """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None if code was
+    made from them. `focus` has the one to three ranges to look at first, best first, with the reason."""
 
     repository: str
     commit: str | None
@@ -285,8 +284,8 @@ class LocatedPlace(Place):
 
 
 class LocateAnswer(Listing):
-    """`locations` are the lines to edit or ablate, best first; none if no word and no meaning fits. `searched` says
-    where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
+    """`locations` are the lines to edit or ablate, best first; none if nothing matches. `searched` says where they come
+    from, `note` what else to know about them, and `cut` what was left out, each in one line."""
 
     paged: ClassVar[str] = "locations"
 
@@ -308,7 +307,7 @@ class PaperAnswer(Listing):
     line each. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions, and
     `nothing_in`: passages and functions that no technique covers, and in which a model found none when asked.
-    `implementations` are there where code was asked for."""
+    `implementations` are there if code was requested."""
 
     paged: ClassVar[str] = "techniques"
 
@@ -336,12 +335,11 @@ class PaperAnswer(Listing):
 
 
 class TechniqueAnswer(Quoting):
-    """A technique with its place in the hierarchy: `path` are names from the top down to itself, `component_ids` stand
-    beside `components`. `locations` are the
-    lines of the repository that do it, best first: what an ablation edits; `measured` are ablations of it, the largest
-    change first. `without_code` are the names of components
-    without code of their own; `hidden` is the reason why searches do not show it. `full` adds aliases, excerpts and the
-    components' definitions."""
+    """A technique with its place in the hierarchy: `path` has the names from the top down to itself, `component_ids`
+    the ids of `components`. `locations` are the lines of the repository that do it, best first: an ablation edits them.
+    `measured` are ablations of it, the largest change first. `without_code` are the names of components without code;
+    `hidden` is the reason why searches do not show it. `full` adds aliases, excerpts and the components'
+    definitions."""
 
     id: str
     name: str
@@ -367,9 +365,9 @@ class TechniqueAnswer(Quoting):
 
 
 class CodeAnswer(Quoting):
-    """Running code for a technique, what was proven of it (in one line) and the lines it was made from. `full` adds the
-    test, all evidence (of two, the first is that of the first run, before repairs), and what an imported file claims,
-    unchecked."""
+    """Running code for a technique, its proof in one line, and the lines it was made from. `full` adds the test, all
+    evidence (of two, the first is that of the first run, before repairs), and the unchecked claims of an imported
+    file."""
 
     id: str
     technique: str
@@ -390,9 +388,9 @@ class CodeAnswer(Quoting):
 
 
 class SchemaAnswer(Value):
-    """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
-    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables
-    as patterns, and the queries without what they answer."""
+    """The graph's tables as the engine defines them, the number of papers, the named queries (one line each: name,
+    parameters and purpose, within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables as
+    patterns, and the queries without their purpose."""
 
     schema_text: str
     papers: int

@@ -7,7 +7,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 class Connection(H11Protocol):
     """uvicorn's HTTP/1.1 protocol, which also closes a connection if the head of a request has not arrived within
-    `timeout_keep_alive`. uvicorn itself waits for it without end, so silent connections would take all places."""
+    `timeout_keep_alive`. uvicorn itself waits forever, so silent connections would take all places."""
 
     _deadline: asyncio.TimerHandle | None = None
 

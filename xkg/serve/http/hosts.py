@@ -1,7 +1,7 @@
 """Who reaches this server: protects against DNS rebinding, and tells servers that other machines reach.
 
-A web page whose name an attacker lets point to this machine has that name as its Host, and must not reach a server that
-trusts its own machine."""
+An attacker can make the name of a web page point to this machine. Its requests have that name as their Host, and must
+not reach a server that trusts this machine."""
 
 import socket
 from collections.abc import Sequence

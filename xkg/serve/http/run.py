@@ -111,7 +111,7 @@ def _refuse_the_open(settings: Settings, host: str) -> None:
     elif not Tokens(settings.kg).valid():
         raise ConfigError(
             f"{settings.serve.http.url or host} can be reached from other machines and nobody would need a token: run "
-            "`xkg token create NAME`, or set serve.oauth.issuer; or serve 127.0.0.1 alone"
+            "`xkg token create NAME`, or set serve.oauth.issuer; or serve only 127.0.0.1"
         )
 
 

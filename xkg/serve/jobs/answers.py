@@ -28,7 +28,7 @@ MOST_DROPPED = 12
 
 
 class Printed(BaseModel):
-    """The part of what a command prints as JSON that clients get."""
+    """The part of a command's JSON that clients get."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -126,10 +126,10 @@ class ImplementedMethod(Printed):
 
 class JobAnswer(Value):
     """A requested job: a build, a curation, or a method that an agent implements (`kind`; `paper` is then its text or
-    id in short, `repository` the starter code). `at` is how far it is, as `modularize 3/10` or `step 4 edit_script`.
-    `dollars` is what this job spent on the language model so far, None where a price is unknown. `result` is there once
-    something was built, `curated` once papers were found, `implementation` once an agent has ended, `error` where it
-    failed: one line, with what to do."""
+    id in short, `repository` the starter code). `at` is its progress, such as `modularize 3/10` or `step 4
+    edit_script`. `dollars` is what this job spent on the language model so far, None if a price is unknown. `result` is
+    there once something was built, `curated` once papers were found, `implementation` once an agent has ended. If the
+    job failed, `error` is one line that says what to do."""
 
     job: int
     kind: Kind

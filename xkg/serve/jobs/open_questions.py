@@ -26,7 +26,7 @@ _WORTH = 400
 
 class JobQuestion(Value):
     """A question of a build. `instructions` say what to do, `prompt` holds the data and the question, `answer_schema`
-    is the JSON schema of the answer. Data that `prompt` leaves out stands in an earlier question, or was read before.
+    is the JSON schema of the answer. Data that `prompt` leaves out is in an earlier question, or was read before.
     `given` says when a caller got this question, empty for never."""
 
     question: str
@@ -49,7 +49,7 @@ class QuestionsAnswer(Quoting):
 
 
 class TakenAnswer(Value):
-    """An answer that was taken: it is stored, and the build goes on with it."""
+    """An accepted answer: it is stored, and the build continues with it."""
 
     job: int
     question: str
@@ -89,7 +89,7 @@ def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], call
 
 def _next(row: Row, waiting: int) -> str:
     if row.state not in ("queued", "running"):
-        return f"The job is {row.state}: job_status has its result; ask build again to go on with one that did not end."
+        return f"The job is {row.state}: job_status has its result; ask build again to continue one that did not end."
     if waiting:
         return "Answer each question by `answer`, then ask `questions` for the next ones."
     return "No question waits now: ask `questions` again, it waits for the next one."

@@ -97,7 +97,7 @@ class JobTable:
             if _count(db, "asked_by = ? AND asked > ? AND kind = ?", caller, yesterday, kind) >= per_day:
                 what, setting = _COUNTED[kind]
                 raise InputError(
-                    f"you asked for {per_day} {what} within a day, which is all that this server takes from one caller "
+                    f"you asked for {per_day} {what} within a day, the limit of this server for one caller "
                     f"(serve.{setting}.per_day): ask again tomorrow"
                 )
             inserted = db.execute(
@@ -108,14 +108,14 @@ class JobTable:
             return self._row(db, int(inserted.lastrowid or 0)), True
 
     def count_run(self, caller: str, per_day: int) -> None:
-        """Counts the run of a script. Raises `InputError` if the caller ran `per_day` within a day."""
+        """Counts the run of a script. Raises `InputError` if the caller ran `per_day` scripts within a day."""
         now = datetime.now(UTC)
         with self._changing() as db:
             db.execute("DELETE FROM runs WHERE asked <= ?", (_iso(now - timedelta(days=1)),))
             (count,) = db.execute("SELECT count(*) FROM runs WHERE asked_by = ?", (caller,)).fetchone()
             if count >= per_day:
                 raise InputError(
-                    f"you ran {count} scripts within a day, which is all that this server takes from one caller "
+                    f"you ran {count} scripts within a day, the limit of this server for one caller "
                     "(serve.run.per_day): ask again tomorrow"
                 )
             db.execute("INSERT INTO runs VALUES (?, ?)", (caller, _iso(now)))

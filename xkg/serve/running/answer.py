@@ -30,9 +30,9 @@ class RunFile(Value):
 
 class RunAnswer(Quoting):
     """A script that was run over code. `ended` is `exited` (then `exit_code` is set), or what stopped it; `error` says
-    in one line why it did not end well, empty if it did. `output` is what it printed, without its middle where that is
-    long. `files` are what it left, pictures first, `left_out` names what else it left, and why that does not come back.
-    `packages` are those of its environment."""
+    in one line why it did not end well, empty if it did. `output` is what it printed; the middle of a long output is
+    left out. `files` are what it left, pictures first, `left_out` names what else it left, and why that does not come
+    back. `packages` are those of its environment."""
 
     code: str
     name: str

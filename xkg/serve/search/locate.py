@@ -60,7 +60,7 @@ def locate(
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
-_NOTHING = "no word of it and nothing of its meaning is in this folder; say it in other words, or name a technique"
+_NOTHING = "nothing in this folder matches its words or its meaning; rephrase it, or name a technique"
 _UNCERTAIN = "none of these places is certain: read before you edit"
 _NO_FIT = "no technique with a place in the graph fits"
 _NAME_FOLDER = "name the folder of a repository to search that"

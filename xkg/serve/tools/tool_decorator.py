@@ -44,8 +44,8 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 
 class Tool(Protocol):
-    """Decorates a function of a client's arguments that returns an answer; its docstring is the description. A call of
-    one that `waits` for more than the graph is abandoned where client or server goes away."""
+    """Decorates a function of a client's arguments that returns an answer; its docstring is the description. A call
+    that `waits` for more than the graph is abandoned if the client or the server goes away."""
 
     def __call__(
         self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False

@@ -149,7 +149,7 @@ class Questions:
         except TimeoutError:
             why = "no answer in time" if patient else "other answers wait for it"
             raise ModelUnavailableError(
-                f"{self._settings.verifier_model or self._settings.model}: {why}; it goes on in the background: ask "
+                f"{self._settings.verifier_model or self._settings.model}: {why}; it continues in the background: ask "
                 "the same again in a minute"
             ) from None
         finally:

@@ -66,7 +66,7 @@ class Verification:
 def begin(
     questions: Questions, opened: Opened, seek: Seek, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques serve the step `query`, which may belong to `task`. Raises any error of
+    """Asks which of the best techniques fit the step `query`, which may belong to `task`. Raises any error of
     `seek`."""
     with opened() as snapshot:
         plain = seek(snapshot, query, k, filters)
@@ -117,7 +117,7 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
     cut = [f"{more} more that were kept; {MORE_ROWS}"] if more > 0 else []
     cut += [f"{others} more that were dropped"] if others > 0 else []
     if not rows:
-        cut.append("say the step in other words, or write it yourself: what is alike here would mislead")
+        cut.append("rephrase the step, or write it yourself: similar code here would mislead")
     return verification.plain.model_copy(
         update={
             "rows": rows[: verification.k],

@@ -43,8 +43,8 @@ _ENCODED_AT_ONCE = 500
 
 
 def editable(start: Generation, new: Iterable[PaperBundle], gone: Collection[str]) -> bool:
-    """Whether these changes can be made in a copy of the indexes of `start`: they are large and sound, and the changes
-    since they were made are few."""
+    """Whether these changes can be made in a copy of the indexes of `start`: these are large and sound, and few changes
+    were made since they were built."""
     manifest = start.manifest
     count = manifest.counts["vectors"]
     if manifest.vectors is None or count <= SMALL:
@@ -83,8 +83,8 @@ def build_files(
 
     Vectors of texts in `previous` are reused; `embedder` is called, with the model that they must share, only if others
     are missing. Techniques of different papers are linked by names, vectors and `decisions`; `decided` are the
-    decisions that are not the same as in `start`. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files
-    cannot be written."""
+    decisions that differ from those in `start`. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files cannot
+    be written."""
     if start is None:
         (folder / TEXT).mkdir()
     else:

@@ -45,7 +45,7 @@ def begin(transaction: neo4j.ManagedTransaction) -> State:
     """Advances the counter, and holds its lock until the transaction ends."""
     record = transaction.run(_COUNT).single()
     if record is None:
-        raise StoreError("the graph is gone from the database meanwhile: nothing was changed; try again")
+        raise StoreError("the graph was removed from the database meanwhile: nothing was changed; try again")
     return State(**record.data())
 
 

@@ -32,7 +32,7 @@ class Guard:
     def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
         self._access = access
         self._sessions = sessions
-        # Cookies know no ports: two graphs that are served on one machine have names of their own.
+        # Cookies know no ports: two graphs that are served on one machine need different names.
         self.cookie = f"xkg-{hashlib.sha256(str(settings.kg.absolute()).encode()).hexdigest()[:8]}"
         self._secure = (settings.serve.http.url or "").startswith("https:")
 
@@ -40,7 +40,7 @@ class Guard:
         return self._access.required()
 
     def is_cheap(self, request: Request) -> bool:
-        """Whether looking at what a request shows needs no rate limit."""
+        """Whether the credentials of a request can be checked without a rate limit."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         return self._access.is_cheap(token) if kind.lower() == "bearer" else self.cookie in request.cookies
 
@@ -112,7 +112,7 @@ class OwnPostsOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and not is_own(Request(scope)):
-            await refuse(scope, receive, send, 403, "origin", "forms of other pages are not taken: use our own")
+            await refuse(scope, receive, send, 403, "origin", "forms of other sites are refused: use our own")
             return
         await self._app(scope, receive, send)
 

@@ -29,7 +29,7 @@ _SCHEMA = {
 class Sessions:
     """The sessions of the graph in `folder`, shared by the processes that serve it.
 
-    Every method raises `StoreError` where the file cannot be used, so that nobody is let in then. Safe to use from
+    Every method raises `StoreError` if the file cannot be used, so that nobody is let in. Safe to use from
     several threads."""
 
     def __init__(self, folder: Path, tokens: Tokens) -> None:
@@ -54,7 +54,7 @@ class Sessions:
         return secret, max(0, int(expires - now))
 
     def find(self, secret: str) -> AccessToken | None:
-        """Who has this session; None where it has ended, or its token was revoked."""
+        """Who has this session; None if it has ended, or its token was revoked."""
         if not self._path.exists():
             return None
         with self._database() as db:

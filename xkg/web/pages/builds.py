@@ -22,7 +22,7 @@ from xkg.web.site import SECURITY, Site
 JOBS = 50
 EVENTS = 300
 NEWEST = 20
-"""Papers built last, of whose code the causes are counted."""
+"""The number of recent papers whose causes are counted."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
 _LARGEST_NUMBER = 2**62
@@ -30,7 +30,8 @@ _LARGEST_NUMBER = 2**62
 
 
 class Cause(NamedTuple):
-    """Why code is no higher than its level, how much code that holds for, and one technique of it."""
+    """The reason why code did not reach the next level, the number of code nodes with this reason, and one of their
+    techniques."""
 
     level: str
     reason: str
@@ -39,7 +40,7 @@ class Cause(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What was asked for, and why it was refused."""
+    """The values of a submitted form, and why it was refused."""
 
     paper: str = ""
     repository: str = ""
@@ -51,7 +52,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def ask(site: Site, request: Request) -> Response:
-    """Has a paper built, and leads to its job; the page with what is wrong if it is refused."""
+    """Starts the build of a paper and redirects to its job; shows the page with the error if it is refused."""
     fields = request.state.fields
     paper, repository = (fields.get(name, [""])[0].strip() for name in ("paper", "repository"))
     caller = page_caller(request)
@@ -75,7 +76,7 @@ def cancel(site: Site, request: Request) -> Response:
 
 
 def _may_build(site: Site, caller: Caller) -> bool:
-    """Whether the caller may add papers on the page; not where callers have to answer the questions of the build."""
+    """Whether the caller may add papers on the page; not if callers have to answer the questions of the build."""
     offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
     return offered and may(caller, "ask", "build", caller.name)
 
@@ -133,7 +134,7 @@ def show_job(site: Site, request: Request) -> Response:
 
 
 def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
-    """The jobs that the caller sees, None where this server takes none; and why it sees none."""
+    """The jobs that the caller sees, None if this server takes none, and the reason."""
     if site.jobs is None:
         return None, ""
     try:
@@ -143,7 +144,7 @@ def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
 
 
 def _bill(site: Site, by: By) -> Costs | None:
-    """None where the ledger cannot be read, and by paper where `serve.exclude` keeps papers out of all answers."""
+    """None if the ledger cannot be read or, by paper, if `serve.exclude` keeps papers out of all answers."""
     if by == "paper" and site.settings.serve.exclude is not None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Cypher: named queries with their parameters, statements of one's own, results as table, graph and CSV."""
+"""Cypher: named queries with their parameters, your own statements, results as table, graph and CSV."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ class Dot(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The ids of a result, joined where they stand in one row; `cut` counts those that found no room."""
+    """The ids of a result, joined if they are in one row; `cut` counts those that did not fit."""
 
     dots: Sequence[Dot]
     lines: Sequence[tuple[float, float, float, float, str]]
@@ -55,7 +55,7 @@ class Drawing(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A value as text; `kind` is `paper` or `technique` where its page is under `id`."""
+    """A value as text; `kind` is `paper` or `technique` if it has a page, which is under `id`."""
 
     text: str
     kind: str = ""
@@ -125,7 +125,7 @@ def _run(site: Site, query: NamedQuery | None, statement: str, values: Mapping[s
 
 
 def _asked(request: Request) -> tuple[str, str, dict[str, Any]]:
-    """Name, statement and parameters. Raises `InputError` for parameters that are no JSON object."""
+    """Name, statement and parameters. Raises `InputError` if the parameters are not a JSON object."""
     asked = request.query_params
     statement = asked.get("statement", "").strip()[:_LONGEST]
     values: dict[str, Any] = {
@@ -184,7 +184,7 @@ def _text(value: Any) -> str:
 
 
 def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) -> Drawing | None:
-    """None where no row has two ids."""
+    """None if no row has two ids."""
     number: dict[str, int] = {}
     kinds: list[Cell] = []
     edges: set[tuple[int, int]] = set()

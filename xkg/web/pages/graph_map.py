@@ -1,4 +1,4 @@
-"""The map: papers, the concepts that they share, and who cites whom; what is alike stands together."""
+"""The map: papers, the concepts that they share, and citations; similar papers are next to each other."""
 
 import math
 import re
@@ -25,7 +25,7 @@ _NEIGHBOURS = 3
 _MOST_TECHNIQUES = 40
 """Of a paper, whose vectors say what it is about."""
 _ALIKE = 0.35
-"""Cosine above the mean of all pairs from which on papers attract each other."""
+"""The cosine above the mean of all pairs from which papers attract each other."""
 _LABEL = 28
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _PHRASE = 3
@@ -58,7 +58,7 @@ class Line(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """What the titles of a cluster have in common."""
+    """The words that the titles of a cluster have in common."""
 
     x: float
     y: float
@@ -119,7 +119,7 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
     edges: list[Edge] = [(a, b, 1.2) for a, b in cites] + [(a, b, 0.9 * weight) for a, b, weight in alike]
     edges += [(a, b, 1.6) for a, b in shared]
     of = clusters(len(papers) + len(concepts), edges)
-    # What is of one cluster stands together, although few edges say so.
+    # Nodes of one cluster are drawn together, even if few edges connect them.
     nodes, height = _nodes(papers, concepts, [*edges, *_within(of)], of)
     lines = [_line(nodes, a, b, "alike") for a, b, _ in alike]
     lines += [_line(nodes, a, b, "cites") for a, b in cites]
@@ -167,7 +167,7 @@ def _alike(
             numbers.append(number)
             means.append(np.mean(own, axis=0))
     matrix = np.stack(means)
-    matrix = matrix - matrix.mean(axis=0)  # what all have in common tells nothing apart
+    matrix = matrix - matrix.mean(axis=0)  # words that all have in common distinguish nothing
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     cosines = matrix @ matrix.T
     np.fill_diagonal(cosines, -1)
@@ -190,7 +190,7 @@ def _within(of: Sequence[int]) -> list[Edge]:
 def _nodes(
     papers: Sequence[PaperLine], concepts: Sequence[tuple[str, list[int]]], edges: Sequence[Edge], of: Sequence[int]
 ) -> tuple[list[Node], float]:
-    """The nodes, and how high the drawing is: each node has room for its label."""
+    """The nodes, and the height of the drawing: each node has room for its label."""
     radii = [min(7 + 3.4 * math.sqrt(proven(line)), 34.0) for line in papers] + [7.0] * len(concepts)
     names = [line.title.partition(":")[0] or line.id for line in papers] + [_words(c) for c, _ in concepts]
     labels = [shortened(name, _LABEL) for name in names]

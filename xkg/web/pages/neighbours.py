@@ -1,4 +1,4 @@
-"""What a node of a drawing is next to in the graph: the panel that a click on it opens."""
+"""The neighbours of a node in the graph: the panel that a click on it opens."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -84,7 +84,7 @@ def _techniques(snapshot: Snapshot, kind: str, ids: Sequence[str]) -> Group:
     for technique in ids[:MOST]:
         try:
             view = snapshot.technique(technique)
-        except UnknownIdError:  # on a server that many write to it may be gone since
+        except UnknownIdError:  # on a server with many writers it may have been removed since
             continue
         name = view.technique.name if kind != "The same in other papers" else view.paper_title
         level = view.code.level if view.code else Level.NONE

@@ -1,4 +1,4 @@
-"""A paper: its techniques as a tree with what is proven of each, its repositories, findings and costs."""
+"""A paper: its techniques as a tree with the level of each, its repositories, findings and costs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ from xkg.web.site import Page, Site, integer, paged
 ROWS = 150
 RELATED = 6
 MEASURED = 20
-"""Techniques of whose ablations the largest is shown."""
+"""The number of techniques whose largest ablation is shown."""
 CITATIONS = 30
 REFERENCES = 200
 
 
 class Row(NamedTuple):
-    """A technique in the tree. `why` says why it has no code, or what the next level wants; empty where all is
+    """A technique in the tree. `why` says why it has no code, or what the next level needs; empty if everything is
     proven."""
 
     technique: Technique
@@ -59,7 +59,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def _costs(site: Site, paper: str) -> Costs | None:
-    """What the language model cost for the paper, by stage; None where it was not asked."""
+    """The cost of the language model for the paper, by stage; None if it was not asked."""
     try:
         return costs(site.service.folder, site.settings.llm, (paper,), "stage")
     except XkgError:
@@ -69,7 +69,7 @@ def _costs(site: Site, paper: str) -> Costs | None:
 def paper_values(
     bundle: PaperBundle, snapshot: Snapshot, ablations: Ablations, number: int, size: int
 ) -> dict[str, Any]:
-    """What the page of a paper shows, with one stretch of its tree."""
+    """The contents of a paper's page, with one part of its tree."""
     rows = list(tree(bundle))
     visible = {row.technique.id for row in rows}
     largest = (ablations[row.technique.id][0] for row in rows if row.technique.id in ablations)
@@ -154,4 +154,4 @@ def _why(bundle: PaperBundle, technique: Technique, located: bool) -> str:
         return "the paper was built without a repository"
     if technique.grounding == "doubtful":
         return "the lines that were found for it have little support"
-    return "its lines were found, and no code was made of them" if located else "no lines of the repository do it"
+    return "its lines were found, but no code was made from them" if located else "no lines of the repository do it"

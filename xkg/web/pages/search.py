@@ -1,4 +1,4 @@
-"""Search as agents get it: scores, relatives, and the reasons of the model where it is asked to verify."""
+"""Search as agents get it: scores, relatives, and the reasons of the model if it verifies."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +18,7 @@ def show(site: Site, request: Request) -> Response:
     text = asked.get("q", "").strip()[:_LONGEST]
     k = min(integer(request, "k", FIRST) or FIRST, MOST)
     wants = asked.get("verify") == "1"
-    # The model costs money: a link on somebody else's page does not ask it.
+    # The model costs money, so a link on another site does not start it.
     verify = wants and (is_own(request) or "authorization" in request.headers)
     level = level_of(request)
     fields = {

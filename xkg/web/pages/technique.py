@@ -20,14 +20,14 @@ from xkg.web.rendering.source_lines import Line, highlighted, lines
 from xkg.web.site import Site
 
 PLACES = 3
-"""Places whose lines are shown; others are named."""
+"""The number of places whose lines are shown; others are only named."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000
 
 
 class Place(NamedTuple):
-    """Lines of the repository; `shown` is empty where its files are not on this machine. `source` says that our code
+    """Lines of the repository; `shown` is empty if its files are not on this machine. `source` says that our code
     was made from them."""
 
     repository: Repository
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique of another paper that is this concept; `open` where nobody has decided that yet."""
+    """A technique of another paper that is this concept; `open` if nobody has decided that yet."""
 
     view: TechniqueView
     score: float
@@ -89,7 +89,7 @@ def _page(site: Site, request: Request, script: str | None = None) -> Response:
 
 
 def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, code: Code | None) -> dict[str, Any]:
-    """What the three columns show."""
+    """The contents of the three columns."""
     codebase = sources.codebase(bundle) if bundle.repositories else None
     places, more = _places(bundle, technique, code, codebase)
     return {
@@ -189,7 +189,7 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
 
 
 def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
-    """Our code beside that of another paper, as a unified difference without its head."""
+    """Our code compared with that of another paper, as a unified diff without its head."""
     if own is None or other is None:
         return ()
     before, after = own.implementation.splitlines(), other.implementation.splitlines()

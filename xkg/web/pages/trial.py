@@ -1,4 +1,4 @@
-"""The form on a technique's page that runs a script over its code, and what the script gave."""
+"""The form on a technique's page that runs a script over its code, and the script's output."""
 
 import base64
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ WITH_PICTURES = SECURITY["content-security-policy"].replace("img-src 'self'", "i
 
 
 class Trial(NamedTuple):
-    """`script` is what the form holds, None for a caller who may not run one or code that cannot be run, which `error`
+    """`script` is the text of the form. It is None if the caller may not run one or the code cannot be run, as `error`
     says. `answer` is there after a run."""
 
     script: Markup | None
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
 
 
 def trial(site: Site, request: Request, technique: str, script: str | None) -> Trial | None:
-    """The form, after the run of `script` if there is one; None where this server runs nothing."""
+    """The form, after the run of `script` if there is one; None if this server runs nothing."""
     if site.runs is None:
         return None
     caller = page_caller(request)

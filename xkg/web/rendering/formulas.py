@@ -11,7 +11,7 @@ from xkg.web.rendering.long_texts import cut
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
-"""Within a line, from so many characters on, a formula scrolls by itself where its column is narrower."""
+"""A formula in a line scrolls if it has more characters than this and its column is narrower."""
 
 # $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]; `code`. None holds another of its
 # kind, so that many openings without an end take linear time. Without any mark: a command with its braces, and a letter
@@ -43,15 +43,15 @@ _ATTRIBUTES = frozenset(
 
 
 def formulas(text: str) -> Markup:
-    """The text, cut where it is long, as HTML: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end
+    """The text as HTML, cut if it is long: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end
     paragraphs."""
     paragraphs = re.split(r"\n[^\S\n]*+\n\s*+", cut(text.strip()))
     return Markup("").join(Markup("<p>{}</p>").format(inline_formulas(part)) for part in paragraphs if part)
 
 
 def flowing(text: str) -> Markup:
-    """As `formulas`, for text in lines of a fixed width: those of a paragraph are one, items of a list and what is
-    indented keep theirs."""
+    """As `formulas`, for text in lines of a fixed width: lines of a paragraph are joined, except list items and
+    indented lines."""
     return formulas(_BROKEN.sub(" ", cut(text)))
 
 
@@ -87,7 +87,7 @@ def _scripts(text: str) -> Markup:
 
 @functools.lru_cache(4096)
 def mathml(tex: str, *, display: bool = False) -> Markup:
-    """A formula as MathML of presentation alone; its source, as code, where it cannot be read."""
+    """A formula as presentation MathML; its source, as code, if it cannot be parsed."""
     from latex2mathml.converter import convert
 
     source = Markup('<code class="tex">{}</code>').format(tex)

@@ -32,7 +32,7 @@ def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge],
     wide = [max(2 * r, _CHARACTER * len(label)) + _GAP for r, label in zip(radii, labels, strict=True)]
     half = np.array([(w, 2 * r + _LINE + _GAP) for w, r in zip(wide, radii, strict=True)]) / 2
     at = _embedded(len(radii), edges)
-    # Half by the distance, half by the rank: crowds get room, and what is far away takes little of it.
+    # Half by distance, half by rank: crowded nodes get room, and distant ones take little of it.
     rank = np.argsort(np.argsort(at, axis=0, kind="stable"), axis=0, kind="stable") / max(1, len(radii) - 1)
     least, width = at.min(axis=0), np.ptp(at, axis=0)
     spread = np.where(width > 1e-6, (at - least) / np.maximum(width, 1e-6), 0.5)

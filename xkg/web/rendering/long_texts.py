@@ -9,5 +9,5 @@ def cut(text: str, most: int = LONGEST) -> str:
 
 
 def finalized(value: object) -> object:
-    """What a template inserts for a value; markup stays whole, since whatever made it has cut the text in it."""
+    """The text that a template inserts for a value. Markup stays whole, since its text was cut when it was made."""
     return cut(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

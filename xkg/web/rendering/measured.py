@@ -22,8 +22,9 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 
 
 class Bar(NamedTuple):
-    """Where no change, the measured one and its 95 % interval stand in 0..WIDTH; `low` and `high` are None where the
-    spread is not known. `verdict` is `worse` or `better` for the metric, `open` where the interval holds no change."""
+    """The positions, in 0..WIDTH, of no change, of the measured change and of its 95 % interval; `low` and `high` are
+    None if the spread is unknown. `verdict` is `worse` or `better` for the metric, `open` if the interval contains no
+    change."""
 
     zero: float
     at: float
@@ -34,7 +35,7 @@ class Bar(NamedTuple):
 
 class Shown(NamedTuple):
     """An ablation with its bar. `anchor` is its place on the page of its technique, `diff` the change line by line,
-    `cut` how many lines more it has, and `files` where it is: paths with the first and last line at the commit."""
+    `cut` the number of further lines, and `files` its places: paths with the first and last line at the commit."""
 
     ablation: Ablation
     bar: Bar

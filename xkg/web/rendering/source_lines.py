@@ -15,7 +15,7 @@ LONGEST_LINE = 500
 MOST_SHOWN = 200_000
 """Characters of a code; the rest is cut."""
 BLANK_LINES = 12
-"""So many blank lines divide code into pieces: lexers take quadratic time in their number."""
+"""This many blank lines divide code into pieces: lexers take quadratic time in their number."""
 
 
 class Line(NamedTuple):

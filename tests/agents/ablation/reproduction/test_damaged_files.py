@@ -41,7 +41,7 @@ def test_any_bytes_are_judged(content: bytes, name: str) -> None:
     ("name", "content", "why"),
     [
         ("model.pt", POINTER, "Git LFS pointer"),
-        ("model.npz", b"<html>not found</html>", "no archive"),
+        ("model.npz", b"<html>not found</html>", "not an archive"),
         ("model.npz", b"", "empty"),
     ],
 )

@@ -57,7 +57,7 @@ def test_what_is_there_is_accepted(command: str) -> None:
         ("python train.py -x", "takes the option -x"),
         ("python train.py momentum=0.2", "has momentum"),
         ("python train.py input/large.csv", "input/large.csv is not there"),
-        ("python train.py ../other/data.csv", "outside of the repository"),
+        ("python train.py ../other/data.csv", "outside the repository"),
         ("python -c 'print(1)'", "names no script"),
         ("python train.py && python tools/evaluate.py", "is one program"),
         ("python train.py > log.txt", "is one program"),

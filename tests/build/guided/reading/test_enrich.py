@@ -98,7 +98,7 @@ def test_better_definitions_with_the_passages_they_draw_on(document: Document) -
 def test_a_number_that_the_paper_does_not_have_is_sent_back(document: Document) -> None:
     wrong = definitions("Writes blocks of 160 MB with a learning rate of $0.05$.")
     found, model = enrich(document, [wrong, definitions("Writes blocks of 8 MB, 40 times faster.")], [COALESCING])
-    assert model.requests[0][3] == "technique 1: 160, 0.05 stands nowhere in the paper: leave it out"
+    assert model.requests[0][3] == "technique 1: 160, 0.05 is nowhere in the paper: leave it out"
     assert found.techniques[0].definition == "Writes blocks of 8 MB, 40 times faster."
 
 

@@ -85,7 +85,7 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
         yield "measured", _measured(measured)
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
-    yield "time", f"{trained:.0f} s of runs, {beside:.0f} s beside them, {campaign.jobs} at a time"
+    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s outside them, {campaign.jobs} at a time"
     if campaign.model is not None:
         use = campaign.model
         cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"

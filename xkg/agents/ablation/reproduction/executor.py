@@ -343,7 +343,7 @@ class Executor:
             except InvalidRequirement as error:
                 raise EditError(f"{line!a} is not a requirement ({error})") from error
             if requirement.url:
-                raise EditError(f"{line!a}: packages come from the index alone")
+                raise EditError(f"{line!a}: packages come only from the index")
             lines.append(str(requirement))
         if fix.requirements:
             changes[ADDED] = "\n".join(lines) + "\n"

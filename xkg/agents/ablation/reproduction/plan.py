@@ -148,7 +148,7 @@ def _faults(
             yield f"it reads {path}, which is not there{tree.near(path)}"
     for path in instruction.writes:
         if not tree.may_write(_normal("", path)):
-            yield f"it writes {path}, which lies outside or under read-only data"
+            yield f"it writes {path}, which is outside the repository or under read-only data"
     writes = {_normal("", path) for path in instruction.writes}
     script, rest = None, words[1:]
     if _PYTHON.fullmatch(words[0]):
@@ -205,7 +205,7 @@ def _word_faults(
             path = _normal(folder, word)
             below = any(written == path or written.startswith(f"{path}/") for written in writes)
             if not is_inside(path):
-                yield f"{word} lies outside of the repository"
+                yield f"{word} is outside the repository"
             elif not (tree.has(path) or below):
                 yield f"{word} is not there, and no instruction writes it{tree.near(path)}"
 

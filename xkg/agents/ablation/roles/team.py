@@ -195,7 +195,7 @@ class Team:
 
         def check(answer: Reflection) -> str | None:
             wrong = [each.component for each in answer.changes if not 1 <= each.component <= len(components)]
-            return f"{wrong[0]} is no number of the list of components" if wrong else None
+            return f"{wrong[0]} is not a number in the list of components" if wrong else None
 
         answer = self._asked("reflection", Reflection, inputs, f"round {number}", check)
         if answer is None:
@@ -222,7 +222,7 @@ class Team:
         def check(answer: Words) -> str | None:
             for each in (*answer.strong, *answer.weak):
                 if not 1 <= each.component <= len(found):
-                    return f"{each.component} is no number of the list of components"
+                    return f"{each.component} is not a number in the list of components"
             weak = [
                 found[each.component - 1] for each in answer.strong if not material.holds(found[each.component - 1])
             ]
@@ -286,8 +286,8 @@ class Team:
                 if not self._lost:
                     self._lost = True
                     self.notes.append(
-                        f"the model was not asked any further ({error}): what follows is without it; the same command "
-                        "goes on with it"
+                        f"the model was not asked any further ({error}): the rest is without it; the same command "
+                        "continues with it"
                     )
         except AnswerError as error:
             with self._lock:

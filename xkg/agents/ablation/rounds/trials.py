@@ -152,7 +152,7 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
         return None
     return (
         f"the metric is the same in all {len(changes)} candidates that were measured: it may be constant or saturated, "
-        "and then shows no effect of anything; name another one with --metric"
+        "and then cannot show any effect; name another one with --metric"
     )
 
 
@@ -175,7 +175,7 @@ def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
     elif run.reached is False:
         places = ", ".join(map(str, run.never_ran[:4]))
         failed = {"failure": "not in force", "problem": f"no line of what it changes ran ({places})"}
-    written = (f"{path}, which its run wrote over or removed" for path in run.touched)
+    written = (f"{path}, which its run overwrote or removed" for path in run.touched)
     measures = tuple(dict.fromkeys((*outcome.measures, *written)))
     return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})
 

@@ -47,7 +47,8 @@ class Mutations:
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
-        """The candidate in its own workspace, None if it was refused first for changing code that only measures."""
+        """The candidate in its own workspace, None if it was refused before, because it changes code that only
+        measures."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]

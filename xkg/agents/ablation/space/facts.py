@@ -386,7 +386,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 
 
 def _lines(statement: ast.stmt) -> Iterator[int]:
-    """The first lines of a statement and those inside it. A definition runs none of its own."""
+    """The first lines of a statement and of those inside it; none for a definition, whose body runs later."""
     if not isinstance(statement, Function | ast.ClassDef):
         yield statement.lineno
         yield from (each.lineno for each in _own_nodes(statement) if isinstance(each, ast.stmt))

@@ -82,9 +82,7 @@ def find_seeds(
                 found.append(Seed(place=source.place(call.args[0]), at=source.replaced(call.args[0], ""), added=True))
             elif names and not (names & resolved or (varied and any(map(is_seed, names)))):
                 code = " ".join(source.code(call).split())[:60]
-                fixed.append(
-                    FixedSeed(place=source.place(call), why=f"where the seed of {code} comes from is not known")
-                )
+                fixed.append(FixedSeed(place=source.place(call), why=f"the source of the seed of {code} is unknown"))
         fixed += [
             FixedSeed(place=source.place(node), why=f"{name} has a fixed seed of its own")
             for name, node in _imported(source.tree)

@@ -204,7 +204,7 @@ class _Builder:
             of_module = switch.origin == "constant" and not switch.place.symbol and self._reads[switch.name] == 1
             of_function = parameter and not switch.function[:1].isupper()
             if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
-                return "a whole number that nobody made a setting"
+                return "an integer that is not a setting"
         small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
         return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
@@ -260,7 +260,7 @@ class _Builder:
             own = _with_all(self._candidates[component.id], only=component.id in self._steps.values())
             own.sort(key=lambda c: KINDS.index(c.kind))  # stable
             off = next((candidate for candidate in own if candidate.value == "0.0"), None)
-            # A term that is off and its factor at 0 mostly ask the same.
+            # Removing a term and setting its factor to 0 mostly test the same thing.
             own.sort(key=lambda c: c.value == "0.0" and c is not off)
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))

@@ -78,7 +78,7 @@ class _Trials:
             if not _known(found, each.path, each.start_line, each.end_line)
         ]
         left = len(versions) - tried
-        notes = (f"{left} of {len(versions)} changes were not tried on their own, for want of time",) if left else ()
+        notes = (f"{left} of {len(versions)} changes were not tried on their own, for lack of time",) if left else ()
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:

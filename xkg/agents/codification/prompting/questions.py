@@ -49,7 +49,7 @@ class Questions:
         if asked.role != "expert_model":
             tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", _STRONGER_TRIES), *tiers]
         elif not left:
-            raise AnswerError(f"the expert was asked {settings.expert_calls} times, which is all that a run may")
+            raise AnswerError(f"the expert was asked {settings.expert_calls} times, the limit of a run")
         temperature = _PLANNING if name == "plan" else _WORKING
 
         def whole(answer: A) -> str | None:

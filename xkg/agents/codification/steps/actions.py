@@ -160,9 +160,7 @@ class Actions:
         texts = texts_of(self._workspace)
         for edit in edits:
             if self._session.beside.holds(edit.file):
-                raise EditError(
-                    f"{edit.file} is for reading alone: write what the program needs of it into the program"
-                )
+                raise EditError(f"{edit.file} is read-only: write what the program needs of it into the program")
             if editable is not None and edit.file in self._workspace.files and edit.file not in editable:
                 raise EditError(f"only {', '.join(editable)} and new files may be edited, not {edit.file}")
             if edit.file in self._workspace.files and edit.file not in texts:
@@ -186,7 +184,7 @@ class Actions:
         target = _named(given.file)
         known = [path for path in files if path in self._workspace.files]
         if session.beside.holds(target):
-            return f"refused: {target} is for reading alone: write what the program needs of it into the program"
+            return f"refused: {target} is read-only: write what the program needs of it into the program"
         others = [name for name in files if name not in self._workspace.files and name not in session.beside.texts]
         reading = [name for name in files if name in session.beside.texts]
         blocks = [f"## {name} (from the library)\n{session.library.code(name)}" for name in others]
@@ -241,8 +239,7 @@ class Actions:
             for path, file in sorted(files.items())
         ]
         beside = [
-            f"{path}  {len(text.encode()):,} bytes  for reading alone"
-            for path, text in self._session.beside.texts.items()
+            f"{path}  {len(text.encode()):,} bytes  read-only" for path, text in self._session.beside.texts.items()
         ]
         more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
         return "\n".join([f"{len(rows)} files", *rows[:_MOST_LISTED], *more, *beside])
@@ -268,7 +265,7 @@ class Actions:
         if to in self._workspace.files:
             return f"refused: {to} already exists"
         if self._session.beside.holds(to):
-            return f"refused: {to} would be among the files for reading alone: give another path"
+            return f"refused: {to} would be among the read-only files: give another path"
         file = self._workspace.files.get(path)
         version = self._workspace.edit({to: text if file is None else file.content}, f"Copy {path} to {to}")
         return f"copied {path} to {to}: version {version.number}"

@@ -1,7 +1,7 @@
 """The grammars of all languages except Python, each with a query that finds its definitions.
 
-A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if it
-stands elsewhere. A signature ends before `body`, or with `head`. `scope` and `members` are no symbols: they prefix the
+A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if that is
+elsewhere. A signature ends before `body`, or with `head`. `scope` and `members` are not symbols: they only prefix the
 names of inner definitions, which are methods in `members`. A definition begins at a `wrapper` around it; an `attribute`
 precedes it; `comment` and `documentation` above it describe it. The wheels' own `tags.scm` lack the lines of functions
 in C and the owners of methods, and CUDA, Julia and C# have none."""

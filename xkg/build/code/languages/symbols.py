@@ -23,7 +23,7 @@ _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|#=|#+|%+)?|(?:\*/|=#)\s*$")
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]+")
-# A name up to its arguments or base, without parameters of types. `(w::Walk)(x)` in Julia is a call of an object.
+# A name up to its arguments or base, without type parameters. `(w::Walk)(x)` in Julia is a call of an object.
 _NAME = re.compile(r"(?:\(\w*::([\w.]+)|[*&]*([\w.~@!$#:\\]+|[^\w\s(]+)(?=[({\s]|$))")
 _GENERIC = re.compile(r"<[^<>]*>")
 _DEEPEST_GENERIC = 5
@@ -208,7 +208,7 @@ class _File:
                 owner.comments.append(remark.text)
         for i, definition in enumerate(self.definitions):
             definition.docstring = "\n".join(definition.documentation).strip()
-            # The class of a method that stands outside it, otherwise what is around it.
+            # The class of a method that is defined outside it, otherwise the enclosing scope.
             parent = self._classes.get(definition.name.rpartition(".")[0], definition.parent)
             definition.parent = parent if parent != i else 0
         return self.definitions

@@ -199,9 +199,9 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
 
 def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
     if fidelity is None:
-        return "fidelity not told: there are no source lines in Python to compare with"
+        return "fidelity unknown: there are no source lines in Python to compare with"
     if fidelity.faults:
         return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
     if not fidelity.is_enough:
         return f"not faithful: {fidelity.share:.1%} of its statements have a counterpart in the source lines"
-    return f"fidelity not told: {failed}"
+    return f"fidelity unknown: {failed}"

@@ -76,8 +76,8 @@ def _statements_left_out(evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """The optional parameters of a draft's own public functions, methods and classes to which the test never gives a
-    value, as `function(parameter)`, in order."""
+    """The optional parameters of a draft's own public functions, methods and classes that the test never sets, as
+    `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []

@@ -111,7 +111,7 @@ class _Enrichment:
         if place := pointer(text):
             return f"its definition points to {place!r}: say it in the definition's own words"
         if odd := foreign_numbers(text, self.passages.document):
-            return f"{', '.join(odd)} stands nowhere in the paper: leave it out"
+            return f"{', '.join(odd)} is nowhere in the paper: leave it out"
         used = sorted({number for number in answer.passages if number in self.passages})
         if not used:
             return "it names no passage: give the numbers of those that its definition draws on"

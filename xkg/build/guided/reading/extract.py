@@ -98,7 +98,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
         parents[i] = parent = _parent(c, components)
         if c.parent and parent is None:
             faults.append(
-                f"the parent {c.parent!r} of {c.name!r} is no methodology or technique of the list: give the exact "
+                f"the parent {c.parent!r} of {c.name!r} is not a methodology or technique in the list: give the exact "
                 "name of one, or null"
             )
     for i in parents:
@@ -107,7 +107,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
             path.append(parent)
         if parent == i == min(path):
             names = " in ".join(repr(components[n].name) for n in [*path, i])
-            faults.append(f"{names} is a circle: a component is never part of its own part")
+            faults.append(f"{names} is a cycle: a component cannot be part of its own part")
     return faults
 
 
@@ -129,10 +129,10 @@ def _foreign(answer: PaperAnswer, document: Document) -> Iterator[str]:
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
             if _bare(match[0]) not in text:
-                yield f"the address {match[0]!r} does not stand in the paper: give addresses as the paper has them"
+                yield f"the address {match[0]!r} is not in the paper: give addresses as the paper has them"
     for c in answer.components:
         if odd := foreign_numbers(c.definition, document):
-            yield f"{', '.join(odd)} in the definition of {c.name!r} stands nowhere in the paper: leave it out"
+            yield f"{', '.join(odd)} in the definition of {c.name!r} is nowhere in the paper: leave it out"
 
 
 def _bare(address: str) -> str:

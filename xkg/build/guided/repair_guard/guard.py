@@ -71,7 +71,7 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
     old_names, names = ({n for n in public_names(tree) if n[0] != "_"} for tree in (old_code, code))
     gone = old_names - names
     if len(gone) > len(names - old_names):
-        yield f"{', '.join(sorted(gone))} is gone from the implementation: keep what others can call"
+        yield f"{', '.join(sorted(gone))} was removed from the implementation: keep everything that others can call"
     old_test = parse_ast(before.test)
     had = (
         _assertions(old_test)

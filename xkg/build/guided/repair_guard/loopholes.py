@@ -71,7 +71,7 @@ def swallowed(where: str, old: ast.Module, new: ast.Module) -> Iterator[str]:
             old_handlers[dump] -= 1
             continue
         caught = ast.unparse(handler.type) if handler.type is not None else "everything"
-        yield f"the {where} now catches {caught} and goes on: an error has to end the run, so repair its cause"
+        yield f"the {where} now catches {caught} and continues: an error has to end the run, so repair its cause"
     if _ended_finally(new) > _ended_finally(old):
         yield f"the {where} now leaves a `finally` by `return`, which swallows exceptions"
     if where == "implementation" and _true_exits(new) > _true_exits(old):

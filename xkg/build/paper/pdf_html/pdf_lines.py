@@ -109,7 +109,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         try:
             if len(document) > MOST_PAGES:
-                raise UnsafeInputError(f"{path} has {len(document)} pages, more than any paper; give the paper alone")
+                raise UnsafeInputError(f"{path} has {len(document)} pages, more than any paper; give only the paper")
             pages = tuple(_page(document[index], index + 1) for index in range(len(document)))
             title = str(document.get_metadata_value("Title") or "")
         except pdfium.PdfiumError as error:

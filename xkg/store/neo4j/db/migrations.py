@@ -115,7 +115,7 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
 def migrate_graph(settings: Settings) -> list[str]:
     """`migrate` for the configured graph. Raises `ConfigError` if it is not on Neo4j."""
     if settings.store.url is None:
-        raise ConfigError("this graph lies in a folder, which needs no migration: store.url names a Neo4j")
+        raise ConfigError("this graph is in a folder, which needs no migration; store.url names a Neo4j")
     with closing(Connection(settings.store)) as connection:
         return migrate(connection)
 
@@ -168,6 +168,6 @@ def _require_empty(connection: Connection) -> None:
     found = connection.read(lambda transaction: transaction.run(_OCCUPIED).single())
     if found is not None:
         raise StoreError(
-            f"database {connection.database!r} at {connection.address} holds nodes of something else: give xkg a "
-            "database of its own with store.database, or empty this one"
+            f"database {connection.database!r} at {connection.address} has nodes of another program: give xkg a "
+            "separate database with store.database, or empty this one"
         )
