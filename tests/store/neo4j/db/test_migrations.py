@@ -75,10 +75,16 @@ def test_an_empty_database_gets_its_schema_once_from_the_first_writes(connection
 
 
 def test_an_older_graph_is_refused_with_the_command_and_migrated_by_it(
-    later: Path, neo4j_database: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection,
+    later: Path,
+    neo4j_database: Neo4jServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = open_remote(neo4j_database, tmp_path / "kg")
     store.publish([a_paper()])
+    with pytest.raises(SchemaVersionError, match="xkg store migrate"):
+        prepare(connection, later)
     known = migrations.migrations(later)
     monkeypatch.setattr(migrations, "migrations", lambda _=None: known)
     for refused in (lambda: list(store.changes(None).bundles), lambda: store.publish([a_paper(2)]), store.position):
