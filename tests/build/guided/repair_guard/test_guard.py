@@ -228,7 +228,7 @@ def test_what_was_there_before_is_no_fault_of_the_repair() -> None:
 def test_public_functions_may_go_on_request() -> None:
     less = changed((MODULE[MODULE.index("class Smoother") :], ""), ("    check_smoothing()\n", ""))
     less = less.model_copy(update={"test": less.test.replace("Smoother, ", "")})
-    assert "Smoother is gone" in str(complaint(DRAFT, less))
+    assert "Smoother was removed" in str(complaint(DRAFT, less))
     assert complaint(DRAFT, less, may_remove=True) is None
 
 
