@@ -1,6 +1,7 @@
 """Packages and nodes that somebody made to do harm, and vectors that travel."""
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from xkg.library.packages import Part, contents, pack, parts_of, put_vectors, un
 from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.index_entries import searched_entries, vector_text
+from xkg.store.peer_format import MOST_TECHNIQUES
 
 
 def embedder(path: Path, make: object = FakeHashEmbedder) -> CachedEmbedder:
@@ -31,15 +33,17 @@ def test_vectors_travel_and_replace_nothing(tmp_path: Path) -> None:
         parts = unpack(pack(parts_of(bundle, ["envelope"], [], one)))
         found = contents(parts, bundle.paper.id, version(bundle), "there")
         assert (found.bundle, found.envelopes) == (bundle, ("envelope",))
-        put_vectors(found.vectors, bundle, two)
+        put_vectors([found], two)
         assert (two.encode_documents(texts).vectors == one.embed(texts)).all()
         [vectors] = found.vectors
         forged = Part(vectors.kind, vectors.data[:-1] + bytes([vectors.data[-1] ^ 1]))
         other = Part("vectors another-model", vectors.data)
-        put_vectors([forged, other, Part(vectors.kind, b"\xff" * 99), Part(vectors.kind, b"")], bundle, two)
+        endless = struct.pack("<2I", 2**32 - 1, 0) + bytes(4 * MOST_TECHNIQUES)
+        damaged = (forged, other, *(Part(vectors.kind, data) for data in (b"\xff" * 99, b"", endless)))
+        put_vectors([found._replace(vectors=damaged)], two)
         assert two.encode_documents(texts).codes == one.encode_documents(texts).codes
     with embedder(tmp_path / "three", no_embedder) as three:
-        put_vectors(found.vectors, a_paper(2), three)  # texts of another paper
+        put_vectors([found._replace(bundle=a_paper(2))], three)  # texts of another paper
         with pytest.raises(AssertionError, match="nothing is to be embedded"):
             three.embed(texts)
 

@@ -15,7 +15,7 @@ MOST = 32
 
 def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
     """The bundle without attestations, and all its envelopes, sorted."""
-    bare = tuple(code.model_copy(update={"attestations": ()}) for code in bundle.code)
+    bare = tuple(code.model_copy(update={"attestations": ()}) if code.attestations else code for code in bundle.code)
     envelopes = sorted({each for code in bundle.code for each in code.attestations})
     return bundle.model_copy(update={"code": bare}), tuple(envelopes)
 
@@ -28,6 +28,8 @@ def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
             about[read(envelope).code].append(envelope)
 
     def attested(code: Code) -> Code:
+        if not (code.attestations or about[code.id]):
+            return code
         found = attestations_of(code.model_copy(update={"attestations": (*code.attestations, *about[code.id])}))
         kept = sorted(found, key=lambda each: each.key.fingerprint not in own)[:MOST]
         return code.model_copy(update={"attestations": tuple(sorted(each.envelope for each in kept))})

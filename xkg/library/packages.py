@@ -3,7 +3,8 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ from xkg.store.index_entries import searched_entries, vector_text
 from xkg.store.peer_format import MOST_TECHNIQUES
 
 if TYPE_CHECKING:
+    from xkg.embeddings.base import EncodedDocuments
     from xkg.embeddings.cache import CachedEmbedder
 
 MOST_PACKAGE, MOST_UNPACKED = 128 << 20, 512 << 20
@@ -25,6 +27,8 @@ _FORMAT = "xkg-package-1"
 _BUNDLE, _ABLATION, _ENVELOPE, _VECTORS = "bundle", "ablation", "envelope", "vectors "
 _LIST = TypeAdapter(tuple[str, tuple[tuple[str, int], ...]])
 _HASH = 32
+_STORED_TOGETHER = 50
+"""Papers whose vectors are copied and stored at a time."""
 
 
 class Part(NamedTuple):
@@ -115,38 +119,57 @@ def contents(
     )
 
 
-def put_vectors(parts: Iterable[Part], bundle: PaperBundle, embedder: "CachedEmbedder") -> None:
-    """Stores vectors of this embedder's model for texts of the bundle that were never embedded here; those of another
-    model, and vectors that are not of unit length, are skipped."""
+def put_vectors(found: Iterable[Contents], embedder: "CachedEmbedder") -> None:
+    """Stores vectors of this embedder's model for texts of the papers that were never embedded here; those of another
+    model, and vectors that are not of unit length, are skipped. Many papers are stored in one transaction."""
     import numpy as np
 
     from xkg.embeddings.base import EncodedDocuments
 
-    for part in parts:
-        if part.kind != f"{_VECTORS}{embedder.model}":
-            continue
-        try:
-            count, dimension = struct.unpack_from("<2I", part.data)
-            sizes = struct.unpack_from(f"<{min(count, MOST_TECHNIQUES)}I", part.data, 8)
-            at = 8 + 4 * count
-            keys = [part.data[at + _HASH * n : at + _HASH * (n + 1)] for n in range(count)]
-            at += _HASH * count
-            vectors = np.frombuffer(part.data, "<f4", count * dimension, at).reshape(count, dimension)
-            at += 4 * count * dimension
-            if at + sum(sizes) != len(part.data) or not np.allclose((vectors**2).sum(axis=1), 1, atol=1e-3):
-                continue
-        except (struct.error, ValueError, IndexError):
-            continue
-        codes = []
-        for size in sizes:
-            codes.append(part.data[at : at + size])
-            at += size
-        rows = {key: row for row, key in enumerate(keys)}
-        texts = {
-            hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text
-            for text in map(vector_text, searched_entries(bundle))
-        }
-        wanted = [(texts[key], row) for key, row in rows.items() if key in texts]
-        if wanted:
-            some = [row for _, row in wanted]
-            embedder.put([text for text, _ in wanted], EncodedDocuments(vectors[some], [codes[r] for r in some]))
+    usable = (
+        (texts, encoded)
+        for paper in found
+        for part in paper.vectors
+        if part.kind == f"{_VECTORS}{embedder.model}"
+        for texts, encoded in _encoded(part.data, paper.bundle)
+    )
+    for _, alike in groupby(usable, lambda each: each[1].vectors.shape[1]):
+        while some := list(islice(alike, _STORED_TOGETHER)):
+            vectors = np.concatenate([encoded.vectors for _, encoded in some])
+            codes = [code for _, encoded in some for code in encoded.codes]
+            embedder.put([text for texts, _ in some for text in texts], EncodedDocuments(vectors, codes))
+
+
+def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
+    """The texts of the bundle that a part has vectors of; nothing if there are none, or the part is damaged."""
+    import numpy as np
+
+    from xkg.embeddings.base import EncodedDocuments
+
+    try:
+        count, dimension = struct.unpack_from("<2I", data)
+        if count > MOST_TECHNIQUES:
+            return
+        sizes = struct.unpack_from(f"<{count}I", data, 8)
+        at = 8 + 4 * count
+        keys = [data[at + _HASH * n : at + _HASH * (n + 1)] for n in range(count)]
+        at += _HASH * count
+        vectors = np.frombuffer(data, "<f4", count * dimension, at).reshape(count, dimension)
+        at += 4 * count * dimension
+        if at + sum(sizes) != len(data) or not np.allclose((vectors**2).sum(axis=1), 1, atol=1e-3):
+            return
+    except (struct.error, ValueError, IndexError):
+        return
+    codes = []
+    for size in sizes:
+        codes.append(data[at : at + size])
+        at += size
+    rows = {key: row for row, key in enumerate(keys)}
+    texts = {
+        hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text
+        for text in map(vector_text, searched_entries(bundle))
+    }
+    wanted = [(texts[key], row) for key, row in rows.items() if key in texts]
+    if wanted:
+        some = [row for _, row in wanted]
+        yield [text for text, _ in wanted], EncodedDocuments(vectors[some], [codes[row] for row in some])

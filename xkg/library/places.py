@@ -231,7 +231,8 @@ class WebPlace(Place):
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
-            while most > 0 and (piece := file.read(_PIECE)):
+            # at the end, a read would cost another turn of the thread that fsspec reads in
+            while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
                 passed_over -= skipped
                 if piece := piece[skipped:]:

@@ -42,7 +42,7 @@ def chosen(rows: Sequence[Row], topic: str = "", level: Level | None = None) -> 
     return [
         row
         for row in rows
-        if words <= {word for text in (row.title, *row.names) for word in slug(text).split("-")}
+        if (not words or words <= {word for text in (row.title, *row.names) for word in slug(text).split("-")})
         and (level is None or any(_rank(name) >= level.rank for name in row.versions[0].levels))
     ]
 

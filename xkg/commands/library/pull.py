@@ -220,8 +220,7 @@ class _Puller:
                 for each in taken
             ]
         with embedder(self._settings) as vectors:
-            for each in taken:
-                put_vectors(each.contents.vectors, each.contents.bundle, vectors)
+            put_vectors((each.contents for each in taken), vectors)
         if show:
             notify("indexing", 0, 0, plural(len(show), "paper"))
             self._store.publish(show)
