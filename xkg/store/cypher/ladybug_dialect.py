@@ -6,7 +6,7 @@ the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 
 from collections.abc import Sequence
 
 from xkg.store.cypher import suggestions
-from xkg.store.cypher.tokens import Token, mark_at, tokenize
+from xkg.store.cypher.tokens import CLAUSES, Token, mark_at, tokenize
 
 _FUNCTIONS = {
     "TYPE": "label",
@@ -49,6 +49,33 @@ def for_ladybug(statement: str) -> str:
             text = str(int(text) + 1)
         written.append((" " if token.gap else "") + text + ("]" if i in lists else ""))
     return "".join(written).strip()
+
+
+def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a statement's table. As in Neo4j, an expression without AS is called by its own text."""
+    items: list[list[Token]] = []
+    depth = 0
+    tokens = tokenize(statement)
+    for i, token in enumerate(tokens):
+        mark = mark_at(tokens, i)
+        depth += (mark in ("(", "[", "{")) - (mark in (")", "]", "}"))
+        name = depth > 0 or mark_at(tokens, i - 1) == "."
+        if not items:
+            items = [[]] if token.word == "RETURN" and not name else []
+        elif mark == "," and not name:
+            items.append([])
+        elif token.word in CLAUSES and not name and tokens[i - 1].word not in ("STARTS", "ENDS"):
+            break
+        elif token.word != "DISTINCT" or items != [[]]:
+            items[-1].append(token)
+    if len(items) != len(columns):
+        return tuple(columns)
+    return tuple(
+        column
+        if len(item) == 1 or "AS" in (token.word for token in item[-2:])
+        else "".join(" " * token.gap + token.text for token in item).strip()
+        for item, column in zip(items, columns, strict=True)
+    )
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
