@@ -86,6 +86,8 @@ def test_an_error_names_what_works_on_both_stores(store: EmbeddedStore, statemen
         "MATCH (n) WHERE n.type = 1 RETURN n.type, {type: 2}",
         "MATCH (n:Paper) RETURN count(*), [1, 2], n.year IN [1]",
         "MATCH (n) RETURN COUNT { MATCH (n)--() RETURN DISTINCT n }",
+        "MATCH (n) RETURN COUNT { MATCH (n)--() RETURN n LIMIT 1 }",
+        "MATCH (n) RETURN COUNT { MATCH (n)--(m) RETURN count(m) }",
     ],
 )
 def test_what_both_read_alike_stays(statement: str) -> None:

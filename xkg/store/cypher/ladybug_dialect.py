@@ -19,6 +19,7 @@ _FUNCTIONS = {
     "DATETIME": "current_timestamp",
 }
 _LISTED = {"labels": "label", "relationshiptypes": "relationshipType", "propertykeys": "propertyKey"}
+_CHANGE_ROWS = frozenset("DISTINCT LIMIT SKIP COUNT COLLECT SUM AVG MIN MAX".split())
 _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 
 
@@ -99,15 +100,17 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 
 def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
-    """Whether RETURN is inside `COUNT { … }` or `EXISTS { … }`, where it has no effect unless it counts distinct
-    values."""
+    """Whether RETURN is inside `COUNT { … }` or `EXISTS { … }`, where it has no effect unless it changes the number of
+    rows."""
     depth = 0
     for j in range(i - 1, -1, -1):
         mark = mark_at(tokens, j)
         depth += (mark in (")", "]", "}")) - (mark in ("(", "[", "{"))
         if depth < 0:
-            opened = mark == "{" and tokens[j - 1].word in ("COUNT", "EXISTS")
-            return opened and (tokens[i + 1].word != "DISTINCT" or tokens[j - 1].word == "EXISTS")
+            changed = _CHANGE_ROWS & {token.word for token in tokens[i : _closing(tokens, i)]}
+            if tokens[j - 1].word == "EXISTS":
+                changed -= {"DISTINCT"}
+            return mark == "{" and tokens[j - 1].word in ("COUNT", "EXISTS") and not changed
     return False
 
 
