@@ -10,7 +10,7 @@ from typing import TypeVar
 VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_SPACE = re.compile(r"[ \t]*+(?:%[^\n]*+\n[ \t]*+)*+(?:\n[ \t]*+(?!\n))?+")
+_SPACE = re.compile(r"[ \t]*+(?:%[^\n]{0,300}+\n[ \t]*+)*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
 _MOST_OPTIONS = 9  # no macro takes more arguments
 _LONGEST_OPTION = 1000
