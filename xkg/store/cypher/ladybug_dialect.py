@@ -6,7 +6,7 @@ the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 
 from collections.abc import Sequence
 
 from xkg.store.cypher import suggestions
-from xkg.store.cypher.tokens import Token, mark_at, tokenize
+from xkg.store.cypher.tokens import CLAUSES, Token, mark_at, tokenize
 
 _FUNCTIONS = {
     "TYPE": "label",
@@ -19,6 +19,7 @@ _FUNCTIONS = {
     "DATETIME": "current_timestamp",
 }
 _LISTED = {"labels": "label", "relationshiptypes": "relationshipType", "propertykeys": "propertyKey"}
+_CHANGE_ROWS = frozenset("DISTINCT LIMIT SKIP COUNT COLLECT SUM AVG MIN MAX".split())
 _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 
 
@@ -51,6 +52,33 @@ def for_ladybug(statement: str) -> str:
     return "".join(written).strip()
 
 
+def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a statement's table. As in Neo4j, an expression without AS is called by its own text."""
+    items: list[list[Token]] = []
+    depth = 0
+    tokens = tokenize(statement)
+    for i, token in enumerate(tokens):
+        mark = mark_at(tokens, i)
+        depth += (mark in ("(", "[", "{")) - (mark in (")", "]", "}"))
+        name = depth > 0 or mark_at(tokens, i - 1) == "."
+        if not items:
+            items = [[]] if token.word == "RETURN" and not name else []
+        elif mark == "," and not name:
+            items.append([])
+        elif token.word in CLAUSES and not name and tokens[i - 1].word not in ("STARTS", "ENDS"):
+            break
+        elif token.word != "DISTINCT" or items != [[]]:
+            items[-1].append(token)
+    if len(items) != len(columns):
+        return tuple(columns)
+    return tuple(
+        column
+        if len(item) == 1 or "AS" in (token.word for token in item[-2:])
+        else "".join(" " * token.gap + token.text for token in item).strip()
+        for item, column in zip(items, columns, strict=True)
+    )
+
+
 def _listing(tokens: Sequence[Token], i: int) -> int:
     """The end of `CALL db.labels()` or a similar call, with its YIELD; 0 for any other call."""
     called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
@@ -72,15 +100,17 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 
 def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
-    """Whether RETURN is inside `COUNT { … }` or `EXISTS { … }`, where it has no effect unless it counts distinct
-    values."""
+    """Whether RETURN is inside `COUNT { … }` or `EXISTS { … }`, where it has no effect unless it changes the number of
+    rows."""
     depth = 0
     for j in range(i - 1, -1, -1):
         mark = mark_at(tokens, j)
         depth += (mark in (")", "]", "}")) - (mark in ("(", "[", "{"))
         if depth < 0:
-            opened = mark == "{" and tokens[j - 1].word in ("COUNT", "EXISTS")
-            return opened and (tokens[i + 1].word != "DISTINCT" or tokens[j - 1].word == "EXISTS")
+            changed = _CHANGE_ROWS & {token.word for token in tokens[i : _closing(tokens, i)]}
+            if tokens[j - 1].word == "EXISTS":
+                changed -= {"DISTINCT"}
+            return mark == "{" and tokens[j - 1].word in ("COUNT", "EXISTS") and not changed
     return False
 
 

@@ -258,11 +258,12 @@ class EmbeddedStore:
         """Runs a read-only statement that passes the guard, in a process without file access. Raises
         `QueryRefusedError` and `QueryFailedError`."""
         from xkg.store.cypher.guard import guard
-        from xkg.store.cypher.ladybug_dialect import for_ladybug
+        from xkg.store.cypher.ladybug_dialect import for_ladybug, heads
 
-        checked = for_ladybug(guard(statement, parameters))
+        checked = guard(statement, parameters)
         with self.snapshot() as snapshot:
-            return snapshot.queries().run(checked, parameters, rows=rows, seconds=seconds)
+            table = snapshot.queries().run(for_ladybug(checked), parameters, rows=rows, seconds=seconds)
+        return table.model_copy(update={"columns": heads(checked, table.columns)})
 
     def warm_queries(self) -> None:
         """Starts the process that runs queries. Raises `QueryFailedError`."""

@@ -242,6 +242,10 @@ def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None
         "\\noindent\\textbf{Abstract.} We propose it.",
         "\\begin{center}\\textbf{Abstract}\\end{center}We propose it.",
         "\\Abstract{We propose it.}",
+        "\\newenvironment{mine}{\\begin{abstract}}{\\end{abstract}}\\begin{mine}We propose it.\\end{mine}",
+        "\\newenvironment{m}[1][x]{\\begin{quote}\\textbf{Abstract:}}{\\end{quote}}\n\\begin{m}We propose it.\\end{m}",
+        "\\NewDocumentEnvironment{m}{o}{\\begin{abstract}}{\\end{abstract}}\n\\begin{m}We propose it.\\end{m}",
+        "\\renewenvironment{summary}{\\section*{\\abstractname}}{}\n\\begin{summary}We propose it.\\end{summary}",
     ],
 )
 def test_an_abstract_without_its_environment(tmp_path: Path, source: str) -> None:
@@ -317,6 +321,22 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
         r"$\hat {\mathcal{F}} \mathrm{d} x$ $T_{b}(T_{a}(f))$ "
         r"$\begin{aligned} x &= \lvert y \rvert\\ z &\text{ if \(z>0\)} \end{aligned}$"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "formula"),
+    [
+        (r"x \phantom{=} y", "x y"),
+        (r"a \hphantom{\mathcal{X}_{i_{1}}}+b", "a +b"),
+        (r"T^{a}\phantom{b}_{c}", "T^{a}{}_{c}"),
+        (r"\left. \vphantom{\sum_{i}} z \right|", r"\left. z \right|"),
+        (r"\phantomsection a = b", "a = b"),
+        (r"u \phantom x v \phantom\alpha w", "u v w"),
+    ],
+)
+def test_what_a_formula_leaves_room_for_is_not_read(tmp_path: Path, source: str, formula: str) -> None:
+    document = paper(tmp_path, rf"\section{{A}} \[ {source} \]")
+    assert document.equations[0].latex == formula
 
 
 def test_a_page_without_number_leaves_a_whole_sentence(tmp_path: Path) -> None:

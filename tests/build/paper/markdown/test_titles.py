@@ -190,3 +190,59 @@ def test_letters_below_roman_numbers_are_subsections(tmp_path: Path) -> None:
 )
 def test_a_paper_without_a_title_has_none(tmp_path: Path, text: str) -> None:
     assert paper(tmp_path, text).title == ""
+
+
+BOLD_ONLY = """\
+**Gated Ripple Sampling**
+
+**Ann Lee, Bo Ray**
+
+**Abstract**
+
+We propose it.
+
+**Introduction**
+
+Rivers ripple.
+
+**The Ripple Gate**
+
+A gate opens once.
+
+**Theorem 1.**
+
+It ends. **A Bold Phrase** in a sentence.
+
+**This holds for each of the rivers that we know.**
+
+**Our schedule**
+
+It waits.
+
+**Results**
+
+It works.
+"""
+
+
+@pytest.mark.parametrize("text", [BOLD_ONLY, BOLD_ONLY.replace("**Gated Ripple Sampling**", "# Gated Ripple Sampling")])
+def test_titles_in_bold_on_their_own_lines_are_headings_if_nothing_else_is(tmp_path: Path, text: str) -> None:
+    document = paper(tmp_path, text)
+    assert (document.title, document.authors, document.abstract) == (TITLE, ("Ann Lee", "Bo Ray"), "We propose it.")
+    assert [title for _, _, title in outline(document)] == [
+        "Introduction",
+        "The Ripple Gate",
+        "Our schedule",
+        "Results",
+    ]
+
+
+@pytest.mark.parametrize("heading", ["## Introduction", "**1 Introduction**"])
+def test_a_line_in_bold_is_no_heading_below_other_headings(tmp_path: Path, heading: str) -> None:
+    document = paper(tmp_path, f"# T\n\n{heading}\n\nRivers ripple.\n\n**The Ripple Gate**\n\nA gate opens.\n")
+    assert [title for _, _, title in outline(document)] == [heading.strip("#* 1")]
+
+
+def test_a_section_in_bold_is_no_author(tmp_path: Path) -> None:
+    text = "# T\n\nAnn Lee, Bo Ray\n\n**Introduction**\n\nRivers ripple.\n\n**Step One**\n\nA gate opens.\n"
+    assert paper(tmp_path, text).authors == AUTHORS

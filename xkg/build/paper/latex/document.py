@@ -42,6 +42,9 @@ _AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aist
 _NAME_IN_PARTS = re.compile(
     r"\\name\*?\s*+\[[^][]{0,200}\]\s*+\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
 )  # used by Interspeech
+_ENVIRONMENT = re.compile(
+    r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
+)
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
@@ -212,7 +215,7 @@ class _Scan:
         groups = []
         for match in command.finditer(self.text):
             group = self.tex.group(self.tex.skip_options(match.end()))
-            if group is not None and not any(a <= match.start() < b for a, b in self.macros.definitions):
+            if group is not None and not self._is_defined(match.start()):
                 groups.append((group.start, group.end))
             if len(groups) >= 500:
                 break
@@ -239,9 +242,22 @@ class _Scan:
             else:
                 at = match.end()
         if self.structure.abstract is None:  # some classes put it before the body
-            first = next((e for e in self.environment_list if e.name == "abstract" and e.closed), None)
-            self.structure.abstract = (first.body_start, first.body_end) if first else self._headed_abstract()
+            self.structure.abstract = self._own_abstract() or self._headed_abstract()
         return self.structure
+
+    def _own_abstract(self) -> tuple[int, int] | None:
+        """The first abstract in the preamble, or in an environment of the paper with that word in its definition."""
+        names = {"abstract"}
+        for match in _ENVIRONMENT.finditer(self.text):
+            first = self.tex.group(self.tex.skip_options(match.end()))
+            second = self.tex.group(first.after) if first else None
+            if first and second and "abstract" in self.text[first.start : second.end].lower():
+                names.add(match[1])
+        own = (e for e in self.environment_list if e.closed and e.name in names and not self._is_defined(e.start))
+        return next(((e.body_start, e.body_end) for e in own), None)
+
+    def _is_defined(self, at: int) -> bool:
+        return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
         """The text between "Abstract", as a heading or in bold, and the next heading."""

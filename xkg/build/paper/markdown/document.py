@@ -120,7 +120,7 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
         abstract=markdown_text(text[slice(*abstract)] if abstract else stated, mathpix=paper.mathpix),
         abstract_span=abstract,
         text=text,
-        authors=paper.authors(title, abstract),
+        authors=paper.authors(title, abstract, headings),
         year=int(year.group()) if year else venue_year(front_text) or first_year(arxiv_id),
         arxiv_id=arxiv_id,
         doi=fields.get("doi") or doi_in(text[:front_end]),
@@ -237,6 +237,11 @@ class _Paper:
         """Headings by their markup only, with the markup's levels."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
+            below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with other markup
+            sections = found[below:]
+            if sections and all(self.text[h.start] in "*_" and not split_number(name)[0] for h, name in sections):
+                bold = [each for each in self._find_marked(bold=True) if each[0].start >= sections[0][0].start]
+                found = [*found[:below], *bold]
             kept = [each for at, each in enumerate(found) if at > 2 or not _RUNNING.match(each[1])]
             self._marked = kept or self._plain_headings()
         return self._marked
@@ -256,7 +261,9 @@ class _Paper:
                 found.append((Heading(line, 1, start, end), line))
         return found if len(found) > 1 else []
 
-    def _find_marked(self) -> list[tuple[Heading, str]]:
+    def _find_marked(self, *, bold: bool = False) -> list[tuple[Heading, str]]:
+        """With `bold`, any title in bold on a line of its own is a heading, since the known ones have no other
+        markup."""
         headings: list[tuple[Heading, str]] = []
         previous_blank = True
         for index, (start, end) in enumerate(self.lines):
@@ -265,13 +272,13 @@ class _Paper:
                 previous_blank = True
                 continue
             if inside_any(self.regions, start) is None:
-                heading = self._heading(index, start, end, line, previous_blank)
+                heading = self._heading(index, start, end, line, previous_blank, bold)
                 if heading is not None and heading.title:
                     headings.append((heading, heading.title))
             previous_blank = False
         return headings
 
-    def _heading(self, index: int, start: int, end: int, line: str, after_blank: bool) -> Heading | None:
+    def _heading(self, index: int, start: int, end: int, line: str, after_blank: bool, bold: bool) -> Heading | None:
         if line.startswith("\\") and (match := _SECTION.match(self.text, start)):
             group = self.tex.group(match.end())
             if group is None:
@@ -288,7 +295,9 @@ class _Paper:
             return Heading(self.readable(match[2]), int(match[1]), start, match.end())
         if after_blank and (match := _BOLD_LINE.match(line)):
             title = self.readable(match[1]).rstrip(" .:")
-            if re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or _KNOWN.match(title):
+            short = len(title.split()) <= 12 and not match[1].rstrip("*_ \t").endswith((".", ":"))
+            titled = bold and (short or is_noun_phrase(title)) and not _STATEMENT.match(title)
+            if titled or re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or _KNOWN.match(title):
                 return Heading(title, 2 if self._uses_atx() else 1, start, end)
             return None
         if after_blank and index + 1 < len(self.lines) and not _ATX.match(line) and len(line) < 200:
@@ -388,7 +397,7 @@ class _Paper:
             return None
         return Heading(self.readable(math_or_text[0]), 4, start, math_or_text[1])
 
-    def authors(self, title: _Title, abstract: tuple[int, int] | None) -> tuple[str, ...]:
+    def authors(self, title: _Title, abstract: tuple[int, int] | None, headings: list[Heading]) -> tuple[str, ...]:
         if match := re.search(r"^\\author\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
@@ -399,7 +408,8 @@ class _Paper:
             listed = stated if isinstance(stated, list) else _BETWEEN_NAMES.split(str(stated))
             people = (_name(each) for each in listed[:200])
             return tuple(dict.fromkeys(name.strip() for name in people if name.strip()))
-        stop = abstract[0] if abstract else title.end + 2000
+        sections = (h.start for h in headings if _KNOWN.match(split_number(h.title)[1]))
+        stop = abstract[0] if abstract else next(sections, title.end + 2000)
         return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
 
     def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:

@@ -38,6 +38,9 @@ SETTING = (
     r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
     r"|\\documentclass[ \t]*+\[(?P<options>[^][]{0,500})\]"
+    r"|\\usepackage[ \t]*+(?:\[(?P<opted>[^][]{0,500})\][ \t]*+)?"
+    r"\{(?:[\w -]{1,40}+,\s*+){0,20}(?P<tags>tagging|optional)(?=\s*+[,}])"
+    r"|\\(?P<tag>usetag|droptag|UseOption)[ \t]*+\{(?P<tagged>[^{}]{0,500})\}"
 )
 """A command that decides which parts are printed, or a macro with a body of one word."""
 CONDITIONAL = (
@@ -58,8 +61,8 @@ _PRIMITIVES = frozenset(
 _TESTS = {
     "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
-    "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
-    "ifdefequal": 2,
+    "ifdefvoid": 1, "iftagged": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2,
+    "ifcsstring": 2, "ifstrequal": 2, "ifdefequal": 2,
 }  # fmt: skip
 _PDFTEX = {
     "pdf": True,
@@ -81,6 +84,8 @@ _NUMBERS = re.compile(
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
+# Commands and environments of the packages tagging and optional, which print a text by the tags in use.
+_TAGGED = frozenset("tagged untagged opt taggedblock untaggedblock".split())
 _UNDEFINED = frozenset(("undefined", "@undefined"))
 _THEN = re.compile(
     r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<numbers>-?[\w\\@]{1,40}\s*+[<>=]\s*+-?[\w\\@]{1,40}))\s*+$"
@@ -95,6 +100,10 @@ def defines(text: str, at: int) -> bool:
 def set_name(match: re.Match[str]) -> str | None:
     """The name that a `SETTING` sets."""
     return next((match[group] for group in _NAMES if match[group]), None)
+
+
+def _listed(names: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in names.split(","))
 
 
 def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
@@ -115,6 +124,7 @@ class Conditions:
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
+    tags: frozenset[str] | None = None  # the tags in use; None without the packages tagging and optional
 
     def copy(self) -> "Conditions":
         """A copy that is independent of later settings."""
@@ -125,6 +135,7 @@ class Conditions:
             dict(self.words),
             self.swallowed.copy(),
             self.only,
+            self.tags,
         )
 
     def set(self, text: str, match: re.Match[str]) -> None:
@@ -155,7 +166,12 @@ class Conditions:
         elif name := match["hidden"] or match["unused"] or match["let_comment"]:
             self.swallowed.add(name)
         elif match["only"] is not None:
-            self.only = frozenset(name.strip() for name in match["only"].split(","))
+            self.only = _listed(match["only"])
+        elif match["tags"]:
+            self.tags = (self.tags or frozenset()) | _listed(match["opted"] or self.words.get("UseOption", ""))
+        elif match["tag"]:
+            listed = _listed(match["tagged"])
+            self.tags = (self.tags or frozenset()) - listed | (frozenset() if match["tag"] == "droptag" else listed)
         elif match["options"] and "draft" in re.split(r"[\s,]+", match["options"]):
             self.values["draft"] = True
 
@@ -177,6 +193,12 @@ class Conditions:
         _put(self.words, name, word)
         for names, there in ((self.defined, defined), (self.swallowed, swallowed)):
             (names.add if there else names.discard)(name)
+
+    def prints_tagged(self, name: str, tags: str) -> bool | None:
+        """Whether a command or environment prints the text with these tags. None if it has no tags."""
+        if self.tags is None or name not in _TAGGED or name in self.defined:
+            return None
+        return self.tags.isdisjoint(_listed(tags)) is name.startswith("un")
 
     def _define(self, name: str, word: str | None) -> None:
         self.defined.add(name)
@@ -359,6 +381,8 @@ class Conditions:
             case "ifdefequal":
                 other = second.lstrip("\\")
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
+            case "iftagged":
+                return self.prints_tagged("tagged", first)
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
             case "ifthenelse":

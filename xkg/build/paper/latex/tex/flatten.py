@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
 from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, Parts, State, defines, set_name
-from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Group, Groups, Tex
 from xkg.errors import UnsafeInputError
 
 _DEEPEST = 40
@@ -45,6 +45,7 @@ _CLASS = re.compile(r"\\documentclass")
 _PARAMETERS = re.compile(
     r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
+_BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 
@@ -113,7 +114,8 @@ class _File:
     def __init__(
         self, files: PaperFiles, path: str, text: str, output: _Output, stack: tuple[str, ...], start: int = 0
     ) -> None:
-        self.files, self.path, self.text, self.output, self.stack = files, path, text, output, stack
+        self.files, self.path, self.output, self.stack = files, path, output, stack
+        self.text = _BY_NAME.sub(r"\\\1 ", text)
         self.at = start
         self.line, self.line_at = 1, 0
         self.definition = 0  # end of the definition that began last
@@ -170,6 +172,8 @@ class _File:
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
                 at = self._read_by(at, *reading)
+            elif match["escaped"] and self.output.conditions.tags is not None:
+                at = self._tagged(match["escaped"][1:], match.start(), at)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
                 self.output.ended = match["last"] is not None
                 self._drop(at if match["last"] else match.start(), at)
@@ -202,6 +206,8 @@ class _File:
         if name == "document" and not self.output.in_body:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
+        if name.endswith("taggedblock"):
+            return self._tagged(name, start, at)
         swallowed = name in self.output.conditions.swallowed
         if not swallowed and name not in VERBATIM:
             return at
@@ -237,6 +243,29 @@ class _File:
             return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
         return self._drop(start, after)
 
+    def _tagged(self, name: str, start: int, at: int) -> int:
+        """Drops a text whose tags are not in use, and else only its command."""
+        conditions = self.output.conditions
+        if start < self.definition:
+            self.output.deferred = True
+            conditions = self.output.at_body or conditions
+        tags = self._braces().group(at)
+        prints = conditions.prints_tagged(name, self._braces().inner(tags)) if tags else None
+        if tags is None or prints is None:
+            return at
+        end = f"\\end{{{name}}}"
+        if name.endswith("block"):
+            close = self._find(end, tags.after)
+            text = Group(tags.after, close, close + len(end)) if close >= 0 else None
+        else:
+            text = self._braces().group(tags.after)
+        if text is None:
+            return at
+        if not prints:
+            return self._drop(start, text.after)
+        heappush(self.pending, (text.end, text.after))
+        return self._drop(start, text.start)
+
     def _define(self, name: str, at: int) -> None:
         """Records a macro whose parameters begin at an offset: the end of its definition, and the arguments that it
         does not print, for example because of a condition in it."""
@@ -256,8 +285,8 @@ class _File:
         if not count or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
         body = self._braces().inner(group)
-        if "\\if" in body:
-            values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
+        values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
+        if "\\if" in body or values.tags is not None:
             scratch = _Output(conditions=values.copy(), in_body=True, alone=True)
             _File(self.files, self.path, body, scratch, self.stack).copy()
             body = "".join(scratch.pieces)
@@ -393,11 +422,11 @@ class _File:
             return self._drop(start, at)
         self._drop(start, at)
         child = _File(self.files, path, text, output, (*self.stack, path))
-        body = _BODY.search(text)
-        if body and _CLASS.search(text, 0, body.start()):
-            close = text.find("\\end{document}", body.end())
+        body = _BODY.search(child.text)
+        if body and _CLASS.search(child.text, 0, body.start()):
+            close = child.text.find("\\end{document}", body.end())
             child.at = body.end()
-            child.copy(len(text) if close < 0 else close)
+            child.copy(len(child.text) if close < 0 else close)
         else:
             child.copy()
         return at

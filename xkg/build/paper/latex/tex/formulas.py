@@ -7,19 +7,24 @@ from xkg.build.paper.latex.tex.tokens import Tex
 
 # Layout in formulas. Line ends come first, so that `\\\\!` stays one.
 _MATH_NOISE = re.compile(
-    r"(\\\\)|\\(?:label|tag|[vh]space|vphantom|hphantom)\*?\s*+\{[^{}]*+\}"
+    r"(\\\\)|\\(?:label|tag|[vh]space)\*?\s*+\{[^{}]*+\}"
+    r"|(?P<phantom>\\[vh]?phantom)(?![a-zA-Z])\s*+(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-zA-Z]++|[^\s\\{}])(?P<script>\s*+[\^_])?"
     r"|\\(?:[vh]skip|m?kern|mskip)\s*+=?\s*+-?\d{0,5}\.?\d{0,5}\s*+(?:[a-z]{2}|\\[a-z]++)"
     r"|\\(?:nonumber|notag|displaystyle|textstyle|limits|ensuremath|xspace|allowdisplaybreaks|tiny|scriptsize"
-    r"|footnotesize|small|normalsize|large|Large|centering|noindent)(?![a-zA-Z])|\\!"
+    r"|footnotesize|small|normalsize|large|Large|centering|noindent|phantomsection)(?![a-zA-Z])|\\!"
 )
 _ROWS = re.compile(r"\\\\|(?<!\\)&")
 _DOLLAR = re.compile(r"\\.|\$", re.DOTALL)
 
 
+def _without_noise(match: re.Match[str]) -> str:
+    return match[1] or ("{}" + match["script"] if match["script"] else " ")
+
+
 def math(body: str, environment: str = "") -> str:
     r"""A formula's TeX on one line, without labels and layout, and valid without `environment` around it: rows of an
     `align` are put in `aligned`, and `$x$` in its text becomes `\(x\)`."""
-    formula = " ".join(_MATH_NOISE.sub(lambda m: m[1] or " ", body).split())
+    formula = " ".join(_MATH_NOISE.sub(_without_noise, body).split())
     if environment in ENVIRONMENT_ARGUMENTS:
         tex = Tex(formula)
         group = tex.group(0)

@@ -18,7 +18,7 @@ _DEFINITION = re.compile(
     r"\s*+\{?\s*+\\(?P<e>[a-zA-Z@]+)\s*+\}?\s*+\{(?P<m>(?:[^{}]|\{[^{}]{0,40}\}){0,60})\}"
     r"|(?P<paired>DeclarePairedDelimiter)\s*+\{?\s*+\\(?P<f>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
-    r"|(?P<environment>(?:re)?newenvironment|newtheorem)\*?(?=\s*+\{))"
+    r"|(?P<environment>(?:re)?newenvironment|(?:New|Renew|Declare)DocumentEnvironment|newtheorem)\*?(?=\s*+\{))"
 )
 _SECTIONING = r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter|part)\*?"
 _HEADING = re.compile(_SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#\d")

@@ -10,7 +10,7 @@ from typing import TypeVar
 VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_SPACE = re.compile(r"[ \t]*+(?:\n[ \t]*+(?!\n))?+")
+_SPACE = re.compile(r"[ \t]*+(?:%[^\n]{0,300}+\n[ \t]*+)*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
 _MOST_OPTIONS = 9  # no macro takes more arguments
 _LONGEST_OPTION = 1000
@@ -60,7 +60,7 @@ class Tex:
         return self._partner.items()
 
     def space(self, position: int) -> int:
-        """The offset after spaces and at most one line end."""
+        """The offset after spaces, comments and at most one line end."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
