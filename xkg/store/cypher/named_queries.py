@@ -43,7 +43,7 @@ _FORM = re.compile(
 _PARAMETER = re.compile(rf"//   (\w+): ({'|'.join(get_args(Type))})(?: = ((?:(?! -- ).)++))? -- (.+)")
 _FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n`]*\n(.*?)(?:^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
 _AROUND = re.compile(
-    r"(?P<mark>`|[\"'])?\s*(?:cypher\b\s*:?\s*)?"
+    r"(?P<mark>`|[\"'])?+\s*+(?:cypher\b\s*+(?::\s*+)?+)?+"
     r"(?P<statement>(?:MATCH|OPTIONAL|UNWIND|WITH|RETURN|CALL)\b.*?)(?(mark)(?P=mark)|)",
     re.IGNORECASE | re.DOTALL,
 )

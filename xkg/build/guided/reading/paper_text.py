@@ -73,7 +73,7 @@ def shown(passages: Passages) -> list[Passage]:
             found.append(passage)
         if is_proof and passage.kind != "statement":  # in LaTeX, a whole proof is one passage
             proved_in = passage.part
-        if _QED.search(passage.text):
+        if _QED.search(passage.text[-200:]):
             proved_in = None
     return found
 
