@@ -305,7 +305,7 @@ def test_related_code_from_elsewhere_is_read_and_never_part_of_the_program(world
     seen = [each.observation for each in steps(world.run_folder)]
     assert "return 0.5 * v + g" in seen[0]
     assert "is read-only" in seen[1]
-    assert "are read-only" in seen[2]
+    assert "read-only files" in seen[2]
     assert "No module named 'related'" in seen[4]
     assert "copied related/optim/ball.py to ball.py" in seen[5]
     assert "related/optim/ball.py  39 bytes  read-only" in seen[7]
