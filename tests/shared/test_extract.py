@@ -10,7 +10,7 @@ from xkg.build.techniques.extract import extract
 
 SHARED = Path(os.environ.get("XKG_SHARED", Path(__file__).parents[3] / "shared"))
 EXPECTED = {
-    "fre": ("FRE", {"Random Functions as a Prior Reward Distribution", "Offline RL with FRE", "implicit Q-learning"}),
+    "fre": ("FRE", {"Random Functions as a Prior Reward Distribution", "Offline RL with FRE"}),
     "bbox": ("BBOX-ADAPTER", {"Adapted Inference", "Online Adaptation", "ranking-based NCE loss"}),
     "bam": ("BaM", {"score-based divergence", "Batch Step", "Match Step"}),
     "sample-specific-masks": ("SMM", {"Lightweight Mask Generator Module", "Patch-wise Interpolation Module"}),
