@@ -255,12 +255,12 @@ class GraphStore(Protocol):
         ...
 
     def publish(
-        self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
+        self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
-        """Adds or replaces these papers. Returns the number of the generation that has them, the current one if nothing
-        changed. `fences` are the fences of leases, by paper. If it raises, nothing is written: `InputError` for an
-        inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
-        cannot be written, and the errors of `recognise.check`."""
+        """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that has
+        them, the current one if nothing changed. `fences` are the fences of leases, by paper. If it raises, nothing is
+        written: `InputError` for an inconsistent bundle, `LeaseLostError` if another builder has taken a lease
+        meanwhile, `StoreError` if the store cannot be written, and the errors of `recognise.check`."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
