@@ -81,7 +81,7 @@ class TechniqueView(Value):
 
 class Facts(Value):
     """The values that techniques are filtered by. Without code, `level` is `none` and `language` is empty. `vouchers`
-    are the keys that attest the code (`xkg.attestations.trust`), if an attestation can raise its level."""
+    are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
     level: Level
@@ -99,8 +99,7 @@ class Heading(NamedTuple):
 
 class PaperLine(NamedTuple):
     """A paper in a list. `techniques` counts visible techniques, `levels` counts their code; `cost_usd` is the total
-    cost of its builds. `attested` lists each code that an attestation can raise: its level, and its vouchers as in
-    `Facts`."""
+    cost of its builds. `attested` lists each code with attestations: its level, and its vouchers as in `Facts`."""
 
     id: str
     title: str
