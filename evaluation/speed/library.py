@@ -100,13 +100,13 @@ def measured(folder: Path, papers: int, whole: int) -> Iterator[tuple[str, str]]
     for number in range(3):
         here = folder / str(number)
         pulled, imported = settings(here / "pulled"), settings(here / "imported")
-        pulls.append(seconds(lambda to=pulled: pull(to, str(library), topic=_WHOLE)))
+        pulls.append(seconds(partial(pull, pulled, str(library), topic=_WHOLE)))
         export_graphs(pulled, (), here / "bundles", "bundle")
         imported.kg.mkdir()
         shutil.copy(pulled.kg / "embeddings.sqlite", imported.kg)
         copy = ["rsync", "-a", f"{library}/", str(here / "copy")]
-        copies.append(seconds(lambda copy=copy: subprocess.run(copy, check=True)))
-        imports.append(seconds(lambda to=imported, at=here / "bundles": import_graphs(to, at)))
+        copies.append(seconds(partial(subprocess.run, copy, check=True)))
+        imports.append(seconds(partial(import_graphs, imported, here / "bundles")))
         shutil.rmtree(here)
     for what, took in (("pull of many", pulls), ("rsync of the library", copies), ("import of its papers", imports)):
         yield what, str(Took(*map(statistics.median, zip(*took, strict=True))))
