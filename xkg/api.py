@@ -148,8 +148,9 @@ class KnowledgeGraph(GraphChanges):
 
         The filters are `papers` (ids or titles), `years` (first and last of publication, either may be None), `level`
         (code of it or a higher one), `packages` (code that needs all of them), `language`, `exclude` (ids of papers,
-        techniques or code), and `with_code`. With `verify`, the language model keeps the rows that fit and says how to
-        apply them; the answer says if it did not reply. Raises `InputError` for an empty query."""
+        techniques or code), `attested_by` (code whose level this trusted key attests; its name) and `with_code`. With
+        `verify`, the language model keeps the rows that fit and says how to apply them; the answer says if it did not
+        reply. Raises `InputError` for an empty query, or a key that is not trusted."""
         from xkg.serve.search.filters import Filters
 
         return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)

@@ -316,13 +316,15 @@ class Repository(Node):
     """`reference` is the branch, tag or commit that was asked for, None for the default branch. `stars`, `archived` and
     `default_branch` are what GitHub said when the repository was found there, None if it was not asked. `license` is
     an SPDX identifier, `NOASSERTION` for a licence that is not evident, None if there is none; `file_licenses` has, by
-    path, those of source files that state another one, or are in a folder with a separate one."""
+    path, those of source files that state another one, or are in a folder with a separate one. `license_texts` has, by
+    path, the files with the licences and notices of the source files, which a copy of the code must carry."""
 
     id: str
     url: str
     commit: str | None = None
     license: str | None = None
     file_licenses: dict[str, str] = Field(default={})
+    license_texts: dict[str, str] = Field(default={})
     is_official: bool = False
     reference: str | None = None
     stars: int | None = None

@@ -1,16 +1,19 @@
-"""A library of many papers: push and pull of one, and pull of many compared with rsync.
+"""A library of many papers: push and pull of one, and pull of many compared with rsync and import.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000]
 
 The index has `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these are
-pulled together. Everything goes over HTTP on this machine, except pushes, which write to the served folder. Time in
-`GraphStore.publish`, which is the indexing, is counted separately."""
+pulled together. One paper is pulled over HTTP on this machine; many are pulled from the folder. rsync copies the
+library, and `import` indexes the same bundles from files, with all vectors in its cache. Times of many papers are the
+median of three runs, in turns."""
 
 import argparse
 import hashlib
 import http.server
 import os
 import re
+import shutil
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -27,6 +30,7 @@ from rich.table import Table
 
 from evaluation.generated.graph import SeededVectors, bundle
 from evaluation.inputs.command import run_command
+from xkg.commands.graph.contents import export_graphs, import_graphs
 from xkg.commands.library.pull import pull
 from xkg.commands.library.push import push
 from xkg.config import EmbeddingSettings, LlmSettings, Settings
@@ -86,24 +90,26 @@ def measured(folder: Path, papers: int, whole: int) -> Iterator[tuple[str, str]]
     yield "first push: packages, index", f"{packed:.1f} s, {added}"
     writer = graph(folder / "writer", papers + 1)
     yield "push of one", str(seconds(lambda: push(writer, str(library))))
-    with served(library) as (address, asked), counted_indexing() as indexing:
+    with served(library) as (address, asked):
         reader = settings(folder / "reader")
-        took = seconds(lambda: pull(reader, address, [f"title:generated-{papers + 1}"]))
+        yield "pull of one", str(seconds(lambda: pull(reader, address, [f"title:generated-{papers + 1}"])))
         *small, package = asked
-        yield "pull of one", f"{took}, {sum(indexing):.2f} s of it indexing"
         yield "requests beside its package", f"{len(small)}, {sum(size for _, size in small) / 1e3:.0f} KB"
         yield "its package", f"{package[1] / 1e3:.0f} KB"
-        many = settings(folder / "many")
-        asked.clear()
-        indexing.clear()
-        took = seconds(lambda: pull(many, address, topic=_WHOLE))
-        got = sum(size for _, size in asked) / 1e6
-        yield "pull of many", f"{took}, {sum(indexing):.2f} s of it indexing; {got:.0f} MB, {len(asked)} requests"
-        copy = ["rsync", "-a", f"{library}/", str(folder / "copy")]
-        yield "rsync of the library", str(seconds(lambda: subprocess.run(copy, check=True)))
-        asked.clear()
-        pull(many, address, [f"title:generated-{papers + 1}"])
-        yield "one paper more", f"{len(asked)} requests"
+    pulls, copies, imports = list[Took](), list[Took](), list[Took]()
+    for number in range(3):
+        here = folder / str(number)
+        pulled, imported = settings(here / "pulled"), settings(here / "imported")
+        pulls.append(seconds(partial(pull, pulled, str(library), topic=_WHOLE)))
+        export_graphs(pulled, (), here / "bundles", "bundle")
+        imported.kg.mkdir()
+        shutil.copy(pulled.kg / "embeddings.sqlite", imported.kg)
+        copy = ["rsync", "-a", f"{library}/", str(here / "copy")]
+        copies.append(seconds(partial(subprocess.run, copy, check=True)))
+        imports.append(seconds(partial(import_graphs, imported, here / "bundles")))
+        shutil.rmtree(here)
+    for what, took in (("pull of many", pulls), ("rsync of the library", copies), ("import of its papers", imports)):
+        yield what, str(Took(*map(statistics.median, zip(*took, strict=True))))
 
 
 def fill(folder: Path, library: Path, papers: int, whole: int) -> tuple[float, Took]:
@@ -155,26 +161,6 @@ def seconds(work: Callable[[], object]) -> Took:
     began, times = time.perf_counter(), sum(os.times()[:4])
     work()
     return Took(time.perf_counter() - began, sum(os.times()[:4]) - times)
-
-
-@contextmanager
-def counted_indexing() -> Iterator[list[float]]:
-    """The seconds of each publish inside the context."""
-    taken: list[float] = []
-    own = EmbeddedStore.publish
-
-    def publish(store: EmbeddedStore, *arguments: Any, **more: Any) -> int:
-        began = time.perf_counter()
-        try:
-            return own(store, *arguments, **more)
-        finally:
-            taken.append(time.perf_counter() - began)
-
-    EmbeddedStore.publish = publish  # type: ignore[method-assign, assignment]
-    try:
-        yield taken
-    finally:
-        EmbeddedStore.publish = own  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -191,7 +191,12 @@ def test_a_changed_repository_is_read_anew_and_the_paper_is_not(
     shutil.copytree(CODE, tmp_path / "code")
     kernels = tmp_path / "code/svgd/kernels.py"
     kernels.write_text(kernels.read_text() + "\n\ndef added():\n    return 1\n")
+    texts = {"COPYING": "MIT License\n\nCopyright A", "NOTICE.txt": "By B", "svgd/LICENSE": "Boost by C"}
+    for path, text in (texts | {"data/LICENSE": "of no source file"}).items():
+        (tmp_path / "code" / path).parent.mkdir(exist_ok=True)
+        (tmp_path / "code" / path).write_text(text)
     rerun = build(repository=str(tmp_path / "code"))
+    assert rerun.bundle.repositories[0].license_texts == texts
     assert [name for name, is_reused in reused(rerun).items() if is_reused] == ["extract"]
     assert any(s.qualified_name == "added" for s in rerun.bundle.symbols)
 

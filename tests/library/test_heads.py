@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -40,17 +41,12 @@ def test_a_push_that_was_cut_off_at_any_step_is_done_by_the_next(writable: str, 
     with Seen(tmp_path, writable) as seen:
         for number, step in enumerate(("announcement", "index", "head")):
             new = [change(f"paper-{number}")]
-            with pytest.raises(KeyboardInterrupt) if step != "announcement" or not place.atomic else _nothing():
+            with pytest.raises(KeyboardInterrupt) if step != "announcement" or not place.atomic else nullcontext():
                 add(place, new, seen, cut_off)
             add(place, new, seen)
         head, files = open_head(place, seen).head, files_of(place)
         assert {row.paper for row in files.since(head, 0)} == {"paper-0", "paper-1", "paper-2"}
     place.close()
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
 
 
 def test_a_paper_that_changed_is_replaced_once(writable: str, tmp_path: Path) -> None:
@@ -91,7 +87,6 @@ def test_a_signed_head_has_an_owner_and_expires(tmp_path: Path, monkeypatch: pyt
         assert opened.signer is not None
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other"))
         other = keys.make_key("mallory")
-        add(place, [change("two")], writer, clock=clock) if False else None
         with Seen(tmp_path / "fresh", "x") as fresh:
             add(place, [change("two")], fresh, clock=clock)
         with pytest.raises(UnsafeInputError, match="is signed by"):

@@ -2,6 +2,9 @@
 
 import hashlib
 import http.server
+import os
+import random
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 
 from tests.clock import TurnedClock
 from xkg.errors import InputError, UnreachableError, UnsafeInputError
+from xkg.library import git_place
 from xkg.library.layout import HEAD, Package, path_of
 from xkg.library.open import open_place
 from xkg.library.places import Place, download, read, read_file
@@ -142,6 +146,24 @@ def test_a_slow_drip_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(place, "pieces", drip)
     with pytest.raises(UnreachableError, match="in time"):
         read(place, HEAD, 1000, clock)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell sets the limit")
+def test_a_git_repository_sends_no_more_than_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = tmp_path / "library.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(repository)], check=True)
+    writer, reader = (open_place(str(repository), tmp_path / name) for name in ("writer", "reader"))
+    assert reader.head() == (None, None)
+    writer.write(path_of(PACKAGE.name), random.Random(0).randbytes(1 << 20))
+    assert writer.replace(b"head", writer.head()[1])
+    monkeypatch.setattr(git_place, "_MOST_FETCHED", 1 << 19)
+    with pytest.raises(UnsafeInputError, match="more than 0 MB"):
+        reader.head()
+    assert sum(path.stat().st_size for path in (tmp_path / "reader").rglob("*") if path.is_file()) < 1 << 18
+    monkeypatch.undo()
+    assert reader.head()[0] == b"head"
+    for place in (writer, reader):
+        place.close()
 
 
 def test_what_is_no_address_is_named(tmp_path: Path) -> None:

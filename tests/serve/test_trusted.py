@@ -18,6 +18,7 @@ from xkg.attestations.bundles import received
 from xkg.attestations.envelope import attest
 from xkg.config import EmbeddingSettings, HttpSettings, LlmSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError
 from xkg.model import Level
 from xkg.serve.answer_text import text
 from xkg.serve.answers.paper_list import PaperFilters
@@ -63,6 +64,23 @@ def test_all_answers_follow_trust_at_once(service: Service) -> None:
     trust.revoke("LAB")
     trust.revoke("UNI")
     assert levels(service) == ["claimed"] * 4
+
+
+def test_a_filter_asks_for_what_a_certain_key_attests(service: Service) -> None:
+    def found(by: str, level: Level | None = None) -> bool:
+        rows = service.search("steam injection", 3, filters=Filters.of(attested_by=by, level=level)).rows
+        return [row.id for row in rows] == [STEAM]
+
+    trust.add(LAB.key, "LAB")
+    assert found("LAB", Level.EXECUTED)
+    assert found(LAB.key.fingerprint)
+    assert not found("LAB", Level.TESTED)
+    with pytest.raises(InputError, match="no key 'UNI' is trusted"):
+        found("UNI")
+    asked = Filters.of(attested_by="LAB")
+    assert "attested by LAB" in service.search("steam injection", 1, filters=asked).searched
+    trust.revoke("LAB")
+    assert STEAM not in [row.id for row in service.search("steam injection", 1, filters=asked).rows]
 
 
 def test_filters_ask_for_claims_and_for_what_is_attested(service: Service) -> None:

@@ -37,7 +37,13 @@ FIDELITY = Fidelity(
     statements=2,
     departures=(Departure(kind="elsewhere", statement="It is scaled.", remark="in train.py:3-9", searched=True),),
 )
-REPOSITORY = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", license="MIT")
+REPOSITORY = Repository(
+    id="github.com/o/r@c0ffee",
+    url="https://github.com/o/r",
+    commit="c0ffee",
+    license="MIT",
+    license_texts={"LICENSE": "MIT License\n\nCopyright 2021 O\n"},
+)
 
 
 class FakeHashEmbedder:

@@ -44,6 +44,13 @@ class Trust(Value):
         """Names of the keys that count, by fingerprint."""
         return {each.key.fingerprint: each.name for each in self.keys if each.revoked is None}
 
+    def named(self, name: str) -> TrustedKey:
+        """The key of this name or fingerprint that counts. Raises `InputError` if there is none."""
+        for each in self.keys:
+            if each.revoked is None and name in (each.name, each.key.fingerprint):
+                return each
+        raise InputError(f"no key {name[:80]!a} is trusted: there is {', '.join(self.names.values()) or 'none'}")
+
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
         """The level of code that is stored with `level`, and who attests it, in words: `attested by LAB and 2 others`
         if the level is theirs, `also attested by LAB` if it was proven here, empty without attestations."""
@@ -120,12 +127,10 @@ def revoke(name: str) -> TrustedKey:
     """Makes attestations of a key no longer count; `name` may be its fingerprint. Raises `InputError` if there is no
     such key."""
     with _changing() as known:
-        for each in known.keys:
-            if each.revoked is None and name in (each.name, each.key.fingerprint):
-                ended = each.model_copy(update={"revoked": _now()})
-                _write(Trust(keys=tuple(ended if other is each else other for other in known.keys)))
-                return ended
-        raise InputError(f"no key {name[:80]!a} is trusted: there is {', '.join(known.names.values()) or 'none'}")
+        found = known.named(name)
+        ended = found.model_copy(update={"revoked": _now()})
+        _write(Trust(keys=tuple(ended if other is found else other for other in known.keys)))
+        return ended
 
 
 @contextlib.contextmanager

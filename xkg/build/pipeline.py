@@ -2,7 +2,7 @@
 
 import time
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, Built, Contents, OpenedPaper
@@ -11,17 +11,17 @@ from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly, elsewhere
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
-from xkg.build.repositories.licenses import FILE_NAME, file_licenses, spdx
+from xkg.build.repositories.licenses import FILE_NAME, NOTICE, file_licenses, spdx
 from xkg.build.sources.paper_source import find_paper
 from xkg.build.stage_cache import Begun, StageCache, StageReport, document_key, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
-from xkg.model import Paper, PaperBundle, paper_id, slug
+from xkg.model import Paper, PaperBundle, Repository, paper_id, slug
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, names_cuda
 from xkg.text.plural import plural
 
-_MOST_LICENSES = 100
-"""The maximum number of licence files in folders that are read."""
+_MOST_LICENSES, _LARGEST_LICENSE = 100, 256 << 10
+"""The maximum number of licence files that are read, and the maximum characters of one that is stored."""
 
 
 def build_paper(
@@ -153,18 +153,24 @@ def _repository(
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
         ),
     )
-    repository_here = checkout.repository.model_copy(update={"file_licenses": _file_licenses(checkout, codebase)})
-    return checkout, codebase.model_copy(update={"repository": repository_here})
+    return checkout, codebase.model_copy(update={"repository": _licensed(checkout, codebase)})
 
 
-def _file_licenses(checkout: Checkout, codebase: Codebase) -> dict[str, str]:
-    names = [file.path for file in checkout.files if "/" in file.path and FILE_NAME.match(file.path.rpartition("/")[2])]
-    texts = (
-        (path, content.decode("utf-8", "replace")) for path, content in checkout.read(names[:_MOST_LICENSES]) if content
-    )
-    folders = {path.rpartition("/")[0]: spdx(text) for path, text in texts}
-    files = ((module.path, module.text) for module in codebase.modules)
-    return file_licenses(checkout.repository.license, folders, files)
+def _licensed(checkout: Checkout, codebase: Codebase) -> Repository:
+    """The repository with the licences of its source files."""
+    repository, names = checkout.repository, {file.path: file.path.rpartition("/") for file in checkout.files}
+    chosen = [path for path, (_, _, name) in names.items() if FILE_NAME.match(name) or NOTICE.match(name)]
+    chosen.sort(key=lambda path: path.count("/"))
+    found = checkout.read(chosen[:_MOST_LICENSES])
+    texts = {path: content.decode("utf-8", "replace") for path, content in found if content}
+    folders = {
+        names[path][0]: spdx(text) for path, text in texts.items() if "/" in path and FILE_NAME.match(names[path][2])
+    }
+    files = [(module.path, module.text) for module in codebase.modules]
+    parents = {"", *(str(parent) for path, _ in files for parent in PurePosixPath(path).parents)}
+    own = file_licenses(repository.license, folders, files)
+    kept = {path: text for path, text in texts.items() if names[path][0] in parents and len(text) <= _LARGEST_LICENSE}
+    return repository.model_copy(update={"file_licenses": own, "license_texts": kept})
 
 
 def _visible_counts(bundle: PaperBundle) -> str:

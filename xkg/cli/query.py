@@ -81,6 +81,9 @@ def search(
     level: Annotated[LevelName | None, typer.Option(help="Only code of this level or a higher one.")] = None,
     package: Annotated[list[str] | None, typer.Option(help="Only code that needs this package (repeatable).")] = None,
     language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
+    attested_by: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Only code whose level this trusted key attests, by its name.")
+    ] = None,
     exclude: Exclude = None,
     verify: Annotated[
         bool,
@@ -102,6 +105,7 @@ def search(
         level=level,
         packages=tuple(package or ()),
         language=language,
+        attested_by=attested_by,
         exclude=tuple(exclude or ()),
         with_code=with_code,
     )

@@ -1,9 +1,10 @@
 """`xkg verify`: runs the code nodes of a graph again, and publishes their current levels."""
 
+import heapq
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -172,32 +173,33 @@ class Sample(NamedTuple):
 
 def verify_sample(
     settings: Settings,
-    bundles: "Sequence[PaperBundle]",
+    bundles: "Iterable[PaperBundle]",
     number: int,
     notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
 ) -> Sample:
     """Runs `number` code nodes, drawn at random from these papers' code that claims to have run, and stores nothing.
-    Raises the same errors as `verify`."""
+    Only the papers of drawn code are in memory at a time. Raises the same errors as `verify`."""
     from xkg.build.verify import apply, forget
     from xkg.build.verify import verify as run
     from xkg.sandbox.evidence.failure_causes import Cause
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed
 
-    claims = {
-        code.id: min(code.evidence[-1].level, Level.TESTED, key=lambda level: level.rank)
+    claimed = (
+        (code, bundle)
         for bundle in bundles
         for code in bundle.code
         if code.level is Level.CLAIMED and code.evidence and code.evidence[-1].level.rank >= Level.IMPORTED.rank
-    }
-    drawn = set(random.SystemRandom().sample(sorted(claims), min(number, len(claims))))
-    chosen = [bundle for bundle in bundles if any(code.id in drawn for code in bundle.code)]
+    )
+    sample = heapq.nlargest(number, claimed, key=lambda _: random.SystemRandom().random())
+    claims = {code.id: min(code.evidence[-1].level, Level.TESTED, key=lambda level: level.rank) for code, _ in sample}
+    chosen = list({bundle.paper.id: bundle for _, bundle in sample}.values())
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.environment, runner, notify)
     limits = limits_for(settings.sandbox)
     with warmed(runner) as warm:
-        results = run(chosen, folder, warm, environments, limits, jobs=2, only=drawn, notify=notify)
-    forget(folder, drawn)
+        results = run(chosen, folder, warm, environments, limits, jobs=2, only=claims.keys(), notify=notify)
+    forget(folder, claims)
     # A limit of this machine is no evidence against the code, so its level stays a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
@@ -207,7 +209,7 @@ def verify_sample(
     nodes = [_node(result).model_copy(update={"before": claims[result.code]}) for result in short]
     causes = [result.cause in unable for result in short]
     return Sample(
-        bundles=tuple(apply(bundle, proven, settings.prune.min_level) for bundle in bundles),
+        bundles=tuple(apply(bundle, proven, settings.prune.min_level) for bundle in chosen),
         verified=len(results),
         failed=tuple(node for node, skipped in zip(nodes, causes, strict=True) if not skipped),
         skipped=tuple(node for node, skipped in zip(nodes, causes, strict=True) if skipped),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder
 from xkg.embeddings.published_weights import MINILM
@@ -127,8 +127,7 @@ class CachedEmbedder:
         keys, _ = _keyed(texts)
         vectors = {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)}
         for table, blobs in (("vectors", vectors), ("words", dict(zip(keys, encoded.codes, strict=True)))):
-            known = self._stored(table, list(blobs))
-            self._store(table, {key: blob for key, blob in blobs.items() if key not in known})
+            self._store(table, blobs, "IGNORE")
 
     def _drop_vectors(self) -> int:
         """Deletes the vectors of an earlier model of this name, and returns the dimension of the present model."""
@@ -175,12 +174,12 @@ class CachedEmbedder:
             blobs |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
         return blobs
 
-    def _store(self, table: str, blobs: dict[bytes, bytes]) -> None:
+    def _store(self, table: str, blobs: dict[bytes, bytes], present: Literal["REPLACE", "IGNORE"] = "REPLACE") -> None:
         rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs.items()]
 
         def insert(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
+                connection.executemany(f"INSERT OR {present} INTO {table} VALUES (?, ?, ?, ?)", rows)
 
         self._try("write", insert)
 

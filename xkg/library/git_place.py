@@ -4,6 +4,7 @@ attribute of it has any effect. Git refuses a push that is not a fast-forward, w
 import os
 import re
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from xkg.errors import InputError
+from xkg.errors import InputError, UnsafeInputError
 from xkg.files import private_folder
 from xkg.library.layout import HEAD
 from xkg.library.places import Place, shown
 
 _SECONDS = 600
+_MOST_FETCHED = 4 << 30
+"""The maximum bytes of one fetch, which git stores in one file."""
+_MOST_SAID = 64 << 10
 _BRANCH = "library"
 
 
@@ -45,15 +49,15 @@ class GitPlace(Place):
 
     def head(self) -> tuple[bytes | None, Any]:
         """The current head of the branch."""
-        listed = self._git("ls-remote", "--", self._address, f"refs/heads/{_BRANCH}").split()
-        commit = listed[0].decode("ascii") if listed else None
-        if commit is not None and commit != self._commit:
-            refspec = f"+refs/heads/{_BRANCH}:refs/heads/{_BRANCH}"
-            self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, refspec)
-            # another writer may have pushed since it was listed: only the fetched commit is here
-            commit = self._git("rev-parse", f"refs/heads/{_BRANCH}").decode("ascii").strip()
-        self._commit = commit
-        return (super().head()[0] if commit else None), commit
+        branch = f"refs/heads/{_BRANCH}"
+        try:
+            self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, f"+{branch}:{branch}")
+        except InputError as error:
+            if "couldn't find remote ref" in str(error):  # nobody has pushed yet
+                return None, None
+            raise
+        self._commit = self._git("rev-parse", branch).decode("ascii").strip()
+        return super().head()[0], self._commit
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         if path in self._waiting:
@@ -94,12 +98,11 @@ class GitPlace(Place):
         for path, data in files.items():
             stream += f"\nM 100644 inline {path}\ndata {len(data)}\n".encode() + data
         self._git("fast-import", "--quiet", "--force", "--done", given=stream + b"\ndone\n")
-        pushed = self._run("push", "--quiet", self._address, f"{branch}:refs/heads/{_BRANCH}")
+        pushed, said = self._run("push", "--quiet", self._address, f"{branch}:refs/heads/{_BRANCH}")
         self._git("update-ref", "-d", branch)
         if pushed.returncode == 0:
             self._waiting.clear()
             return True
-        said = pushed.stderr.decode("utf-8", "replace")
         if re.search(r"rejected|cannot lock ref|failed to update ref|stale info|fetch first|non-fast-forward", said):
             return False
         raise InputError(f"{self.name} cannot be written: {_last_line(said)}; check the address and your rights there")
@@ -115,23 +118,38 @@ class GitPlace(Place):
             reader.communicate()
 
     def _git(self, *arguments: str, given: bytes = b"", bare: bool = True) -> bytes:
-        ran = self._run(*arguments, given=given, bare=bare)
+        ran, said = self._run(*arguments, given=given, bare=bare)
+        if "File too large" in said:
+            for path in (self._folder / "objects" / "pack").glob("tmp_*"):
+                path.unlink(missing_ok=True)
+            raise UnsafeInputError(f"{self.name} sends more than {_MOST_FETCHED >> 20} MB at once; nothing was pulled")
         if ran.returncode != 0:
-            said = _last_line(ran.stderr.decode("utf-8", "replace"))
+            said = _last_line(said)
             raise InputError(f"{self.name} cannot be reached by git: {said}; check the address and your access rights")
         return ran.stdout
 
-    def _run(self, *arguments: str, given: bytes = b"", bare: bool = True) -> "subprocess.CompletedProcess[bytes]":
+    def _run(
+        self, *arguments: str, given: bytes = b"", bare: bool = True
+    ) -> "tuple[subprocess.CompletedProcess[bytes], str]":
+        """A run of git, and the end of what it and a server said."""
         folder: Sequence[str] = ("-C", str(self._folder)) if bare else ()
+        settings = ("-c", "gc.auto=0", "-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1")
+        command = ["git", *folder, *settings, *arguments]
+        if os.name == "posix":  # a shell counts in blocks of 512 bytes
+            command = ["sh", "-c", f'trap "" XFSZ; ulimit -f {_MOST_FETCHED >> 9} 2>&-; exec "$@"', "sh", *command]
         try:
-            return subprocess.run(
-                ["git", *folder, "-c", "gc.auto=0", "-c", "transfer.fsckObjects=true", *arguments],
-                input=given,
-                capture_output=True,
-                timeout=_SECONDS,
-                env=_environment(),
-                check=False,
-            )
+            with tempfile.TemporaryFile() as stderr:
+                ran = subprocess.run(
+                    command,
+                    input=given,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    timeout=_SECONDS,
+                    env=_environment(),
+                    check=False,
+                )
+                stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - _MOST_SAID))
+                return ran, stderr.read().decode("utf-8", "replace")
         except FileNotFoundError as error:
             raise InputError(
                 "git is not installed: install it, or give a library that is not a git repository"

@@ -4,7 +4,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,8 +27,6 @@ _FORMAT = "xkg-package-1"
 _BUNDLE, _ABLATION, _ENVELOPE, _VECTORS = "bundle", "ablation", "envelope", "vectors "
 _LIST = TypeAdapter(tuple[str, tuple[tuple[str, int], ...]])
 _HASH = 32
-_STORED_TOGETHER = 50
-"""Papers whose vectors are copied and stored at a time."""
 
 
 class Part(NamedTuple):
@@ -121,7 +119,7 @@ def contents(
 
 def put_vectors(found: Iterable[Contents], embedder: "CachedEmbedder") -> None:
     """Stores vectors of this embedder's model for texts of the papers that were never embedded here; those of another
-    model, and vectors that are not of unit length, are skipped. Many papers are stored in one transaction."""
+    model, and vectors that are not of unit length, are skipped. All are stored in one transaction."""
     import numpy as np
 
     from xkg.embeddings.base import EncodedDocuments
@@ -134,10 +132,10 @@ def put_vectors(found: Iterable[Contents], embedder: "CachedEmbedder") -> None:
         for texts, encoded in _encoded(part.data, paper.bundle)
     )
     for _, alike in groupby(usable, lambda each: each[1].vectors.shape[1]):
-        while some := list(islice(alike, _STORED_TOGETHER)):
-            vectors = np.concatenate([encoded.vectors for _, encoded in some])
-            codes = [code for _, encoded in some for code in encoded.codes]
-            embedder.put([text for texts, _ in some for text in texts], EncodedDocuments(vectors, codes))
+        texts, encoded = zip(*alike, strict=True)
+        vectors = np.concatenate([each.vectors for each in encoded])
+        codes = [code for each in encoded for code in each.codes]
+        embedder.put([text for own in texts for text in own], EncodedDocuments(vectors, codes))
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":

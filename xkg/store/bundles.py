@@ -90,7 +90,7 @@ def sha256(bundle: PaperBundle) -> str:
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
     # Omitted if empty, so that bundles from versions without these fields keep their hash.
-    later = ("reference", "stars", "archived", "default_branch", "file_licenses")
+    later = ("reference", "stars", "archived", "default_branch", "file_licenses", "license_texts")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]
     for node, name in ofs:

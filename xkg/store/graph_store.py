@@ -81,7 +81,7 @@ class TechniqueView(Value):
 
 class Facts(Value):
     """The values that techniques are filtered by. Without code, `level` is `none` and `language` is empty. `vouchers`
-    are the keys that attest the code (`xkg.attestations.trust`), if an attestation can raise its level."""
+    are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
     level: Level
@@ -99,8 +99,7 @@ class Heading(NamedTuple):
 
 class PaperLine(NamedTuple):
     """A paper in a list. `techniques` counts visible techniques, `levels` counts their code; `cost_usd` is the total
-    cost of its builds. `attested` lists each code that an attestation can raise: its level, and its vouchers as in
-    `Facts`."""
+    cost of its builds. `attested` lists each code with attestations: its level, and its vouchers as in `Facts`."""
 
     id: str
     title: str
@@ -255,12 +254,12 @@ class GraphStore(Protocol):
         ...
 
     def publish(
-        self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
+        self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
-        """Adds or replaces these papers. Returns the number of the generation that has them, the current one if nothing
-        changed. `fences` are the fences of leases, by paper. If it raises, nothing is written: `InputError` for an
-        inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
-        cannot be written, and the errors of `recognise.check`."""
+        """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that has
+        them, the current one if nothing changed. `fences` are the fences of leases, by paper. If it raises, nothing is
+        written: `InputError` for an inconsistent bundle, `LeaseLostError` if another builder has taken a lease
+        meanwhile, `StoreError` if the store cannot be written, and the errors of `recognise.check`."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:

@@ -103,7 +103,7 @@ def test_a_paper_goes_by_a_library_from_one_graph_into_another(writable: str, tm
     assert got.techniques == a_paper(1).techniques
     assert got.code[0].implementation == a_paper(1).code[0].implementation
     assert got.code[0].level is Level.CLAIMED
-    assert got.repositories[0].license == "MIT"
+    assert got.repositories == a_paper(1).repositories
     with open_store(two) as store:
         assert store.ablations() == (ABLATION,)
     graph(tmp_path / "one", [a_paper(3)])
@@ -233,6 +233,21 @@ def test_an_attestation_that_comes_later_is_one_small_package_more(
     trust.add(key, "LAB")
     assert trust.trusted().seen(code).level is Level.IMPORTED
     assert pull(two, served[0]).papers == push(one, library).papers == ()
+
+
+def test_many_papers_are_indexed_once_and_a_bad_one_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.commands.library.pull._TOGETHER", 2)
+    library, two = str(tmp_path / "library"), settings_of(tmp_path / "two")
+    push(graph(tmp_path / "one", [a_paper(number) for number in range(1, 6)]), library)
+    place = open_place(library, tmp_path)
+    with Seen(tmp_path, "evil") as seen:
+        add(place, [change("evil", "e" * 64)], seen)
+    result = pull(two, library)
+    assert (len(result.papers), result.generation) == (5, 1)
+    assert [problem.partition(":")[0] for problem in result.problems] == ["evil"]
+    assert not [*(tmp_path / "two" / "libraries").glob("*/packages/*")]
 
 
 def test_nothing_is_taken_if_a_sample_of_the_code_does_not_hold(

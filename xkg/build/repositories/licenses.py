@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
+NOTICE = re.compile(r"(?i)^notice([-_.].*)?$")
+"""A file that a copy must carry too (Apache-2.0, 4 d)."""
 UNKNOWN = "NOASSERTION"
 _HEADER = 4000
 """The number of characters at the start of a file that count as its header."""

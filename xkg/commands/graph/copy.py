@@ -2,7 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from xkg.config import NEO4J_SCHEMES, Settings, StoreSettings, neo4j_url
@@ -11,9 +12,6 @@ from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import serialise
 from xkg.store.graph_store import GraphStore
 from xkg.value import Value
-
-BATCH = 50
-"""Papers published to a server at once: an interrupted copy keeps the finished batches."""
 
 
 class CopyResult(Value):
@@ -55,25 +53,18 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
 
     Raises `UnknownIdError` for a source without papers, `StoreError` if the target's papers differ from those that were
     sent, and the errors of reading and publishing."""
-    sent = _Tally()
-    batch: list[PaperBundle] = []
-    # An embedded graph is rebuilt at each step; a server takes papers one by one.
-    step = BATCH if "://" in target.place else None
-
-    def publish() -> None:
-        target.publish(batch)
-        batch.clear()
-        notify(sent.counts["papers"])
-
-    for bundle in source.bundles():
-        sent.add(bundle)
-        batch.append(bundle)
-        if step is not None and len(batch) >= step:
-            publish()
-    if not sent.digests:
+    sent, papers = _Tally(), source.bundles()
+    first = next(papers, None)
+    if first is None:
         raise UnknownIdError(f"{source.place} has no papers: there is nothing to copy")
-    if batch:
-        publish()
+
+    def sending() -> Iterator[PaperBundle]:
+        for bundle in chain([first], papers):
+            sent.add(bundle)
+            notify(sent.counts["papers"])
+            yield bundle
+
+    target.publish(sending())
     if decided := source.decisions():
         target.decide(decided)
     if measured := [a for a in source.ablations() if paper_of(a.technique) in sent.digests]:

@@ -1,8 +1,9 @@
 """`xkg pull`: pulls papers from a library into the graph."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,25 +15,25 @@ from xkg.config import Settings
 from xkg.errors import InputError, StoreBusyError, UnknownIdError, XkgError
 from xkg.files import private_folder, said_when_full
 from xkg.library.heads import files_of, note, open_head
-from xkg.library.layout import Row
+from xkg.library.layout import Package, Row
 from xkg.library.licences import blacklisted
 from xkg.library.open import open_place, whole_address
 from xkg.library.packages import Contents, contents, put_vectors, unpack
 from xkg.library.places import AT_ONCE, Place, download, shown
 from xkg.library.selection import chosen, named, newest
 from xkg.library.state import FOLDER, Seen, SeenPaper
-from xkg.model import Level, PaperBundle
+from xkg.model import Ablation, Level, PaperBundle
 from xkg.store import bundles
 from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    from xkg.store.graph_store import GraphStore
+    from xkg.store.graph_store import GraphStore, Snapshot
 
 Notify = Callable[[str, int, int, str], None]
 """The name of a step, the number done, the total (0 if unknown), and the current item."""
-_BATCH_PAPERS, _BATCH_BYTES = 1000, 64 << 20
-"""Papers that are in memory and published at a time."""
+_TOGETHER = 50
+"""Papers in memory at a time, whose vectors are stored in one transaction."""
 _LISTED = 20
 
 
@@ -65,6 +66,14 @@ class PulledPapers(Value):
         by = f"signed by {self.signer}" if self.signer else "not signed: anyone who can write there can change it"
         count = f"{plural(len(self.papers), 'paper')} pulled from {self.place} ({by})"
         return "\n".join([*lines, f"{count}; the graph is generation {self.generation}"])
+
+
+class _Fetched(NamedTuple):
+    """The packages of a paper; `is_later` if they came after what the graph has of the same version."""
+
+    row: Row
+    is_later: bool
+    packages: list[Path]
 
 
 class _Taken(NamedTuple):
@@ -108,7 +117,8 @@ def pull(
             )
         library = open_place(place, settings.kg / FOLDER)
         opened.callback(library.close)
-        pool = opened.enter_context(ThreadPoolExecutor(AT_ONCE))
+        pool = ThreadPoolExecutor(AT_ONCE)
+        opened.callback(pool.shutdown, cancel_futures=True)
         store = opened.enter_context(open_store(settings))
         at = open_head(library, seen)
         if at.data is None:
@@ -122,11 +132,10 @@ def pull(
         rows = chosen(newest(rows), topic, level)
         if not papers:  # a paper that is named may have been removed here
             rows = [row for row in rows if _is_new(row, seen.paper(row.paper))]
-        puller = _Puller(settings, store, library, seen, pool, excluded, prefer=prefer)
-        with said_when_full(settings.kg, "free space, then pull again"):
-            for batch in _batches(rows):
-                notify("taking papers", puller.done, len(rows), library.name)
-                puller.take(batch, verify, notify)
+        puller = _Puller(settings, store, library, seen, pool, excluded, prefer=prefer, notify=notify)
+        if rows:
+            with said_when_full(settings.kg, "free space, then pull again"):
+                puller.take(rows, verify)
         note(seen, at, None if papers or puller.problems else wanted)
         with store.snapshot() as snapshot:
             generation = snapshot.generation
@@ -134,9 +143,9 @@ def pull(
         place=library.name,
         papers=tuple(puller.papers),
         kept=tuple(puller.kept),
-        problems=tuple(puller.problems),
+        problems=tuple(f"{paper}: {problem}" for paper, problem in puller.problems.items()),
         signer=at.signer,
-        sample="\n".join(puller.samples),
+        sample=puller.sample,
         generation=generation,
     )
 
@@ -147,28 +156,9 @@ def _is_new(row: Row, known: SeenPaper | None) -> bool:
     return known is None or known.content != version.content or not names <= set(known.packages)
 
 
-def _batches(rows: Sequence[Row]) -> list[list[Row]]:
-    batches: list[list[Row]] = []
-    size = 0
-    for row in rows:
-        own = sum(package.size for package in row.versions[0].packages)
-        if not batches or len(batches[-1]) >= _BATCH_PAPERS or size + own > _BATCH_BYTES:
-            batches.append([])
-            size = 0
-        batches[-1].append(row)
-        size += own
-    return batches
-
-
-def _base(row: Row, known: SeenPaper | None, stored: PaperBundle | None) -> PaperBundle | None:
-    """The paper as it is stored, if that is the library's present version."""
-    if known is None or stored is None or known.content != row.versions[0].content:
-        return None
-    return stored if bundles.sha256(detach(stored)[0]) == known.stored else None
-
-
 class _Puller:
-    """Pulls papers in batches: each batch is fetched, checked, published, and only then noted as seen."""
+    """Downloads papers, and publishes them in one step, since indexing a few at a time would index the first again and
+    again; only then notes them as seen."""
 
     def __init__(
         self,
@@ -180,65 +170,91 @@ class _Puller:
         excluded: Blacklist,
         *,
         prefer: bool,
+        notify: Notify,
     ) -> None:
         self._settings, self._store, self._library, self._seen = settings, store, library, seen
-        self._pool, self._excluded, self._prefer = pool, excluded, prefer
-        self._fetched = seen.folder / "packages"
-        private_folder(self._fetched)
-        self.done = 0
+        self._pool, self._excluded, self._prefer, self._notify = pool, excluded, prefer, notify
+        self._folder = seen.folder / "packages"
+        private_folder(self._folder)
+        self._states: dict[str, SeenPaper] = {}
         self.papers: list[str] = []
         self.kept: list[str] = []
-        self.problems: list[str] = []
-        self.samples: list[str] = []
+        self.problems: dict[str, str] = {}
+        self.sample = ""
 
-    def take(self, rows: Sequence[Row], verify: int, notify: Notify) -> None:
-        with self._store.snapshot() as snapshot:
-            present = snapshot.headings([row.paper for row in rows])
-            stored = {paper: snapshot.bundle(paper) for paper in present}
-        known = {row.paper: self._seen.paper(row.paper) for row in rows}
-        bases = {row.paper: _base(row, known[row.paper], stored.get(row.paper)) for row in rows}
-        fetching = [self._pool.submit(self._fetch, row, known[row.paper], bases[row.paper]) for row in rows]
-        taken: list[_Taken] = []
-        for row, fetched in zip(rows, fetching, strict=True):
-            try:
-                parts = [part for path in fetched.result() for part in unpack(path.read_bytes())]
-                found = contents(parts, row.paper, row.versions[0], self._library.name, bases[row.paper])
-                if (reason := blacklisted(found.bundle, self._excluded)) is not None:
-                    self.problems.append(f"{row.paper}: {reason}")
-                    continue
-                taken.append(self._decided(row, found, known[row.paper], stored.get(row.paper)))
-            except InputError as error:
-                self.problems.append(f"{row.paper}: {error}")
-        show = [each.show for each in taken if each.show is not None]
-        if verify and show:
-            show = self._verified(show, verify, notify)
-            proven = {bundle.paper.id: bundles.sha256(detach(bundle)[0]) for bundle in show}
-            taken = [
-                each._replace(state=each.state.model_copy(update={"stored": proven[each.contents.bundle.paper.id]}))
-                if each.state.stored and each.show is not None
-                else each
-                for each in taken
-            ]
-        with embedder(self._settings) as vectors:
-            put_vectors((each.contents for each in taken), vectors)
-        if show:
-            notify("indexing", 0, 0, plural(len(show), "paper"))
-            self._store.publish(show)
-        if measured := [ablation for each in taken for ablation in each.contents.ablations]:
-            self._store.add_ablations(measured)
-        self._seen.keep_papers({each.contents.bundle.paper.id: each.state for each in taken})
-        self.papers += [each.show.paper.id for each in taken if each.show is not None and each.state.stored]
-        self.kept += [each.kept for each in taken if each.kept]
-        self.done += len(rows)
-        for path in self._fetched.iterdir():
+    def take(self, rows: Sequence[Row], verify: int) -> None:
+        fetched = self._fetched(rows)
+        proven = self._verified(fetched, verify) if verify else {}
+        ablations: list[Ablation] = []
+        self._notify("indexing", 0, 0, plural(len(fetched), "paper"))
+        self._store.publish(self._shown(fetched, proven, ablations))
+        if ablations:
+            self._store.add_ablations(ablations)
+        self._seen.keep_papers(self._states)
+        for path in self._folder.iterdir():
             if path.suffix != ".part":  # the next pull continues with those
                 path.unlink(missing_ok=True)
 
-    def _fetch(self, row: Row, known: SeenPaper | None, base: PaperBundle | None) -> list[Path]:
-        """The packages of a paper; of one that is here, those that came later."""
-        here = known.packages if known is not None and base is not None else ()
-        wanted = [package for package in row.versions[0].packages if package.name not in here]
-        return [download(self._library, package, self._fetched) for package in wanted]
+    def _fetched(self, rows: Sequence[Row]) -> list[_Fetched]:
+        """The packages of each paper; of one that is here, those that came later."""
+
+        def packages(wanted: Sequence[Package]) -> list[Path]:
+            return [download(self._library, package, self._folder) for package in wanted]
+
+        waiting: list[tuple[Row, bool, Future[list[Path]]]] = []
+        with self._store.snapshot() as snapshot:
+            for row in rows:
+                version, known = row.versions[0], self._seen.paper(row.paper)
+                is_same = known is not None and known.content == version.content
+                is_later = is_same and _is_as_pulled(known, _stored(snapshot, row.paper))
+                here = known.packages if known is not None and is_later else ()
+                wanted = [package for package in version.packages if package.name not in here]
+                waiting.append((row, is_later, self._pool.submit(packages, wanted)))
+        fetched = []
+        for number, (row, is_later, future) in enumerate(waiting):
+            self._notify("taking papers", number, len(rows), row.paper)
+            try:
+                fetched.append(_Fetched(row, is_later, future.result()))
+            except InputError as error:
+                self.problems[row.paper] = str(error)
+        return fetched
+
+    def _taken(self, fetched: Sequence[_Fetched]) -> Iterator[_Taken]:
+        with self._store.snapshot() as snapshot:
+            for row, is_later, paths in fetched:
+                known, stored = self._seen.paper(row.paper), _stored(snapshot, row.paper)
+                try:
+                    if is_later and not _is_as_pulled(known, stored):
+                        raise InputError("it was changed here meanwhile; pull again")
+                    parts = [part for path in paths for part in unpack(path.read_bytes())]
+                    base = stored if is_later else None
+                    found = contents(parts, row.paper, row.versions[0], self._library.name, base)
+                    if (reason := blacklisted(found.bundle, self._excluded)) is not None:
+                        raise InputError(reason)
+                    yield self._decided(row, found, known, stored)
+                except InputError as error:
+                    self.problems[row.paper] = str(error)
+
+    def _shown(
+        self, fetched: Sequence[_Fetched], proven: Mapping[str, PaperBundle], ablations: list[Ablation]
+    ) -> Iterator[PaperBundle]:
+        """The papers for the graph, whose vectors are stored; `proven` are those that were verified."""
+        taken = self._taken(fetched)
+        with embedder(self._settings) as vectors:
+            while some := list(islice(taken, _TOGETHER)):
+                put_vectors([each.contents for each in some], vectors)
+                for each in some:
+                    paper, state, show = each.contents.bundle.paper.id, each.state, each.show
+                    if show is not None and paper in proven:
+                        show = proven[paper]
+                        sha256 = bundles.sha256(detach(show)[0])
+                        state = state.model_copy(update={"stored": sha256 if state.stored else ""})
+                    self._states[paper] = state
+                    self.kept += [each.kept] if each.kept else []
+                    ablations += each.contents.ablations
+                    if show is not None:
+                        self.papers += [paper] if state.stored else []
+                        yield show
 
     def _decided(self, row: Row, found: Contents, known: SeenPaper | None, stored: PaperBundle | None) -> _Taken:
         theirs = received(found.bundle, found.envelopes, stored)
@@ -265,18 +281,30 @@ class _Puller:
         private_folder(folder)
         return str(folder / bundles.write(folder, bundle).name)
 
-    def _verified(self, show: list[PaperBundle], number: int, notify: Notify) -> list[PaperBundle]:
+    def _verified(self, fetched: Sequence[_Fetched], number: int) -> dict[str, PaperBundle]:
+        """The papers with code that was run, and with its evidence."""
         from xkg.commands.verify import verify_sample
 
-        sample = verify_sample(self._settings, show, number, notify=lambda event: notify("verifying", 0, 0, str(event)))
+        show = (each.show for each in self._taken(fetched) if each.show is not None)
+        sample = verify_sample(
+            self._settings, show, number, notify=lambda event: self._notify("verifying", 0, 0, str(event))
+        )
         if sample.failed:
             failed = "; ".join(f"{each.code} claims {each.before}, reached {each.level}" for each in sample.failed[:3])
             raise InputError(
                 f"{len(sample.failed)} of {sample.verified} code nodes of {self._library.name} do not reach their "
                 f"level ({failed}): none of these papers was pulled"
             )
-        self.samples.append(str(sample))
-        return list(sample.bundles)
+        self.sample = str(sample)
+        return {bundle.paper.id: bundle for bundle in sample.bundles}
+
+
+def _stored(snapshot: "Snapshot", paper: str) -> PaperBundle | None:
+    return snapshot.bundle(paper) if snapshot.headings([paper]) else None
+
+
+def _is_as_pulled(known: SeenPaper | None, stored: PaperBundle | None) -> bool:
+    return known is not None and stored is not None and known.stored == bundles.sha256(detach(stored)[0])
 
 
 def _proof(bundle: PaperBundle) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypedDict, Unpack
 
+from xkg.attestations.trust import trusted
 from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.references import paper_id, resolved
@@ -22,6 +23,7 @@ class FilterFields(TypedDict, total=False):
     language: str | None
     exclude: Sequence[str]
     with_code: bool
+    attested_by: str | None
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Filters:
     """`papers` (ids or titles): only these. `years`: first and last year of publication, either may be None; papers
     without a year are left out. `level`: code of this level or higher. `packages`: code that needs all of these.
     `language`: code in this language. `exclude`: references to papers, techniques and code
-    (`xkg.serve.answers.references`) to leave out, such as those already seen."""
+    (`xkg.serve.answers.references`) to leave out, such as those already seen. `attested_by`: code of which this trusted
+    key attests `level` or a higher one, whatever others say; its name or fingerprint for `of`, else its fingerprint."""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -38,11 +41,13 @@ class Filters:
     language: str | None = None
     exclude: Sequence[str] = ()
     with_code: bool = False
+    attested_by: str | None = None
 
     @classmethod
     def of(cls, **fields: Unpack[FilterFields]) -> Self:
-        """Raises `InputError` for an unknown level."""
-        level = fields.get("level")
+        """Raises `InputError` for an unknown level, or a key that is not trusted."""
+        level, by = fields.get("level"), fields.get("attested_by")
+        fields["attested_by"] = trusted().named(by).key.fingerprint if by else None
         try:
             fields["level"] = None if level is None else Level(level)
         except ValueError as error:
@@ -70,7 +75,7 @@ class Filters:
     @property
     def of_techniques(self) -> bool:
         """Whether the filters can treat techniques of one paper differently."""
-        return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
+        return bool(self.level or self.packages or self.language or self.exclude or self.with_code or self.attested_by)
 
     def admit(self, technique: str, facts: Facts) -> bool:
         excluded = set(self.exclude)
@@ -82,12 +87,19 @@ class Filters:
             and (not self.language or facts.language.casefold() == self.language.casefold())
             and all(_package(name) in packages for name in self.packages)
             and (not self.with_code or bool(facts.language))
+            and (not self.attested_by or self._is_attested(facts))
         )
+
+    def _is_attested(self, facts: Facts) -> bool:
+        counted = {key: level for key, level in facts.vouchers if key in trusted().names}
+        return counted.get(self.attested_by or "", Level.NONE).rank >= (self.level or Level.IMPORTED).rank
 
     def describe(self) -> str:
         """A description of the remaining techniques, for the scope of the answer."""
         conditions = [f"of level {self.level} or higher"] if self.level else []
         conditions += [f"in {self.language}"] if self.language else []
+        by = self.attested_by and trusted().names.get(self.attested_by, self.attested_by)
+        conditions += [f"attested by {by}"] if by else []
         conditions += [f"that needs {', '.join(self.packages)}"] if self.packages else []
         if conditions:
             scope = f"only techniques with code {' '.join(conditions)}"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
-from xkg.attestations.trust import RAISED, vouchers
-from xkg.model import Code, Level, PaperBundle
+from xkg.attestations.trust import vouchers
+from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import Concept, RowLink
 from xkg.store.index_entries import Entry
@@ -44,11 +44,6 @@ _UNLINKED = "(SELECT row FROM unlinked)"
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def _attested(code: Code) -> tuple[tuple[str, Level], ...]:
-    """The vouchers of code that an attestation can raise."""
-    return vouchers(code) if code.level in RAISED and code.attestations else ()
-
-
 class CatalogueWriter:
     """Fills a new catalogue, or changes one without readers; `close` leaves a finished file. `rows` and `papers` are
     the next free numbers."""
@@ -82,7 +77,7 @@ class CatalogueWriter:
         )
         visible = [entry for entry, _ in entries if entry.technique.hidden is None]
         shown = [entry.code for entry in visible if entry.code is not None]
-        attested = {code.id: own for code in shown if (own := _attested(code))}
+        attested = {code.id: own for code in shown if (own := vouchers(code))}
         raised = [(code.level, attested[code.id]) for code in shown if code.id in attested]
         of = bundle.paper
         head = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)

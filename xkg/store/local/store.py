@@ -65,7 +65,7 @@ class EmbeddedStore:
 
     def publish(
         self,
-        new: Sequence[PaperBundle],
+        new: Iterable[PaperBundle],
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
@@ -75,25 +75,22 @@ class EmbeddedStore:
         If it raises, nothing is changed: `InputError` for an inconsistent bundle, `StoreBusyError` if another writer
         does not finish, `ModelMismatchError` if the indexes are of another model, `CorruptStoreError` if another
         paper's bundle is damaged, and `StoreError` if the folder cannot be written."""
-        by_paper = {bundle.paper.id: bundle for bundle in new}
-        if len(by_paper) != len(new):
-            raise StoreError("one paper was given twice: give each once")
-        for bundle in new:
-            bundles.validate(bundle)
         with self._generations.writing() as current, self._generations.opened() as opened:
-            known = dict(opened.manifest.bundles) if opened else {}
-            if recognise is not None and opened and opened.manifest.number > recognise.since:
-                self._recognise(recognise.check, new)
-            for paper, bundle in by_paper.items():
-                known[paper] = bundles.write(self._generations.bundles, bundle)
-            return self._build_changed(current, opened, known)
-
-    def _recognise(self, check: Callable[[PaperBundle, Sequence[Paper]], None], new: Sequence[PaperBundle]) -> None:
-        with self.snapshot() as snapshot:
+            written: dict[str, BundleFile] = {}
             for bundle in new:
-                if not snapshot.headings([bundle.paper.id]):
-                    same = [snapshot.bundle(other).paper for other in snapshot.called(bundle.paper.title)]
-                    check(bundle, [paper for paper in same if paper.id != bundle.paper.id])
+                bundles.validate(bundle)
+                if bundle.paper.id in written:
+                    raise StoreError("one paper was given twice: give each once")
+                if recognise is not None and opened and opened.manifest.number > recognise.since:
+                    self._recognise(recognise.check, bundle)
+                written[bundle.paper.id] = bundles.write(self._generations.bundles, bundle)
+            return self._build_changed(current, opened, {**(opened.manifest.bundles if opened else {}), **written})
+
+    def _recognise(self, check: Callable[[PaperBundle, Sequence[Paper]], None], bundle: PaperBundle) -> None:
+        with self.snapshot() as snapshot:
+            if not snapshot.headings([bundle.paper.id]):
+                same = [snapshot.bundle(other).paper for other in snapshot.called(bundle.paper.title)]
+                check(bundle, [paper for paper in same if paper.id != bundle.paper.id])
 
     def require_writable(self) -> None:
         """Raises `StoreError` if the folder cannot be created."""
@@ -284,7 +281,7 @@ class EmbeddedStore:
             raise ModelMismatchError(_mismatch(opened.manifest.model, self._model))
 
     def _build_changed(self, current: Current, opened: Generation | None, known: Mapping[str, BundleFile]) -> int:
-        if opened is not None and known == opened.manifest.bundles:
+        if known == (opened.manifest.bundles if opened else {}):
             return current.generation
         return self._build(current, opened, known)
 

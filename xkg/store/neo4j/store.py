@@ -71,7 +71,7 @@ class Neo4jStore:
         return self.position().counter
 
     def publish(
-        self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: Recognise | None = None
+        self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: Recognise | None = None
     ) -> int:
         """Adds or replaces papers, and returns the number of the commit; if nothing changed, the last commit's number.
         A batch that is too large for one transaction is split between papers.
@@ -79,10 +79,6 @@ class Neo4jStore:
         Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another machine has taken the lease on one
         of them since its fence in `fences`, `ModelMismatchError` if the graph is linked with another model,
         `StoreUnreachableError`, `SchemaVersionError`, `StoreError`, and the errors of `recognise.check`."""
-        if len({bundle.paper.id for bundle in new}) != len(new):
-            raise StoreError("one paper was given twice: give each once")
-        for bundle in new:
-            bundles.validate(bundle)
         self._prepare()
         done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
@@ -308,13 +304,15 @@ class _Unchanged(Exception):
         self.generation = generation
 
 
-def _parts(new: Sequence[PaperBundle]) -> Iterator[list[PaperBundle]]:
-    if len(new) == 1:
-        yield [*new]  # a paper is never split, whatever its size
-        return
+def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
+    """Consistent papers, each in one part. Raises `InputError` and `StoreError` for others."""
     part: list[PaperBundle] = []
-    size = 0
+    known, size = set[str](), 0
     for bundle in new:
+        bundles.validate(bundle)
+        if bundle.paper.id in known:
+            raise StoreError("one paper was given twice: give each once")
+        known.add(bundle.paper.id)
         own = len(bundles.serialise(bundle))
         if part and size + own > _LARGEST_COMMIT:
             yield part
