@@ -72,12 +72,15 @@ def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
 def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
     measuring = [statement for statement, measures in body if measures]
     others = [statement for statement, measures in body if not measures and not only_prints(statement)]
-    learned = [
-        _binds(each)
-        for each in others
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) and trains(last_name(each.value.func))
-    ]
-    return _reads(measuring) - _reads(others) - set[str]().union(*map(_binds, measuring), *learned)
+    learned = set[str]()
+    for each in others:
+        if isinstance(each, ast.Assign) and (learned & _reads([each]) or _trains(each.value)):
+            learned |= _binds(each)
+    return _reads(measuring) - _reads(others) - set[str]().union(*map(_binds, measuring)) - learned
+
+
+def _trains(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and trains(last_name(value.func))
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
