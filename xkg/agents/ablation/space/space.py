@@ -141,7 +141,7 @@ class _Builder:
             why = self._unexecuted(switch.scope)
         if not why and switch.given:
             why = "set by the command"
-        if not why and (switch.function in self._tasks or short in self._handed):
+        if not why and (switch.function in {*self._tasks, exclusions.SPLIT} or short in self._handed):
             why = exclusions.TASK
         if not why and isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
             why = "calls give it either value"
