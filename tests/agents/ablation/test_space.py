@@ -507,6 +507,40 @@ def test_the_first_of_a_sorted_list_are_a_choice_and_a_split_and_all_training_ar
     assert reasons["share"] == "the task that the method is tried on"
 
 
+BY_HAND = """\
+import numpy as np
+
+RATE = 0.1
+
+
+def objective(near, far):
+    return -np.log(near) + 0.5 * np.abs(far)
+
+
+def train(w, pairs):
+    total = 0.0
+    for near, far in pairs:
+        p, q = 1 / (1 + np.exp(-w * near)), 1 / (1 + np.exp(-w * far))
+        loss = objective(p, q)
+        total += loss
+        w -= RATE * ((p - 1) * near + q * far)
+    print("after training", total)
+    return w
+
+
+train(1.0, [(1.0, -1.0), (2.0, 0.5)])
+"""
+
+
+def test_terms_of_a_loss_whose_gradient_is_written_by_hand_only_measure() -> None:
+    metric = parse_metric("after training ([0-9.]+):min")
+    space, _, _ = find_space([PythonSource("a.py", BY_HAND)], [], {"a.py": BY_HAND}, metric)
+    assert not any("np.abs" in one.description for one in space.candidates)
+    learned = BY_HAND.replace("w -= RATE * ((p - 1) * near + q * far)", "w -= RATE * loss")
+    space, _, _ = find_space([PythonSource("a.py", learned)], [], {"a.py": learned}, metric)
+    assert any("np.abs" in one.description for one in space.candidates)
+
+
 CHOICES = """def run(kind="relu", mean=0.5):
     if kind == "relu":
         return max(0.0, mean)

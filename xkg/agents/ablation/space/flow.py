@@ -44,6 +44,20 @@ class Flow:
         """Whether a statement in these lines assigns a value that the metric is computed from."""
         return not self.known or _meets(self._lines, place)
 
+    def only_measures(self, place: Place) -> bool:
+        """Whether a value of these lines goes into the metric and nothing else: no attribute, condition, object or
+        argument of the repository's functions depends on it."""
+        facts = [fact for found in self._by_node.values() for fact in found]
+        nodes = {fact.defines for fact in facts if fact.lines and _meets(_numbers([fact]), place)}
+        while True:
+            more = [fact for fact in facts if fact.uses & nodes]
+            used = any(fact.effect or fact.binds or fact.defines[0] == "." for fact in more)
+            if used or any(fact.control & nodes for fact in facts):
+                return False
+            if nodes.issuperset(fact.defines for fact in more):
+                return self.known
+            nodes |= {fact.defines for fact in more}
+
     def reads(self, name: str, function: str = "") -> bool:
         """Whether the metric is computed from a node of this name, or from a parameter of the given function or
         class."""

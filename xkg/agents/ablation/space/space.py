@@ -221,6 +221,8 @@ class _Builder:
             why = "the metric is not computed from it"
         if not why and self._flow.gives(site.place):
             why = exclusions.TASK
+        if not why and site.objective and self._flow.only_measures(site.place):
+            why = "only the metric is computed from it"
         if why:
             self.leave_out(name, site.place, str(why))
             return
