@@ -46,6 +46,8 @@ def test_what_does_not_stand_there_does_not_apply() -> None:
 
 def test_a_change_in_its_place_may_run() -> None:
     assert why(candidate(replacing("RATE * b", "0.0 * (RATE * b)"))) is None
+    both = [replacing("loss(a, b)", "loss(b, a)"), replacing("RATE * b", "0.0")]
+    assert why(candidate(*both, places=((6, 6), (7, 7)))) is None
 
 
 @pytest.mark.parametrize(

@@ -457,6 +457,90 @@ def test_a_chance_can_be_0_a_bound_is_no_component_and_depth_is() -> None:
     assert tried == {"act(share)": ["0.0", "0.2", "0.8"], "Tree(depth)": ["3", "12"]}
 
 
+NEIGHBOURS = """\
+import numpy as np
+import pandas as pd
+
+
+def split(features, labels, share=0.8):
+    order = np.random.permutation(len(labels))
+    at = int(share * len(labels))
+    return features[order[:at]], features[order[at:]], labels[order[:at]], labels[order[at:]]
+
+
+class Neighbours:
+    def __init__(self, k=3, width=4):
+        self.k, self.width = k, width
+
+    def fit(self, features, labels):
+        self.features, self.labels = features[:, :self.width], labels
+        return self
+
+    def vote(self, row):
+        distances = np.abs(self.features - row).sum(axis=1)
+        return np.bincount(self.labels[np.argsort(distances)[:min(self.k, 9)]]).argmax()
+
+
+def score(model, rows, labels):
+    right = 0
+    for row, label in zip(rows, labels):
+        if model.vote(row) == label:
+            right += 1
+    print("share", right / len(labels))
+
+
+table = pd.read_csv("rows.csv")
+train_x, test_x, train_y, test_y = split(table.drop("y").values, table["y"].values)
+train_x = train_x - train_x.mean(axis=0)
+model = Neighbours(k=5, width=6)
+model = model.fit(train_x, train_y)
+score(model, test_x, test_y)
+"""
+
+
+def test_the_first_of_a_sorted_list_are_a_choice_and_a_split_and_all_training_are_no_components() -> None:
+    space, _, _ = find_space(
+        [PythonSource("a.py", NEIGHBOURS)], [], {"a.py": NEIGHBOURS}, parse_metric("share ([0-9.]+):max")
+    )
+    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"Neighbours(k)": ["2", "10"]}
+    reasons = {left.name: left.reason for left in space.left_out}
+    assert reasons["share"] == "the task that the method is tried on"
+
+
+BY_HAND = """\
+import numpy as np
+
+RATE = 0.1
+
+
+def objective(near, far):
+    return -np.log(near) + 0.5 * np.abs(far)
+
+
+def train(w, pairs):
+    total = 0.0
+    for near, far in pairs:
+        p, q = 1 / (1 + np.exp(-w * near)), 1 / (1 + np.exp(-w * far))
+        loss = objective(p, q)
+        total += loss
+        w -= RATE * ((p - 1) * near + q * far)
+    print("after training", total)
+    return w
+
+
+train(1.0, [(1.0, -1.0), (2.0, 0.5)])
+"""
+
+
+def test_terms_of_a_loss_whose_gradient_is_written_by_hand_only_measure() -> None:
+    metric = parse_metric("after training ([0-9.]+):min")
+    space, _, _ = find_space([PythonSource("a.py", BY_HAND)], [], {"a.py": BY_HAND}, metric)
+    assert not any("np.abs" in one.description for one in space.candidates)
+    learned = BY_HAND.replace("w -= RATE * ((p - 1) * near + q * far)", "w -= RATE * loss")
+    space, _, _ = find_space([PythonSource("a.py", learned)], [], {"a.py": learned}, metric)
+    assert any("np.abs" in one.description for one in space.candidates)
+
+
 CHOICES = """def run(kind="relu", mean=0.5):
     if kind == "relu":
         return max(0.0, mean)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.sandbox.evidence.failure_causes import Cause, cause_of, last_error
+from xkg.sandbox.evidence.failure_causes import Cause, cause_of, last_error, missing_modules
 from xkg.sandbox.runner import Outcome
 
 IN_TEST = """Traceback (most recent call last):
@@ -110,3 +110,16 @@ def test_a_run_that_was_stopped(how: str, output: str, cause: Cause) -> None:
 def test_an_error_of_several_lines_is_read_whole() -> None:
     assert last_error(IN_TEST + "ValueError: first\nand: more\n\n") == ("ValueError", "first\nand: more")
     assert last_error("no error at all\n") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "modules"),
+    [
+        ("ModuleNotFoundError: No module named 'a.b'", ["a.b"]),
+        ("ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.", ["openpyxl"]),
+        ("ImportError: `Import openpyxl` failed.  Use pip, conda, or your preferred package manager.", ["openpyxl"]),
+        ("ImportError: Import lxml failed", ["lxml"]),
+    ],
+)
+def test_the_module_that_a_library_asks_for_is_missing(error: str, modules: list[str]) -> None:
+    assert missing_modules(f"Traceback (most recent call last):\n{error}\n") == modules

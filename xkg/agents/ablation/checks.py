@@ -21,9 +21,11 @@ def refusal(
     for path in differing:
         if why := refused_path(path, before):
             return f"{path} may not be written: {why}"
+        places = [place for place in candidate.places if place.path == path]
+        own = {line for place in places for line in range(place.start_line, place.end_line + 1)}
         for start, end in changed_lines(before[path], after[path]):
             lines = Place(path=path, start_line=start, end_line=end)
-            if not any(place.holds(lines) for place in candidate.places):
+            if not own.issuperset(range(start, end + 1)):
                 return f"it changes {lines}, which is outside its places"
             for place in protected:
                 if place.meets(lines):

@@ -5,8 +5,8 @@ import ast
 import io
 from collections.abc import Iterator, Set
 
-from xkg.agents.ablation.space.python_source import Function, last_name
-from xkg.agents.ablation.space.reported import FORMATS
+from xkg.agents.ablation.space.python_source import Function
+from xkg.agents.ablation.space.reported import only_prints
 from xkg.agents.workspace import patches
 from xkg.agents.workspace.edits import syntax_error
 from xkg.agents.workspace.outline import outline
@@ -17,7 +17,6 @@ RECORD = ".xkg-operations.json"
 """The suffix of the file that `guest.operations` writes next to a file with recorded operations."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
-_PRINTS = FORMATS - {"append", "extend"}
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.MatMult: "matmul",
@@ -54,7 +53,7 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
     """First each change reverted, then each new statement removed, outer ones first. Only code that `ran` and does more
     than print is included. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
-    printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and _prints(each) for n in _lines(each)}
+    printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and only_prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)
     effective = ran & outline(after).steps - printing
     seen = {after}
@@ -97,7 +96,7 @@ class _Recorder(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         name = _OPERATORS.get(type(node.op))
         operands = (node.left, node.right)
-        if node.lineno not in self._lines or name is None or any(_is_string(each) for each in operands):
+        if node.lineno not in self._lines or name is None or any(map(_is_string, operands)) or _guards(node):
             return self.generic_visit(node)
         code = (ast.unparse(node.left)[:60], ast.unparse(node.right)[:60])
         number = len(self.operations)
@@ -145,6 +144,7 @@ def _is_string(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
 
 
-def _prints(node: ast.stmt) -> bool:
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and last_name(call.func) in _PRINTS
+def _guards(node: ast.BinOp) -> bool:
+    """Whether a number is added that is not 0. Only rounding can swallow it, as in `log(p + 1e-300)`."""
+    added = [each.value for each in (node.left, node.right) if isinstance(each, ast.Constant)]
+    return isinstance(node.op, ast.Add | ast.Sub) and any(added)

@@ -47,7 +47,7 @@ _NOT_INSTALLED = re.compile(
     re.IGNORECASE,
 )
 _ABSENT = re.compile(
-    r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100}) failed"
+    r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100})`? failed"
     r"|^[\w.]{0,100}(?:Error|Installed): (\w{1,100}) is not installed",
     re.MULTILINE,
 )

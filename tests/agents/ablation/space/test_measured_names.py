@@ -20,6 +20,7 @@ def main():
     new_x, new_y = simulate(5)
     slope = fit(x, y)
     error = mean_error(new_y, [slope * each for each in new_x])
+    print(f"largest: {max(new_y)}")
     print(f"error: {error}")
 
 class Filter:

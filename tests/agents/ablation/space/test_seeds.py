@@ -28,6 +28,7 @@ def seeds_of(text: str, command: str = "python train.py", settings: tuple[Settin
         ("c = {'s': 3, 'n': 4}\nr = Random(c['s'])", "c = {'s': 1003, 'n': 4}\nr = Random(c['s'])"),
         ("SEEDS = [1, 2]", "SEEDS = [1001, 1002]"),
         ("for i in range(3):\n    seed(i)", "for i in range(3):\n    seed((i) + 1000)"),
+        ("for s in range(3):\n    fit(x, seed=s)", "for s in range(3):\n    fit(x, seed=(s) + 1000)"),
         ("def run(n, seed):\n    pass\nrun(10, 8)", "def run(n, seed):\n    pass\nrun(10, 1008)"),
     ],
 )

@@ -11,6 +11,7 @@ from xkg.agents.workspace.metric import Metric
 
 LENGTH = "the length of training"
 TASK = "the task that the method is tried on"
+SPLIT = "train_test_split"
 _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
     " progressbar terminaltables rich shutil subprocess click typer absl fire".split()

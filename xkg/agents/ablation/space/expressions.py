@@ -257,8 +257,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
     itself = first is not None and source.code(first) == target
     method = isinstance(call.func, ast.Attribute) and source.code(call.func.value) == target
     name, called = last_name(call.func), call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    if not (itself or method) or is_layout(name) or _is_text(called):
-        return
+    if not (itself or method) or is_layout(name) or _is_text(called) or name == "fit" or "train" in words_of(name):
+        return  # without training there is no method
     yield Site(
         what="the call",
         text=_short(source.code(call)),

@@ -6,12 +6,13 @@ own functions are followed by name. The result of other calls may depend on all 
 argument. Libraries that only show or store values change nothing."""
 
 import ast
+import builtins
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.exclusions import beside_the_method
+from xkg.agents.ablation.space.exclusions import SPLIT, beside_the_method
 from xkg.agents.ablation.space.python_source import Function, PythonSource, draws, last_name, root_name
 
 Node = tuple[str, str]
@@ -77,6 +78,7 @@ class Facts:
         self.chances: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
+        self._sorted = set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
         bodies: list[_Body] = []
         for source, scope in scopes:
@@ -218,6 +220,7 @@ class Facts:
                     add((".", node[1]) if attribute else node, uses)
                     self.copies += [(node, source) for source in self._as_it_is(scope, part)]
                     self._drawn |= {node} if draws(part) else set()
+                    self._sorted |= {node} if _sorts(part) else set()
         match statement:
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
                 add(("()", function), self._uses(scope, value))
@@ -225,6 +228,8 @@ class Facts:
                     add((f"()[{i}]", function), self._uses(scope, each))
             case ast.Expr(value=ast.Call() as call):
                 receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+                if receiver is not None and _sorts(call):
+                    self._sorted |= {*self._as_it_is(scope, receiver)}
                 if (
                     root_name(call.func) not in self._beside
                     and last_name(call.func) != "print"
@@ -274,7 +279,7 @@ class Facts:
         return frozenset(found - {(scope.id, scope.itself)})
 
     def _roles(self, scope: _Scope, node: ast.AST) -> None:
-        inside = {found for size in _sizes(node) for found in self._as_it_is(scope, size)}
+        inside = {found for size in self._sizes(scope, node) for found in self._as_it_is(scope, size)}
         if isinstance(node, ast.Call) and last_name(node.func) == "range":
             self.repeated |= inside
         else:
@@ -291,8 +296,30 @@ class Facts:
                 self._compares.append({*sides, *self._as_it_is(scope, left), *self._as_it_is(scope, right)})
             case ast.Call(args=args, keywords=keywords) if not self._called(node):
                 values = [*args, *(keyword.value for keyword in keywords)]
-                self.sized |= {found for each in args for found in self._as_it_is(scope, each)}
+                if not (isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id)):
+                    self.sized |= {found for each in args for found in self._as_it_is(scope, each)}
                 self.computed |= {found for each in values for found in self._as_it_is(scope, each)}
+
+    def _sizes(self, scope: _Scope, node: ast.AST) -> Iterator[ast.expr]:
+        """The parts of a node that are repetition counts, bounds or sizes. The first ones of a sorted list are a choice
+        of the method, not a size."""
+        match node:
+            case ast.Call(func=ast.Name(id="range"), args=bounds):
+                pass
+            case ast.Subscript(value=value, slice=index) if not self._is_sorted(scope, value):
+                axes = index.elts if isinstance(index, ast.Tuple) else [index]
+                slices = [each for each in axes if isinstance(each, ast.Slice)]
+                bounds = [each for one in slices for each in (one.lower, one.upper) if each is not None]
+            case ast.Call(args=args, keywords=keywords):
+                given = [*args, *(keyword.value for keyword in keywords)]
+                bounds = [size for each in given if isinstance(each, ast.Tuple) for size in each.elts]
+                bounds += [keyword.value for keyword in keywords if keyword.arg in ("size", "shape")]
+            case _:
+                return
+        yield from (inner for bound in bounds for inner in ast.walk(bound) if isinstance(inner, ast.expr))
+
+    def _is_sorted(self, scope: _Scope, node: ast.expr) -> bool:
+        return _sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
         """The node of an expression that is a single node."""
@@ -366,6 +393,10 @@ class Facts:
                     yield from self._targets(scope, each)
 
 
+def _sorts(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
+
+
 def _factors(node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from _factors(node.left)
@@ -380,7 +411,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
             return [left, *others]
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             return [left, right]
-        case ast.Call(args=args, keywords=keywords):
+        case ast.Call(args=args, keywords=keywords) if last_name(node.func) != "print":
             return [*args, *(keyword.value for keyword in keywords)]
     return []
 
@@ -396,22 +427,6 @@ def _head(path: str, statement: ast.stmt) -> Lines:
     body: Sequence[ast.stmt] = getattr(statement, "body", ())
     end = max(statement.lineno, body[0].lineno - 1) if body else statement.end_lineno or statement.lineno
     return path, statement.lineno, end
-
-
-def _sizes(node: ast.AST) -> Iterator[ast.expr]:
-    """The parts of a node that are repetition counts, bounds or sizes."""
-    match node:
-        case ast.Call(func=ast.Name(id="range"), args=bounds):
-            pass
-        case ast.Slice(lower=lower, upper=upper):
-            bounds = [each for each in (lower, upper) if each is not None]
-        case ast.Call(args=args, keywords=keywords):
-            given = [*args, *(keyword.value for keyword in keywords)]
-            bounds = [size for each in given if isinstance(each, ast.Tuple) for size in each.elts]
-            bounds += [keyword.value for keyword in keywords if keyword.arg in ("size", "shape")]
-        case _:
-            return
-    yield from (inner for bound in bounds for inner in ast.walk(bound) if isinstance(inner, ast.expr))
 
 
 def _changed(function: _Call) -> set[str]:
@@ -466,9 +481,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
         match value:
             case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(target.elts):
                 yield each, values[i], None
-            case ast.Call(func=called, args=args) if last_name(called) == "train_test_split" and len(
-                target.elts
-            ) == 2 * len(args):
+            case ast.Call(func=called, args=args) if last_name(called) == SPLIT and len(target.elts) == 2 * len(args):
                 yield each, args[i // 2], None
             case ast.Call():
                 yield each, value, i

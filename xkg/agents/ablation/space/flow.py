@@ -29,9 +29,13 @@ class Flow:
         self._nodes, reached = self._slice(first)
         self.known = bool(reached)
         self._lines = _numbers(reached)
-        self._task_nodes, given = self._task(first, at) if self.known else (set(), [])
-        if 2 * len(given) > len(reached):  # names shared by several functions would connect everything
-            self._task_nodes, given = set(), []
+        self._task_nodes: set[Node] = set()
+        given: list[Fact] = []
+        for uses, where, _ in facts.read:
+            nodes, found = self._reference(uses, where) if where in at and self.known else (set(), [])
+            if 2 * len(found) <= len(reached):  # names shared by several functions would connect everything
+                self._task_nodes |= nodes
+                given += found
         self._task_lines = _numbers(given)
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
         self._computed, self._chances = facts.closed(facts.computed), facts.closed(facts.chances)
@@ -39,6 +43,20 @@ class Flow:
     def reaches(self, place: Place) -> bool:
         """Whether a statement in these lines assigns a value that the metric is computed from."""
         return not self.known or _meets(self._lines, place)
+
+    def only_measures(self, place: Place) -> bool:
+        """Whether a value of these lines goes into the metric and nothing else: no attribute, condition, object or
+        argument of the repository's functions depends on it."""
+        facts = [fact for found in self._by_node.values() for fact in found]
+        nodes = {fact.defines for fact in facts if fact.lines and _meets(_numbers([fact]), place)}
+        while True:
+            more = [fact for fact in facts if fact.uses & nodes]
+            used = any(fact.effect or fact.binds or fact.defines[0] == "." for fact in more)
+            if used or any(fact.control & nodes for fact in facts):
+                return False
+            if nodes.issuperset(fact.defines for fact in more):
+                return self.known
+            nodes |= {fact.defines for fact in more}
 
     def reads(self, name: str, function: str = "") -> bool:
         """Whether the metric is computed from a node of this name, or from a parameter of the given function or
@@ -119,27 +137,30 @@ class Flow:
             waiting = {fact.function for fact in binding if fact.defines[0] in waiting} - found
         return found
 
-    def _task(self, first: Set[Node], at: Set[tuple[str, int]]) -> tuple[set[Node], list[Fact]]:
-        """The common sources of a prediction and its reference: of two values that are compared, subtracted or passed
-        to one function, nearest to the metric first, the slice that is within the other."""
-        pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] in at for pair in found]
-        front, seen = first, set(first)
+    def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
+        """The slice of the reference that a statement compares a prediction with: of two values that are compared,
+        subtracted or passed to one function, nearest to the statement first, the one whose sources the other has too,
+        but not the reverse."""
+        pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] == where for pair in found]
+        front, seen = set(first), set(first)
         for _ in range(_LEVELS):
-            slices = [[(each, *self._slice(each, effects=False)) for each in pair] for pair in pairs]
-            slices = [pair for pair in slices if all(facts for _, _, facts in pair)]
-            within = [one[1:] for pair in slices for one, other in (pair, pair[::-1]) if _is_part(one, other)]
-            if slices:
-                return min(within, key=lambda found: len(found[1]), default=(set(), []))
+            slices = [[self._slice(each, effects=False) for each in pair] for pair in pairs]
+            slices = [pair for pair in slices if all(facts for _, facts in pair)]
+            within = [one for pair in slices for one, other in (pair, pair[::-1]) if self._is_part(one[0], other[0])]
+            if within:
+                return min(within, key=lambda found: len(found[1]))
             facts = [fact for node in sorted(front) for fact in self._by_node.get(node, ())]
-            pairs = [pair for fact in facts if fact.lines for pair in self._facts.compared.get(fact.lines[-1], ())]
+            pairs = [pair for fact in facts for lines in fact.lines for pair in self._facts.compared.get(lines, ())]
             front = {use for fact in facts for use in fact.uses} - seen
             seen |= front
         return set(), []
 
+    def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
+        return self._sources(one) <= other and not self._sources(other) <= one
 
-def _is_part(one: tuple[Set[Node], Set[Node], object], other: tuple[Set[Node], Set[Node], object]) -> bool:
-    """Whether the slice of one value, without the value itself, is within that of another but not the reverse."""
-    return one[1] - one[0] <= other[1] and not other[1] - other[0] <= one[1]
+    def _sources(self, nodes: Set[Node]) -> set[Node]:
+        """The nodes that the code gives a value of their own."""
+        return {node for node in nodes if (facts := self._by_node.get(node)) and not any(fact.uses for fact in facts)}
 
 
 def _is(node: Node, name: str, function: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from xkg.agents.ablation.space.exclusions import bodies, metric_code, trains
 from xkg.agents.ablation.space.printed_values import printed_values
 from xkg.agents.ablation.space.python_source import PythonSource, last_name
+from xkg.agents.ablation.space.reported import only_prints
 from xkg.agents.workspace.metric import Metric
 
 _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
@@ -70,13 +71,16 @@ def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
 
 def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
     measuring = [statement for statement, measures in body if measures]
-    others = [statement for statement, measures in body if not measures]
-    learned = [
-        _binds(each)
-        for each in others
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) and trains(last_name(each.value.func))
-    ]
-    return _reads(measuring) - _reads(others) - set[str]().union(*map(_binds, measuring), *learned)
+    others = [statement for statement, measures in body if not measures and not only_prints(statement)]
+    learned = set[str]()
+    for each in others:
+        if isinstance(each, ast.Assign) and (learned & _reads([each]) or _trains(each.value)):
+            learned |= _binds(each)
+    return _reads(measuring) - _reads(others) - set[str]().union(*map(_binds, measuring)) - learned
+
+
+def _trains(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and trains(last_name(value.func))
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:

@@ -19,6 +19,12 @@ _CALLS_FOR_US = frozenset("delayed map imap starmap submit partial remote".split
 """Functions of joblib, multiprocessing, concurrent.futures, functools and Ray that call their first argument."""
 
 
+def only_prints(statement: ast.stmt, functions: Set[str] = FORMATS - {"append", "extend"}) -> bool:
+    """Whether a statement prints or writes values, by a call of one of the `functions`, and does nothing else."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and last_name(call.func) in functions
+
+
 def reported_names(statement: ast.stmt) -> set[str]:
     """The names whose value a statement prints or stores unchanged or as a mean, without another function between."""
     return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
@@ -123,7 +129,10 @@ def _sums(function: Function) -> Iterator[ast.stmt]:
         elsewhere = [
             s
             for s in statements
-            if not isinstance(s, ast.Return) and s not in own and name in _loaded_itself(s) and not _prints(s)
+            if not isinstance(s, ast.Return)
+            and s not in own
+            and name in _loaded_itself(s)
+            and not only_prints(s, FORMATS)
         ]
         if not elsewhere:
             yield from own
@@ -135,11 +144,6 @@ def _sets(statement: ast.stmt, name: str) -> bool:
         case ast.AugAssign(target=ast.Name(id=target)) | ast.Assign(targets=[ast.Name(id=target)]):
             return target == name
     return False
-
-
-def _prints(statement: ast.stmt) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and last_name(call.func) in FORMATS
 
 
 def _trained_on(sources: Sequence[PythonSource]) -> set[str]:

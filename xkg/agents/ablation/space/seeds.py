@@ -59,8 +59,10 @@ def find_seeds(
     handed = {name for source in sources for name in _handed(source)}
     found, resolved = [], set[str]()
     for source in sources:
-        own = handed.union(_passed(source))
+        own, looped = handed.union(_passed(source)), _looped(source.tree)
         for name, value in _given(source, parameters):
+            if is_one_seed(name) and isinstance(value, ast.Name) and value.id in looped:
+                found.append(Seed(place=source.place(value), at=source.replaced(value, ""), added=True))
             listed = isinstance(value, ast.List | ast.Tuple)
             if name in own or (is_seed(name) if listed else is_one_seed(name)):
                 numbers = list(_numbers(value))

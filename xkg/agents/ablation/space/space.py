@@ -141,7 +141,7 @@ class _Builder:
             why = self._unexecuted(switch.scope)
         if not why and switch.given:
             why = "set by the command"
-        if not why and (switch.function in self._tasks or short in self._handed):
+        if not why and (switch.function in {*self._tasks, exclusions.SPLIT} or short in self._handed):
             why = exclusions.TASK
         if not why and isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
             why = "calls give it either value"
@@ -221,6 +221,8 @@ class _Builder:
             why = "the metric is not computed from it"
         if not why and self._flow.gives(site.place):
             why = exclusions.TASK
+        if not why and site.objective and self._flow.only_measures(site.place):
+            why = "only the metric is computed from it"
         if why:
             self.leave_out(name, site.place, str(why))
             return
