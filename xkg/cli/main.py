@@ -165,10 +165,7 @@ def _usage(error: typer.TyperException) -> str:
         named = f"xkg {context.info_name} {option} {word[1]}"
         return f"{word[1]} is not a command of `{context.command_path}`: name it with {option}, as in `{named}`"
     if more := _TOO_MUCH.match(message):
-        with_name = next(
-            (f"--param {word}" for word in more[1].split() if context.info_name == "cypher" and "=" in word), ""
-        )
-        remedy = f"give it as {with_name}" if with_name else "put a text of several words in quotes"
-        message = f"{more[1]} is more than the command takes: {remedy}"
+        after = ", and --param before each parameter" if context.info_name == "cypher" else ""
+        message = f"{more[1]} is more than the command takes: put a text of several words in quotes{after}"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
     return f"{message}; {usage} (`{context.command_path} --help` says more)"
