@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 _RAY = Path(sys.executable).parent / "ray"
-_SECONDS = "120"
+_SECONDS = "600"
 
 
 def token_environment(folder: Path) -> dict[str, str]:

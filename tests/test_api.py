@@ -168,7 +168,10 @@ def test_a_program_does_what_the_commands_do(tmp_path: Path) -> None:
         assert not kg.build(world.paper, world.repository).published
 
         (exported,) = kg.export(tmp_path / "out", format="bundle").files
+        with pytest.raises(xkg.InputError, match="'csv' is not a format: choose from peer"):
+            kg.export(tmp_path / "out", format="csv")  # type: ignore[arg-type]
         assert (kg.remove(tiny_world.ID).generation, kg.diff().papers[0].paper) == (2, tiny_world.ID)
+        assert kg.diff(1, 2).papers == kg.diff().papers
         events.clear()
         assert kg.import_(exported, progress=events.append).papers == (tiny_world.ID,)
         assert [str(event) for event in events] == [f"reading 0/1: {Path(exported).name}", "indexing: 1 papers"]

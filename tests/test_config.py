@@ -37,7 +37,7 @@ def test_flags_win_over_the_environment_and_that_over_the_file(folder: Path, mon
         ("sandbox: {runner: subprocess}\n", "'sandbox.runner'"),
         ("prune: {min_level: verified}\n", "'prune.min_level'"),
         ("environment: {max_mb: much}\n", "'environment.max_mb'"),
-        ("sandbox: 3\n", "'sandbox'"),
+        ("sandbox: 3\n", "sandbox is a section"),
         ("kg: [unclosed\n", "xkg.yaml"),
         ("- a list\n", "xkg.yaml"),
         ("only words\n", "xkg.yaml"),
@@ -72,6 +72,12 @@ def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
         load()
     assert "sandbox" in str(caught.value).lower()
     assert "\n" not in str(caught.value)
+
+
+def test_a_section_that_there_is_not_is_refused_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_SANDBOXX__SECONDS", "3")
+    with pytest.raises(ConfigError, match=r"'sandboxx\.seconds'; the nearest is sandbox\.seconds"):
+        load()
 
 
 def test_hosts_and_origins_are_given_as_a_list(monkeypatch: pytest.MonkeyPatch) -> None:

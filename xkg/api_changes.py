@@ -352,14 +352,15 @@ class GraphChanges:
         return costs(self._settings.kg, self._settings.llm, ids_where_known(self._settings, papers), by)
 
     def diff(
-        self, first: str | None = None, second: str | None = None, *, library: Folder | None = None
+        self, first: int | str | None = None, second: int | str | None = None, *, library: Folder | None = None
     ) -> "DiffResult":
         """The differences between two generations, two papers, or folders of exported bundles; without arguments,
         between the current generation and the one before; with `library`, between its version of the paper and yours.
         Raises `InputError`, `StoreError` and `UnknownIdError`."""
         from xkg.commands.graph.diff import diff
 
-        return diff(self._settings, first, second, library=None if library is None else str(library))
+        one, other, place = (None if each is None else str(each) for each in (first, second, library))
+        return diff(self._settings, one, other, library=place)
 
     def ablate(
         self,

@@ -428,6 +428,10 @@ class _WorkingFolder(YamlConfigSettingsSource):
 
 def load(**flags: object) -> Settings:
     """The settings in force; flags that are None do not count. Raises `ConfigError` naming the setting."""
+    for variable in os.environ:
+        section, *rest = variable.removeprefix("XKG_").lower().split("__")
+        if rest and variable.startswith("XKG_") and section not in Settings.model_fields:
+            raise ConfigError(_unknown_setting([section, *rest]))
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
@@ -435,6 +439,9 @@ def load(**flags: object) -> Settings:
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise ConfigError(_unknown_setting([str(part) for part in first["loc"]])) from error
+        if first["type"] in ("model_type", "dict_type"):
+            own = next(each for each in _names(Settings) if each.startswith(f"{name}."))
+            raise ConfigError(f"{name} is a section, not a value: set what belongs to it, such as {own}") from error
         raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
     except SettingsError as error:
         raise ConfigError(

@@ -472,7 +472,8 @@ def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [(["implement", "svgd"], "`xkg implement --method svgd`"), (["ablate", "p"], "`xkg ablate --paper p`"),
-     (["search", "x", "-k", "abc"], "give a whole number")],
+     (["search", "x", "-k", "abc"], "give a whole number"),
+     (["cypher", "component-tree", "paper=x"], "put a text of several words in quotes, and --param before each")],
 )  # fmt: skip
 def test_wrong_usage_names_what_is_meant(xkg: Run, arguments: list[str], remedy: str) -> None:
     failed = xkg(*arguments)

@@ -4,6 +4,7 @@ import ast
 import io
 import json
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
@@ -25,8 +26,8 @@ def run(source: str, names: dict[str, object]) -> str:
     return out.getvalue() + shown
 
 
-@pytest.mark.usefixtures("here")
-def test_every_cell_of_the_tutorial_shows_what_it_is_about() -> None:
+def test_every_cell_of_the_tutorial_shows_what_it_is_about(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.chdir(here / "examples")  # Jupyter runs a notebook in its folder
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     assert (notebook["nbformat"], len({cell["id"] for cell in notebook["cells"]})) == (4, len(notebook["cells"]))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

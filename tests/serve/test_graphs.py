@@ -128,6 +128,7 @@ def test_pages_show_the_graph_that_a_reader_chooses(both: Running) -> None:
     assert "/?graph=bread" in whole.text
     assert len(chosen.text) < len(whole.text)
     cookie = chosen.headers["set-cookie"].partition(";")[0]
+    assert ask.get("/?graph=bread").headers["location"] == "/paper/title:bread%2Fovens"
     assert both.client(accept="text/html", cookie=cookie).get("/papers").text.count("<tr") == chosen.text.count("<tr")
 
 

@@ -23,6 +23,7 @@ from xkg.errors import InputError, XkgError
 INTERRUPTED = 130
 _USAGE = 2
 _LONGEST_USAGE = 200
+_TOO_MUCH = re.compile(r"Got unexpected extra argument\S* \((.*)\)$")
 _NO_COMMAND = re.compile(r"No such command '([^']*)'")
 _NO_NUMBER = re.compile(r"Input should be a valid integer, unable to parse string as an integer")
 _MEANT_AS = {"implement": "--method", "ablate": "--paper"}
@@ -163,5 +164,8 @@ def _usage(error: typer.TyperException) -> str:
     if option and (word := _NO_COMMAND.match(message)):
         named = f"xkg {context.info_name} {option} {word[1]}"
         return f"{word[1]} is not a command of `{context.command_path}`: name it with {option}, as in `{named}`"
+    if more := _TOO_MUCH.match(message):
+        after = ", and --param before each parameter" if context.info_name == "cypher" else ""
+        message = f"{more[1]} is more than the command takes: put a text of several words in quotes{after}"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
     return f"{message}; {usage} (`{context.command_path} --help` says more)"

@@ -44,7 +44,9 @@ def run(
     from xkg.commands import run as scripts
 
     if lines is not None and script is not None:
-        raise InputError("there are two scripts: give a file, or lines with -c")
+        raise InputError(
+            f"there are two scripts, {script!r} and -c: leave one out, and put a name of several words in quotes"
+        )
     if lines is None and script is None:
         print_text(scripts.example(settings, code), nl=False)
         name = shlex.quote(code)

@@ -1,7 +1,7 @@
 """`xkg explore --save`: a graph on one page (levels and coverage by paper, mutation scores, costs)."""
 
-from collections import Counter
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
 
 from xkg.config import LlmSettings
@@ -18,8 +18,6 @@ PAPERS = 40
 """By name: those of which most is proven."""
 MOST_READ = 2000
 """Papers whose code is read for mutation scores."""
-CELLS = 20
-"""Of the histogram of mutation scores."""
 
 
 class Facts(NamedTuple):
@@ -40,13 +38,12 @@ def report(service: Service, llm: LlmSettings) -> str:
         bill = costs(service.folder, llm, by="stage")
     except XkgError:
         bill = None
-    counts = Counter(min(int(score * CELLS + 1e-9), CELLS - 1) for score in facts.scores)
     return page(
         "report.html",
         {
             "facts": facts,
             "levels": facts.totals,
-            "histogram": [counts[cell] for cell in range(CELLS)],
+            "median": median(facts.scores or [0.0]),
             "bill": bill,
             "graph": service.folder.name,
             "more": max(0, facts.papers - len(facts.papers_shown)),

@@ -52,6 +52,8 @@ def service(folder: Path, url: str | None = None) -> Service:
 def test_a_measure_is_a_table_that_names_the_component(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "\\begin{tabular}{lc}\nwithout crust steaming & 1.2 \\\\\n\\end{tabular}"
     text = f"# Results\n\nTable 2. Volume of the loaf (l). Means of five.\n{rows}\n\nTable 3. Ovens that were used.\n"
+    examples = "\\begin{tabular}{ll}\ncrust steaming & with a pan \\\\\n\\end{tabular}"
+    text += f"\nTable 4. Examples of crust steaming.\n{examples}\n"
     document = Document.model_construct(text=text, asides=())
     monkeypatch.setattr("xkg.build.parsed_papers.parsed_paper", lambda *_: document)
     kg = service(graph)

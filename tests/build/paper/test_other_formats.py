@@ -27,6 +27,7 @@ from xkg.errors import InputError
         ("a.org", "#+TITLE: x\n* A\n", "an Org file"),
         ("a.typ", "= Title\n", "a Typst file"),
         ("a.docx", "PK", "a Word document"),
+        ("a.png", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not text: give the paper as LaTeX"),
         ("a.json", '{"title": "x", "body_text": []}', "JSON"),
         ("a.md", "404: Not Found", "an error page"),
         ("a.html", "<html><body><h1>Title:Rings</h1><blockquote>We.</blockquote></body></html>", "give its id"),

@@ -56,5 +56,5 @@ def test_csl_json_does_too(tmp_path: Path) -> None:
     assert [paper.paper for paper in found.papers] == ["1608.04471", "Only a title, in a journal"]
     assert found.repeated == {3: 1}
     (tmp_path / "refs.json").write_text("[{")
-    with pytest.raises(InputError, match="not valid JSON"):
+    with pytest.raises(InputError, match=r"refs\.json cannot be read .*not valid JSON"):
         read_list(tmp_path / "refs.json")

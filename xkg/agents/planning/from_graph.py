@@ -182,7 +182,7 @@ def reasons(component: Component) -> list[str]:
     elif component.parts:
         reasons.append("its own parts hang on it, so it is replaced and not removed")
     elif _ideas(component):
-        reasons.append("techniques of other papers seem to fill its place, so it is replaced and not removed")
+        reasons.append("other papers have similar techniques, so it is replaced and not removed")
     elif not component.siblings:
         reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
     else:

@@ -29,6 +29,8 @@ _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
 """A table caption on its own line, in Markdown or the text of a PDF, with the rows below it."""
+_NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
+"""A cell that begins with a number; a table without any, such as one of examples, measures nothing."""
 
 
 class Alternative(Value):
@@ -144,7 +146,7 @@ _MEASURED_BEFORE = tuple(
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:
-    """The tables of a paper with their captions; empty if its text is not on this machine."""
+    """The tables of a paper that may have measures, by caption; empty if its text is not on this machine."""
     from xkg.build.parsed_papers import parsed_paper
 
     with service.snapshot() as snapshot:
@@ -153,7 +155,8 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
         return {}
     blocks = [aside.text for aside in document.asides if aside.kind == "table"]
     blocks += [match[0] for match in islice(_TABLE.finditer(document.text), _MOST_TABLES)]
-    return {short(one_line(block.strip().partition("\n")[0]), _CAPTION): block for block in blocks}
+    measuring = [block for block in blocks if "\n" not in block.strip() or _NUMBER.search(block)]
+    return {short(one_line(block.strip().partition("\n")[0]), _CAPTION): block for block in measuring}
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:

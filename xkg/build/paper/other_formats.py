@@ -3,17 +3,17 @@
 import re
 from pathlib import PurePath
 
-_ASK = "give the paper as LaTeX, Markdown, HTML or PDF"
+SUPPORTED = "give the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
     (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
     (rb"404: Not Found\s*$", "an error page: fetch the paper again"),
-    (rb"\{\\rtf", f"RTF: {_ASK}"),
+    (rb"\{\\rtf", f"RTF: {SUPPORTED}"),
     (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript: convert it with ps2pdf"),
-    (rb"\xd0\xcf\x11\xe0", f"a document of Microsoft Office: {_ASK}"),
-    (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {_ASK}"),
-    (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {_ASK}"),
-    (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {_ASK}"),
-    (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography: {_ASK}"),
+    (rb"\xd0\xcf\x11\xe0", f"a document of Microsoft Office: {SUPPORTED}"),
+    (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {SUPPORTED}"),
+    (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {SUPPORTED}"),
+    (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {SUPPORTED}"),
+    (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography: {SUPPORTED}"),
 )
 _BY_NAME = {
     ".docx": "a Word document", ".doc": "a Word document", ".odt": "an OpenDocument text", ".epub": "an EPUB",
@@ -38,7 +38,7 @@ def not_a_paper(name: str, head: bytes) -> str | None:
         if re.match(pattern, start):
             return meaning
     kind = _BY_NAME.get(PurePath(name).suffix.lower())
-    return None if kind is None else f"{kind}: {_ASK}"
+    return None if kind is None else f"{kind}: {SUPPORTED}"
 
 
 def notice(title: str, text: str) -> str | None:

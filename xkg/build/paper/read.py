@@ -3,6 +3,7 @@
 import os
 import posixpath
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, Pape
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.main_file import LATEX, MainFiles, favoured, is_sample, looks_like_latex
 from xkg.build.paper.markdown.document import parse_markdown
-from xkg.build.paper.other_formats import not_a_paper, notice
+from xkg.build.paper.other_formats import SUPPORTED, not_a_paper, notice
 from xkg.errors import InputError, UnsafeInputError
 
 _HTML = (".html", ".htm", ".xhtml")
@@ -54,7 +55,10 @@ def paper_on_disk(path: Path) -> PaperOnDisk:
     if path.is_dir():
         return PaperOnDisk(path, True, FolderReader(path.resolve()), bytes)
     if not path.exists():
-        raise InputError(f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive")
+        raise InputError(
+            f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder, an arXiv archive or an arXiv id "
+            "such as 2402.17135"
+        )
     if not path.is_file():
         raise InputError(
             f"{path} is not a regular file; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
@@ -110,6 +114,12 @@ def _parsed(paper: PaperOnDisk) -> Document:
         )
     if paper.size > LARGEST_TEXT:
         raise UnsafeInputError(too_large(str(path), paper.size))
+    if (
+        b"\0" in head
+        and path.suffix.lower() not in (*LATEX, *_MARKDOWN)
+        and not head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    ):
+        raise InputError(f"{path} is not text: {SUPPORTED}")
     files = PaperFiles(paper.reader)
     text = _main_text(files, path.name, path)
     latex = path.suffix.lower() in LATEX or (path.suffix.lower() not in _MARKDOWN and looks_like_latex(text))

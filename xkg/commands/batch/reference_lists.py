@@ -14,13 +14,13 @@ from xkg.text.arxiv_id import arxiv_id
 _READ = (".pdf", ".tex", ".html", ".htm", ".md")
 
 
-def named_papers(text: str, folder: Path) -> Iterator[str | None] | None:
+def named_papers(text: str, folder: Path) -> list[str | None] | None:
     """A name for each entry's paper: its arXiv id, an existing file, or its title; None for an entry without any.
-    Returns None instead of an iterator for text in another format. Raises `InputError` for an array that is not
+    Returns None instead of a list for text in another format. Raises `InputError` for an array that is not
     CSL-JSON."""
     if text.lstrip().startswith("["):
-        return _csl(text, folder)
-    return _bibtex(text, folder) if re.match(r"\s*(?:%[^\n]*\n\s*)*@\w+\s*[{(]", text) else None
+        return list(_csl(text, folder))
+    return list(_bibtex(text, folder)) if re.match(r"\s*(?:%[^\n]*\n\s*)*@\w+\s*[{(]", text) else None
 
 
 def _bibtex(text: str, folder: Path) -> Iterator[str | None]:

@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from xkg.config import Settings
 from xkg.errors import (
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 
 from xkg.commands.graph.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 
+ExportFormat = Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"]
 _ABSTRACT = 600
 
 
@@ -215,11 +216,13 @@ def export_graphs(
     settings: Settings,
     papers: Sequence[str],
     to: Path,
-    form: Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
+    form: ExportFormat,
 ) -> ExportResult:
     """Writes the named papers (none: all) into a folder, one file each, and the measurements of their techniques into
-    another file; BibTeX, CSL-JSON and GraphML go into one file. Raises `UnknownIdError`, `InputError` if the folder
-    cannot be written, and `ConfigError` for HTML without the extra `web`."""
+    another file; BibTeX, CSL-JSON and GraphML go into one file. Raises `UnknownIdError`, `InputError` for another
+    format or if the folder cannot be written, and `ConfigError` for HTML without the extra `web`."""
+    if form not in get_args(ExportFormat):
+        raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
         return ExportResult(files=tuple(_pages(settings, papers, to)))
     from xkg.model import paper_of

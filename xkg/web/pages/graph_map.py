@@ -28,6 +28,8 @@ _ALIKE = 0.35
 """The cosine above the mean of all pairs from which papers attract each other."""
 _LABEL = 28
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_TOPIC_LETTER = 15.0
+"""The width of a letter in the name of a topic, in units of the drawing."""
 _PHRASE = 3
 """Words in the name of a topic."""
 
@@ -78,7 +80,7 @@ class Drawing(NamedTuple):
 def show(site: Site, request: Request) -> Response:
     with site.service.snapshot() as snapshot:
         papers = site.service.paper_list(snapshot)
-        if len(papers.lines) == 1 and not request.query_params:
+        if len(papers.lines) == 1 and not set(request.query_params) - {"graph"}:
             return RedirectResponse(href("paper", papers.lines[0].id), 303, SECURITY)
         choice = choice_of(request)
         page = paged(papers.chosen(choice), integer(request, "page", 1) or 1, PAPERS)
@@ -234,7 +236,8 @@ def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
         if len(own) > 2 and telling:
             name = max(telling, key=lambda phrase: (here[phrase] ** 2 / everywhere[phrase], len(phrase), phrase))
             x, y = (round(sum(place) / len(own), 1) for place in zip(*(nodes[n][:2] for n in own), strict=True))
-            topics.append(Topic(x, y, cluster, " ".join(name)))
+            half = min(_TOPIC_LETTER * len(" ".join(name)), WIDTH) / 2
+            topics.append(Topic(min(max(x, half), WIDTH - half), y, cluster, " ".join(name)))
     return topics
 
 

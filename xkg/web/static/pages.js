@@ -236,7 +236,8 @@ function tabs(place) {
   };
   field.addEventListener("input", () => {
     const start = begun();
-    const found = start.length < 2 ? [] : words.filter((word) => word.toLowerCase().startsWith(start.toLowerCase()) && word !== start);
+    const fitting = words.filter((word) => word.toLowerCase().startsWith(start.toLowerCase()) && word !== start);
+    const found = start.length < 2 ? [] : fitting.sort((a, b) => b.startsWith(start) - a.startsWith(start));
     list.replaceChildren(...found.slice(0, 8).map((word) => {
       const item = document.createElement("li");
       item.role = "option";
