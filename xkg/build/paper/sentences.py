@@ -62,7 +62,7 @@ _STATEMENT_BLOCK = re.compile(
     re.MULTILINE,
 )
 _BRACED = re.compile(
-    r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
+    r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]{0,400}+\])?\{"
 )
 _SKIP = re.compile(r"\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)")  # may occur in a sentence
 _UNREAD = re.compile(

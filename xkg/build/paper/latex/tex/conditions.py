@@ -88,7 +88,7 @@ _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
 _TAGGED = frozenset("tagged untagged opt taggedblock untaggedblock".split())
 _UNDEFINED = frozenset(("undefined", "@undefined"))
 _THEN = re.compile(
-    r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<numbers>-?[\w\\@]{1,40}\s*+[<>=]\s*+-?[\w\\@]{1,40}))\s*+$"
+    r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40}))\s*+$"
 )
 
 
@@ -395,9 +395,8 @@ class Conditions:
             return None
         if match["bool"]:
             value = self.values.get(match["bool"])
-        elif match["numbers"]:
-            left, sign, right = re.split(r"\s*([<>=])\s*", match["numbers"])
-            value = self._compared(left, sign, right)
+        elif match["sign"]:
+            value = self._compared(match["left"], match["sign"], match["right"])
         else:
             a, b = self.expanded(match["a"]), self.expanded(match["b"])
             value = None if "\\" in a + b else a.strip() == b.strip()
