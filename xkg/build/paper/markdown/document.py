@@ -85,6 +85,7 @@ _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
 )
+_MOST_IN_FRONT = 4  # headings without a number before the abstract: names of authors, keywords
 _LONGEST_PLAIN = 100  # characters of a heading or title without markup
 _BEFORE_TITLE = 300
 """The maximum number of characters, such as the name of a conference, before a title whose level does not identify
@@ -335,7 +336,8 @@ class _Paper:
         for index, heading in enumerate(headings):
             if normalised(heading.title) == "abstract":
                 end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
-                return (heading.body_start, end), [*headings[:index], *headings[index + 1 :]]
+                front = [h for h in headings[:index] if index > _MOST_IN_FRONT or split_number(h.title)[0]]
+                return (heading.body_start, end), [*front, *headings[index + 1 :]]
         limit = next((h.start for h in headings), 10_000)
         for begin, _ in self.lines[:400]:
             if begin > max(limit, title.end) + 200:
