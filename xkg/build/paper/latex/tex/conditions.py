@@ -64,15 +64,9 @@ _TESTS = {
     "ifdefvoid": 1, "iftagged": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2,
     "ifcsstring": 2, "ifstrequal": 2, "ifdefequal": 2,
 }  # fmt: skip
-_PDFTEX = {
-    "pdf": True,
-    "pdftex": True,
-    "PDFTeX": True,
-    "xetex": False,
-    "XeTeX": False,
-    "luatex": False,
-    "LuaTeX": False,
-}
+_PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
+    ("xetex", "XeTeX", "luatex", "LuaTeX"), False
+)
 """arXiv's engine is pdfTeX."""
 _DEFINING = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|[gex]?def|DeclareOption|DeclareRobustCommand)(?![a-zA-Z])"
