@@ -56,6 +56,7 @@ _PARAMETERS = re.compile(
     r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
 _BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
+_SWITCH = re.compile(r"\\([a-zA-Z@]{1,40}?)(true|false)(?![a-zA-Z@])")
 _BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
@@ -87,6 +88,7 @@ class _Output:
     spans: list[tuple[int, int, str, int]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     inputs: int = 0
+    styles: set[str] = field(default_factory=set)  # the packages whose style file was looked for
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
@@ -198,12 +200,18 @@ class _File:
 
     def _styles(self, packages: Sequence[str]) -> None:
         """Takes over the conditions of style files in the paper's folder, except those that an option or macro sets."""
-        for package in packages:
-            text = re.sub(r"(?<!\\)%[^\n]*", "", self.files.text(package.strip() + ".sty") or "")
-            for name in dict.fromkeys(DECLARED.findall(text)):
-                switches = list(re.finditer(rf"\\{name}(true|false)(?![a-zA-Z@])", text))
-                if not any(defines(text, switch.start()) for switch in switches):
-                    self.output.conditions.declare(name, bool(switches) and switches[-1][1] == "true")
+        for package in dict.fromkeys(package.strip() for package in packages):
+            if package in self.output.styles:
+                continue
+            self.output.styles.add(package)
+            text = re.sub(r"(?<!\\)%[^\n]*", "", self.files.text(package + ".sty") or "")
+            found: dict[str, bool | None] = dict.fromkeys(DECLARED.findall(text), False)
+            for switch in _SWITCH.finditer(text):
+                if found.get(switch[1]) is not None:
+                    found[switch[1]] = None if defines(text, switch.start()) else switch[2] == "true"
+            for name, value in found.items():
+                if value is not None:
+                    self.output.conditions.declare(name, value)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Stores the value that a setting replaces, if the setting is within a group."""
