@@ -110,7 +110,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     if document.format == "latex":
         return sorted([*cuts, *_latex_cuts(document)])
     blocks = regions(text, mathpix=is_mathpix(text))
-    cuts += [(block.start, block.end, _FLOAT) for block in blocks if block.kind != "math"]
+    cuts += [(block.start, block.end, _FLOAT) for block in blocks if block.kind not in ("math", "front")]
     cuts += [(m.start(), m.end(), _PARAGRAPH) for m in _STATEMENT_BLOCK.finditer(text)]
     first = min((s.start for s in document.sections), default=None)
     if document.abstract_span is not None:
