@@ -203,7 +203,8 @@ def _text(text: str) -> Iterator[object]:
         elif match := _CONDA_FILE.fullmatch(line.strip()):
             yield from _conda_entry("{}={}={}".format(*match.groups()))
         else:
-            yield re.sub(r"[ \t]*+@[ \t]*+file:.*", "", line)  # a local file of the author's machine
+            name, _, place = line.partition("@")
+            yield name.rstrip() if place.lstrip().startswith("file:") else line  # a file of the author's machine
 
 
 def _readme(text: str) -> Iterator[str]:

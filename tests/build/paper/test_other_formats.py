@@ -20,6 +20,7 @@ from xkg.errors import InputError
         ("a.xml", '<?xml version="1.0"?><!DOCTYPE article PUBLIC "-//NLM//DTD JATS"><article/>', "JATS"),
         ("a.html", "<html><head><title>404 Not Found</title></head><body>nginx</body></html>", "404 Not Found"),
         ("a.html", "<html><head><title>Just a moment...</title></head><body>Wait.</body></html>", "an error page"),
+        ("a.html", "<h1>arxiv.org</h1><h2>Wait</h2><p>Enable JavaScript and cookies to continue</p>", "an error page"),
         ("a.tex", "%auto-ignore\nThis paper has been withdrawn by the author: Lemma 2 is wrong.\n", "was withdrawn"),
         ("a.tex", "% refs\n@article{a, title={B}}\n", "a bibliography"),
         ("a.bib", "", "a bibliography"),

@@ -216,3 +216,25 @@ def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix
     path.write_bytes(data)
     with contextlib.suppress(InputError):
         check(parse_paper(path))
+
+
+def test_japanese_in_euc_jp_is_not_read_as_chinese(tmp_path: Path) -> None:
+    text = "# 波紋による標本抽出\n\n## 概要\n\nゲートを用いた標本抽出を研究する。提案手法は簡単な損失で学習される。\n"
+    (tmp_path / "a.md").write_bytes(text.encode("euc_jp"))
+    assert parse_paper(tmp_path / "a.md").title == "波紋による標本抽出"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "missing"),
+    [
+        (
+            "a.tex",
+            r"\documentclass{own}\begin{document}\begin{resumo}We.\end{resumo}\section{Gate}%s\end{document}",
+            "abstract",
+        ),
+        ("a.md", "**Gates**\n\nWe.\n\n**Ring gate**\n\n%s\n", "abstract and no section headings"),
+    ],
+)
+def test_a_paper_without_abstract_or_headings_says_so(tmp_path: Path, name: str, text: str, missing: str) -> None:
+    (tmp_path / name).write_text(text % ("The gate compares neighbours. " * 200))
+    assert any(f"no {missing} found" in warning for warning in parse_paper(tmp_path / name).warnings)

@@ -88,7 +88,9 @@ _TAIL = 4000
 _CALL = re.compile(
     r"([\w.<>]{1,200})\(\) (?:got an unexpected|got multiple values|missing \d+ required|takes (?:from )?(?:no|\d+) )"
 )
-_LAST_FRAME = re.compile(rf'File "(?:{HOME}/work/)?(?P<path>[^"\n]{{1,300}})", line \d+[^\n]*\n(?P<code>[^\n]*)')
+_LAST_FRAME = re.compile(
+    rf'File "(?:{HOME}/work/)?(?P<path>[^"\n]{{1,300}})", line \d++[^\n]{{0,300}}+\n(?P<code>[^\n]{{0,1000}}+)'
+)
 _CALLED = re.compile(r"(\w{1,100})\(")
 
 

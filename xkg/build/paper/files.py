@@ -24,6 +24,7 @@ _DECLARED = re.compile(
 )
 _NAMED = {"ansinew": "cp1252", "applemac": "mac_roman", "latin9": "iso8859-15", "latin10": "iso8859-16"}
 """Encodings that have different names in LaTeX and Python."""
+_KANA = re.compile(r"[ぁ-ん].{0,20}[ぁ-ん].{0,20}[ぁ-ん]")
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
 """Maximum number and share of control characters in a text. Prose has almost none in any encoding, compressed data 10
@@ -198,7 +199,11 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
         return data.decode(declared), declared
     except (LookupError, ValueError):
         found = from_bytes(data, cp_isolation=_ENCODINGS).best()
-        return (str(found), found.encoding) if found is not None else (data.decode("latin-1"), "Latin-1")
+        if found is None:
+            return data.decode("latin-1"), "Latin-1"
+        if found.encoding == "gb18030" and _KANA.search(str(found)):  # both encode kana by the same bytes
+            return _decoded(data, "euc_jp") if declared != "euc_jp" else (str(found), found.encoding)
+        return str(found), found.encoding
 
 
 def inside(path: str, folder: str = "") -> str | None:

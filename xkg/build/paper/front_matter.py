@@ -93,7 +93,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
     first: FrontRow | None = None
     above = "other"
     for row, below in pairwise((*_whole_names(rows), FrontRow("", apart=True))):
-        pieces, heads = _pieces(row.text), row.apart and not below.apart
+        pieces, heads = may_be_names(row.text), row.apart and not below.apart
         if not pieces:
             above = "mail" if "@" in row.text else above
         elif not all(map(is_person, pieces)):
@@ -129,7 +129,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 def _is_cut(text: str, following: str) -> bool:
     """Whether two rows give fewer words that are not names if they are joined."""
-    if not any(map(is_person, _pieces(text))):
+    if not any(map(is_person, may_be_names(text))):
         return False
     return text.endswith("-") or _others(_joined(text, following)) < _others(text) + _others(following)
 
@@ -139,10 +139,10 @@ def _joined(text: str, following: str) -> str:
 
 
 def _others(text: str) -> int:
-    return sum(not is_person(piece) for piece in _pieces(text))
+    return sum(not is_person(piece) for piece in may_be_names(text))
 
 
-def _pieces(text: str) -> list[str]:
+def may_be_names(text: str) -> list[str]:
     """The parts of a row that may be names."""
     split = _APART.split(_POINTERS.sub("\n", _MAIL.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)

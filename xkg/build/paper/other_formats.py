@@ -28,6 +28,9 @@ _WITHDRAWN = re.compile(
 _ERROR_PAGE = re.compile(
     r"(?i)\b(?:40[0-9]|50[0-9])\b|not found|access denied|forbidden|just a moment|captcha|log ?in|sign in"
 )
+_CHECKS_VISITOR = re.compile(
+    r"(?i)enable javascript and cookies|security of your connection|you are (?:a )?human|checking your browser"
+)
 _LONGEST_NOTICE = 3000
 
 
@@ -49,4 +52,5 @@ def notice(title: str, text: str) -> str | None:
         return None
     if _WITHDRAWN.search(text):
         return "a notice that the paper was withdrawn"
-    return f"an error page ({title!r}): fetch the paper again" if _ERROR_PAGE.search(title) else None
+    is_error = _ERROR_PAGE.search(title) or _CHECKS_VISITOR.search(text)
+    return f"an error page ({title!r}): fetch the paper again" if is_error else None

@@ -20,6 +20,7 @@ from xkg.errors import InputError, UnsafeInputError
 _HTML = (".html", ".htm", ".xhtml")
 _MARKDOWN = (".md", ".markdown", ".mmd", ".txt")
 _MOST_NAMED = 3
+_SHORT = 5_000  # characters of a text that may have neither abstract nor sections
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _ARXIV_NAME = re.compile(
     r"(?ai)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
@@ -86,6 +87,10 @@ def parse_opened(paper: PaperOnDisk) -> Document:
             meaning = "a template's sample: name the main file of your paper"
     if document is None or meaning:
         raise InputError(f"{paper.path} is {meaning}")
+    parts = {"abstract": document.abstract, "section headings": document.sections}
+    missing = [name for name, found in parts.items() if not found and len(document.text) > _SHORT]
+    if missing:
+        document = _with_warning(document, f"no {' and no '.join(missing)} found: their marks are not known")
     return _named(paper.path, document)
 
 

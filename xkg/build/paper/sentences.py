@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from xkg.build.paper.document import Document, Section
 from xkg.build.paper.latex.tex.macros import unprinted
+from xkg.build.paper.latex.tex.tokens import Tex
+from xkg.build.paper.markdown.blocks import is_mathpix, regions
 from xkg.build.paper.plain import plain
 
 
@@ -40,29 +42,11 @@ class Sentence:
 
 
 LONGEST = 4000  # characters; longer text without an end is not a sentence
-_FLOATS = (
-    "figure|table|algorithm|algorithmic|algorithm2e|tikzpicture|tabular|tabularx|longtable|lstlisting|verbatim|minted|"
-    "wrapfigure|wraptable|subfigure|minipage|thebibliography|keywords|IEEEkeywords|CCSXML|teaserfigure|comment"
-)
-_STATEMENTS = "theorem|lemma|proposition|corollary|proof|definition|assumption|remark|example|claim|property|fact"
-_ENVIRONMENT = re.compile(rf"\\(begin|end)\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}", re.IGNORECASE)
-# Blocks of Markdown. A caption or a statement runs to the end of its line, which in Mathpix's output is a whole
-# paragraph.
-_FLOAT_BLOCK = re.compile(
-    r"^!\[[^\n]*$"
-    r"|^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)"
-    r"|^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]*[.:|][^\n]*$"
-    r"|^[ \t]*\|[^\n]*\|[ \t]*$"
-    r"|<!--.*?(?:-->|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
+# A statement of Markdown runs to the end of its line, which in Mathpix's output is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
     r"(?:[ \t]+[A-Z]?\.?\d[\d.]*)?[ \t]*(?:\([^)\n]*\))?[.:][^\n]*$",
     re.MULTILINE,
-)
-_BRACED = re.compile(
-    r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
 )
 _SKIP = re.compile(r"\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)")  # may occur in a sentence
 _UNREAD = re.compile(
@@ -71,7 +55,7 @@ _UNREAD = re.compile(
 )
 _FRONT = re.compile(
     r"\\(?:title|author|icmltitle|icmltitlerunning|icmlauthor|icmlaffiliation|icmlcorrespondingauthor|icmlkeywords|thanks"
-    r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?\{"
+    r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?(?=\{)"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS = 30  # of text before the first section; shorter text is front matter
@@ -100,18 +84,6 @@ _FLOAT, _GLUE, _PARAGRAPH, _HEADING = "\x01", "\x02", "\n\n", "\n\n\x04"
 _MARKS = " \n\t\x01\x02\x04"
 
 
-def _closings(text: str) -> dict[int, int]:
-    """The offset after the closing brace, by the offset of its opening brace."""
-    out: dict[int, int] = {}
-    opened: list[int] = []
-    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
-        if match[0] == "{":
-            opened.append(match.start())
-        elif match[0] == "}" and opened:
-            out[opened.pop()] = match.end()
-    return out
-
-
 def is_heading(document: Document, section: Section) -> bool:
     """Whether a section's title is a heading. False for "The objective in eq.", "MLP. $v$" and other pieces of
     sentences that look like a run-in heading."""
@@ -137,24 +109,9 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
     if document.format == "latex":
         return sorted([*cuts, *_latex_cuts(document)])
-    opened: dict[str, list[int]] = {}
-    for match in _ENVIRONMENT.finditer(text):
-        starts = opened.setdefault(match[2].lower(), [])
-        if match[1] == "begin":
-            starts.append(match.start())
-        elif starts:
-            mark = _PARAGRAPH if re.fullmatch(_STATEMENTS, match[2].rstrip("*"), re.IGNORECASE) else _FLOAT
-            cuts.append((starts.pop(), match.end(), mark))
-    cuts += [(m.start(), m.end(), _FLOAT) for m in _FLOAT_BLOCK.finditer(text)]
+    blocks = regions(text, mathpix=is_mathpix(text))
+    cuts += [(block.start, block.end, _FLOAT) for block in blocks if block.kind not in ("math", "front")]
     cuts += [(m.start(), m.end(), _PARAGRAPH) for m in _STATEMENT_BLOCK.finditer(text)]
-    closings = _closings(text)
-    starts = [e.start for e in document.equations]
-    for match in _BRACED.finditer(text):
-        i = bisect_right(starts, match.start()) - 1
-        if i >= 0 and match.start() < document.equations[i].end:
-            continue
-        mark = _FLOAT if match[1] in ("footnotetext", "caption") else _GLUE
-        cuts.append((match.start(), closings.get(match.end() - 1, match.end()), mark))
     first = min((s.start for s in document.sections), default=None)
     if document.abstract_span is not None:
         cuts.append((0, document.abstract_span[0], _PARAGRAPH))
@@ -181,13 +138,12 @@ def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
             starts.append(match.start())
         elif starts:
             yield starts.pop(), match.end(), _FLOAT
-    closings = _closings(text)
-    for match in _FRONT.finditer(text):
-        yield match.start(), closings.get(match.end() - 1, match.end()), _GLUE
-    names = unprinted(document.macros)
-    if names:
-        for match in re.finditer(rf"\\(?:{'|'.join(map(re.escape, sorted(names)))})\s*+\{{", text):
-            yield match.start(), closings.get(match.end() - 1, match.end()), _GLUE
+    tex = Tex(text)
+    hidden = "|".join(map(re.escape, sorted(unprinted(document.macros))))
+    for pattern in (_FRONT, re.compile(rf"\\(?:{hidden})\s*+(?=\{{)")) if hidden else (_FRONT,):
+        for match in pattern.finditer(text):
+            group = tex.group(match.end())
+            yield match.start(), group.after if group else match.end(), _GLUE
     begin = text.find("\\begin{document}")
     start = begin + len("\\begin{document}") if begin >= 0 else 0
     end = text.rfind("\\end{document}")

@@ -168,7 +168,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
     if is_method_like(name) or words(name)[0] in ACTIONS:
         return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
-    spellings = [name, re.sub(r"\s*\([^()]*\)", "", name)]
+    spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
     if any(is_used(tree.reader, each) for each in spellings):
         return True
     # A statement in a section of the method suffices; elsewhere the text must mention the name.

@@ -69,7 +69,7 @@ def repository_sources(lines: Sequence[str]) -> dict[str, str]:
             if (repository := repository_address(match["url"][:_LONGEST])) is None:
                 continue
             place = f"{repository.server}/{repository.path}"
-            egg = re.search(r"#.*\begg=([\w.-]+)", match["url"])
+            egg = re.search(r"\begg=([\w.-]+)", match["url"].partition("#")[2])
             name = match["name"] or (egg[1] if egg else place.rpartition("/")[2])
             places.setdefault(canonicalize_name(name), place)
     return places

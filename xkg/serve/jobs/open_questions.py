@@ -19,7 +19,7 @@ CHARACTERS = 60_000
 """Maximum number of characters of the questions in one answer, about 15,000 tokens. The first question is never cut."""
 
 # The marks that `xkg.llm.prompt` puts around the inputs of a question.
-_BLOCK = re.compile(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", re.S)
+_OPENING = re.compile(r"<<<(\w{1,60}) ([0-9a-f]{8})>>>\n")
 _WORTH = 400
 """Data of at least this many characters is not repeated."""
 
@@ -97,20 +97,30 @@ def _next(row: Row, waiting: int) -> str:
 
 def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
     instructions, prompt = conversation(question.messages)
-
-    def once(block: re.Match[str]) -> str:
-        name, mark, data = block.groups()
-        if len(data) < _WORTH or mark not in seen:
-            seen.add(mark)
-            return block[0]
-        return f"<<<{name} {mark}>>>\n(as you have it: not repeated)\n<<<end {name} {mark}>>>"
-
     return JobQuestion(
         question=question.id,
         stage=question.stage,
         about=one_line(question.about)[:200],
         instructions=instructions,
-        prompt=_BLOCK.sub(once, prompt),
+        prompt=_without_repeats(prompt, seen),
         answer_schema=dict(question.schema),
         given="" if question.given_ago is None else f"given to a caller {question.given_ago:.0f} s ago",
     )
+
+
+def _without_repeats(prompt: str, seen: set[str]) -> str:
+    """The prompt without long data whose mark is in `seen`; other marks are added to it."""
+    pieces: list[str] = []
+    done = at = 0
+    while opening := _OPENING.search(prompt, at):
+        name, mark = opening.groups()
+        at = opening.end()
+        closing = f"\n<<<end {name} {mark}>>>"
+        if (end := prompt.find(closing, at)) < 0:
+            continue
+        if end - at >= _WORTH and mark in seen:
+            pieces += (prompt[done:at], "(as you have it: not repeated)")
+            done = end
+        seen.add(mark)
+        at = end + len(closing)
+    return "".join((*pieces, prompt[done:]))

@@ -53,6 +53,10 @@ Quiet descent skips a step when its norm is below a threshold.
 
 The threshold shrinks with the number of skipped steps.
 
+```
+if norm < threshold: skip()
+```
+
 ## Hyperparameters
 
 | learning rate | 0.1 |
@@ -76,4 +80,5 @@ The threshold shrinks with the number of skipped steps.
     assert not results.settings
     assert "91.2" in results.text
     assert "converges on every convex function" in kinds["statement"]
+    assert kinds["listing"] == "if norm < threshold: skip()"
     assert not any("Somebody" in p.text for p in passages.listed)

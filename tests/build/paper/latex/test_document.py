@@ -245,6 +245,8 @@ def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None
         "\\newenvironment{mine}{\\begin{abstract}}{\\end{abstract}}\\begin{mine}We propose it.\\end{mine}",
         "\\newenvironment{m}[1][x]{\\begin{quote}\\textbf{Abstract:}}{\\end{quote}}\n\\begin{m}We propose it.\\end{m}",
         "\\NewDocumentEnvironment{m}{o}{\\begin{abstract}}{\\end{abstract}}\n\\begin{m}We propose it.\\end{m}",
+        "\\newenvironment{m}[1]{\\section*{Abstract}\\textbf{#1}}{}\n\\begin{m}{2020-A}We propose it.\\end{m}",
+        "\\NewDocumentEnvironment{m}{m}{\\abstractname}{}\n\\begin{m}{2020-A}We propose it.\\end{m}",
         "\\renewenvironment{summary}{\\section*{\\abstractname}}{}\n\\begin{summary}We propose it.\\end{summary}",
     ],
 )

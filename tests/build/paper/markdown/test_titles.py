@@ -246,3 +246,10 @@ def test_a_line_in_bold_is_no_heading_below_other_headings(tmp_path: Path, headi
 def test_a_section_in_bold_is_no_author(tmp_path: Path) -> None:
     text = "# T\n\nAnn Lee, Bo Ray\n\n**Introduction**\n\nRivers ripple.\n\n**Step One**\n\nA gate opens.\n"
     assert paper(tmp_path, text).authors == AUTHORS
+
+
+def test_authors_as_a_heading_are_no_section(tmp_path: Path) -> None:
+    front = f"# {TITLE}\n\n# Ann Lee<sup>1</sup>, Bo Ray<sup>2</sup>\n\n# Abstract\n\nWe propose it."
+    text = f"{front}\n\n# 1 Introduction\n\nIt.\n"
+    document = paper(tmp_path, text)
+    assert (document.title, document.authors, outline(document)) == (TITLE, AUTHORS, [(1, "1", "Introduction")])

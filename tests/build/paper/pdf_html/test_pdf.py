@@ -282,19 +282,6 @@ def test_a_run_in_head_begins_a_paragraph_and_names_it(font: str) -> None:
     assert [(s.title, s.level) for s in document.walk()] == [("Introduction", 1), ("Light Merging", 4)]
 
 
-def test_a_numbered_title_inside_a_numbered_subsection_is_a_heading_in_any_font() -> None:
-    line = "A particle filter keeps a set of weighted samples of a hidden state, one after another."
-    page = [Put(60, 60, "1 Introduction", 12, "bold"), *column([line] * 3, 60, 84),
-            Put(60, 132, "1.1 Rules", 10, "bold"),
-            *column([line] * 3, 60, 156), Put(60, 204, "1.2 Atoms", 10, "bold"), *column([line] * 3, 60, 228),
-            Put(60, 276, "1.2.1 Scalar Atoms"), *column([line] * 3, 60, 300), Put(60, 348, "7.2.1 Is no part of this."),
-            ]  # fmt: skip
-    document = parse_pdf(pdf([page]), Path("p.pdf"))
-    assert [(s.number, s.title, s.level) for s in document.walk()] == [
-        ("1", "Introduction", 1), ("1.1", "Rules", 2), ("1.2", "Atoms", 2), ("1.2.1", "Scalar Atoms", 3),
-    ]  # fmt: skip
-
-
 def test_authors_are_read_by_row_with_raised_marks_and_without_a_subtitle() -> None:
     page = [
         Put(60, 60, "Ripples Everywhere in Slow Energies", 17, "bold"),

@@ -155,7 +155,7 @@ class _File:
             plain = operator[1] if operator else text
             for _ in range(_DEEPEST_GENERIC):
                 plain = _GENERIC.sub("", plain)
-            match = _NAME.match(re.sub(r"\s*::\s*", "::", plain))
+            match = _NAME.match("::".join(part.strip() for part in plain.split("::")))
             plain = match[1] or match[2] if match else ""
             parts += [part for part in _SEPARATOR.split(plain) if part and part not in _OBJECTS]
             parts += [operator[2].replace(" ", "").replace(".", "")] if operator else []

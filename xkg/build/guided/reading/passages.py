@@ -15,6 +15,7 @@ from xkg.build.paper.latex.algorithms import LABEL
 from xkg.build.paper.latex.tables import rows
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Tex
+from xkg.build.paper.markdown.blocks import is_mathpix, regions
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence
 from xkg.build.techniques.definitions import Reader, excerpt_of, read
@@ -178,8 +179,12 @@ def _is_settings(part: Part | None, table: str) -> bool:
 
 
 def _gaps_of(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
-    """Blocks between the paragraphs of a part: statements of theorems, tables, captions, footnotes."""
+    """Blocks between the paragraphs of a part: statements of theorems, listings, tables, captions, footnotes."""
     text = document.text
+    for block in regions(text, mathpix=is_mathpix(text)):
+        code = text[block.body_start : block.body_end].strip() if block.kind == "code" else ""
+        if code and not any(a.start <= block.start < a.end for a in document.algorithms):
+            yield "listing", part_at(parts, block.start), (Piece(code, ((block.body_start, block.body_end),)),), False
     tex = Tex(text)
     for match in _BESIDE.finditer(text):
         group = tex.group(match.end() - 1) if match["command"] else None

@@ -7,7 +7,7 @@ from itertools import pairwise
 from xkg.build.paper.document import Algorithm
 from xkg.build.paper.latex.tex.commands import MATH_ENVIRONMENTS
 from xkg.build.paper.latex.tex.text import latex_text
-from xkg.build.paper.latex.tex.tokens import Environment, Tex
+from xkg.build.paper.latex.tex.tokens import Environment, Tex, outside
 
 LABEL = re.compile(r"\\label\s*\{([^{}]{1,200})\}")
 CAPTION = re.compile(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])")
@@ -72,7 +72,7 @@ def latex_algorithms(
         part = source[left:right]
         own, cut = caption(part, macros, defaults)
         label = _own_label(part, cut)
-        body, lines = numbered_steps("".join(_outside(part, cut)), macros, defaults, labels)
+        body, lines = numbered_steps(outside(part, cut), macros, defaults, labels)
         lines.pop(label or "", None)
         found[
             Algorithm(
@@ -108,14 +108,6 @@ def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[
     edges = [0, *cuts, len(source)]
     spans = list(pairwise(edges))
     return spans if all(a < b for a, b in spans) else [(0, len(source))]
-
-
-def _outside(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    out, at = [], 0
-    for left, right in sorted(spans):
-        out.append(text[at:left] if left > at else "")
-        at = max(at, right)
-    return [*out, text[at:]]
 
 
 def caption(
@@ -190,7 +182,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
         while group := tex.group(after):
             after = group.after
         cut.append((match.start(), after))
-    return "".join(_outside(source, cut)), keywords
+    return outside(source, cut), keywords
 
 
 class _Lines:

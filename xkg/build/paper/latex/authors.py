@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, is_person
+from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, is_person, may_be_names
 from xkg.build.paper.latex.tex.macros import expand
 from xkg.build.paper.latex.tex.text import latex_text
 
-_BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(
     r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|affmark|IEEEmembership|[eE]mail|texttt|thanks"
     r"|footnote|vspace)\*?"
@@ -35,11 +34,7 @@ def authors_in(
 def _names(chunk: str) -> list[str]:
     names: list[str] = []
     for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\\hspace\*?\s*\{[^{}]*\}|\n\s*\n|\\newline", chunk):
-        marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+|(?<!\\)&", ",", line)
-        text = latex_text(marked).replace("\n\n", ", ")
-        pieces = [re.sub(r"^[\d\s]++|(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in _BETWEEN.split(text)]
-        pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
-        for piece in pieces:
+        for piece in may_be_names(latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", line))):
             if not is_person(piece):
                 return names
             names.append(piece)

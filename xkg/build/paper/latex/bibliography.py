@@ -238,37 +238,23 @@ def _parse_biblatex(text: str) -> tuple[Reference, ...]:
             group = tex.group(part.end())
             if part[1] == "field" and group is not None:
                 fields.setdefault(part[2], tex.inner(group))
-        verbs = {name: value.strip() for name, value in _VERB.findall(text[match.end() : end])}
+        fields |= {name: value.strip() for name, value in _VERB.findall(text, match.end(), end)}
         names = re.findall(r"(family|given)=\{((?:[^{}]|\{[^{}]*\}){1,200})\}", text[match.end() : end])
-        authors = _biblatex_names(names)
-        year = re.search(r"(?:1[89]|20)\d\d", fields.get("year", "") + " " + fields.get("date", ""))
-        title = _line(fields.get("title", ""))
-        if subtitle := _line(fields.get("subtitle", "")):
-            title = f"{title}: {subtitle}"
-        title = title.rstrip(".")
-        venue = _line(fields.get("journaltitle") or fields.get("booktitle") or fields.get("eprinttype", ""))
-        eprint = verbs.get("eprint") or fields.get("eprint", "")
-        other = " ".join((venue, fields.get("volume", ""), verbs.get("url", "")))
-        parts = (", ".join(authors), title, venue, year.group() if year else "")
-        reference = Reference(
-            title=title or None,
-            text=". ".join(part for part in parts if part) or None,
-            cited_as=_cited_as(authors, year[0] if year else ""),
-            key=match[1],
-            arxiv_id=arxiv_of("arXiv:" + eprint) if eprint else arxiv_of(other),
-            doi=doi_of(verbs.get("doi", "")),
-            year=int(year.group()) if year else year_of(venue),
-        )
+        title = ": ".join(fields[name] for name in ("title", "subtitle") if fields.get(name))
+        venues = (fields.get(name, "") for name in ("journaltitle", "booktitle", "eprinttype"))
+        fields |= {"author": _biblatex_names(names), "title": title, "journal": next(filter(None, venues), "")}
+        fields["year"] = fields.get("year") or fields.get("date") or str(year_of(fields["journal"]) or "")
         if title:
-            references.setdefault(match[1], reference)
+            references.setdefault(match[1], reference_of(bibtex.Entry("", match[1], fields)))
     return tuple(references.values())
 
 
-def _biblatex_names(parts: list[tuple[str, str]]) -> list[str]:
+def _biblatex_names(parts: list[tuple[str, str]]) -> str:
+    """The names in BibTeX's form."""
     names: list[str] = []
     for kind, value in parts[:100]:
         if kind == "family":
-            names.append(_line(value))
+            names.append(value)
         elif names:
-            names[-1] = f"{_line(value)} {names[-1]}"
-    return names
+            names[-1] = f"{value} {names[-1]}"
+    return " and ".join(names)

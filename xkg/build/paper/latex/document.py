@@ -45,6 +45,7 @@ _NAME_IN_PARTS = re.compile(
 _ENVIRONMENT = re.compile(
     r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
 )
+_COUNT = re.compile(r"\s*+(?:\[(\d)\](\[)?|\{([a-zA-Z ]{0,20})\})")  # of an environment's arguments
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
@@ -247,14 +248,21 @@ class _Scan:
 
     def _own_abstract(self) -> tuple[int, int] | None:
         """The first abstract in the preamble, or in an environment of the paper with that word in its definition."""
-        names = {"abstract"}
+        names = {"abstract": 0}  # with the number of arguments
         for match in _ENVIRONMENT.finditer(self.text):
             first = self.tex.group(self.tex.skip_options(match.end()))
             second = self.tex.group(first.after) if first else None
             if first and second and "abstract" in self.text[first.start : second.end].lower():
-                names.add(match[1])
+                count = _COUNT.match(self.text, match.end())
+                names[match[1]] = int(count[1] or 0) - bool(count[2]) + (count[3] or "").count("m") if count else 0
         own = (e for e in self.environment_list if e.closed and e.name in names and not self._is_defined(e.start))
-        return next(((e.body_start, e.body_end) for e in own), None)
+        if (found := next(own, None)) is None:
+            return None
+        start = self.tex.skip_options(found.body_start)
+        for _ in range(names[found.name]):
+            argument = self.tex.group(start)
+            start = argument.after if argument else start
+        return start, found.body_end
 
     def _is_defined(self, at: int) -> bool:
         return any(a <= at < b for a, b in self.macros.definitions)

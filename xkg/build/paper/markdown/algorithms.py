@@ -58,17 +58,13 @@ def _fenced_title(
     line_end = region.body_end if line_end < 0 else line_end
     if head := _HEAD.match(text, stripped, line_end):
         return head["title"], line_end, region.start
-    index = bisect_left(starts, region.start) - 1
-    while index >= 0 and not text[slice(*lines[index])].strip():
-        index -= 1
-    if index >= 0 and lines[index][1] - lines[index][0] < 200 and (head := _HEAD.match(text, *lines[index])):
-        return head["title"].rstrip("*: "), region.body_start, lines[index][0]
-    index = bisect_left(starts, region.end)
-    while index < len(lines) and not text[slice(*lines[index])].strip():
-        index += 1
-    # The caption may be below the code.
-    below = _HEAD.match(text, *lines[index]) if index < len(lines) and lines[index][1] - lines[index][0] < 200 else None
-    return (below["title"], region.body_start, region.start) if below else (None, 0, 0)
+    above = range(bisect_left(starts, region.start) - 1, -1, -1)
+    below = range(bisect_left(starts, region.end), len(lines))
+    for indices in (above, below):
+        line = next((lines[index] for index in indices if text[slice(*lines[index])].strip()), (0, 0))
+        if line[1] - line[0] < 200 and (head := _HEAD.match(text, *line)):
+            return head["title"].rstrip("*: "), region.body_start, min(line[0], region.start)
+    return None, 0, 0
 
 
 def _unfenced_end(text: str, index: int, lines: Sequence[tuple[int, int]]) -> int | None:

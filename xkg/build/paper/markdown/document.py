@@ -40,7 +40,7 @@ _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _BOLD_LINE = re.compile(r"((?:(?:\*\*[^*\n]{1,200}\*\*|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,5})$")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
-_ATTRIBUTES = re.compile(r"[ \t]*\{[#.:][^{}\n]{0,200}\}$")
+_ATTRIBUTES = re.compile(r"[ \t]{0,20}\{[#.:][^{}\n]{0,200}\}$")
 _BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
 _ITALIC_RUN_IN = re.compile(r"(?:\*|_)([^*_\n]{2,120}?)([.:?]?)(?:\*|_)([.:]?)[ \t]+(?=\S)")
 _CITATION = re.compile(r"\s?(?:\[[\d,\s–-]{1,40}\]|\([^()]{1,200}\b(?:19|20)\d\d[a-z]?\))")
@@ -85,6 +85,7 @@ _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
 )
+_MOST_IN_FRONT = 4  # headings without a number before the abstract: names of authors, keywords
 _LONGEST_PLAIN = 100  # characters of a heading or title without markup
 _BEFORE_TITLE = 300
 """The maximum number of characters, such as the name of a conference, before a title whose level does not identify
@@ -335,7 +336,8 @@ class _Paper:
         for index, heading in enumerate(headings):
             if normalised(heading.title) == "abstract":
                 end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
-                return (heading.body_start, end), [*headings[:index], *headings[index + 1 :]]
+                front = [h for h in headings[:index] if index > _MOST_IN_FRONT or split_number(h.title)[0]]
+                return (heading.body_start, end), [*front, *headings[index + 1 :]]
         limit = next((h.start for h in headings), 10_000)
         for begin, _ in self.lines[:400]:
             if begin > max(limit, title.end) + 200:

@@ -3,6 +3,7 @@ reorder."""
 
 import re
 
+from xkg.build.paper.latex.tex.tokens import outside
 from xkg.build.paper.markdown.blocks import regions
 from xkg.build.paper.markdown.text import inline
 from xkg.build.paper.reference_text import reference_from_text
@@ -45,13 +46,8 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
 
 
 def _blocks(body: str, mathpix: bool) -> list[list[str]]:
-    pieces, at = [], 0
-    for region in regions(body, mathpix=mathpix):
-        pieces.append(body[at : region.start])
-        pieces.append("\n\n")
-        at = region.end
-    pieces.append(body[at:])
-    blocks = re.split(r"\n[ \t]*\n\s*", "".join(pieces))
+    text = outside(body, ((region.start, region.end) for region in regions(body, mathpix=mathpix)), "\n\n")
+    blocks = re.split(r"\n[ \t]*\n\s*", text)
     lines = [[line.strip() for line in block.split("\n") if line.strip()] for block in blocks]
     return [[line for line in block if not line.startswith(("\\section", "\\subsection"))] for block in lines]
 

@@ -7,6 +7,7 @@ from xkg.build.paper.headings import repeats_title
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.macros import expand
 from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import outside
 from xkg.build.paper.markdown.blocks import is_mathpix, regions
 
 _MATH = re.compile(
@@ -44,12 +45,9 @@ _BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?](?!\d))")
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
     """See `plain`."""
-    pieces, at = [], start
-    for algorithm in document.algorithms:
-        if algorithm.start < end and algorithm.end > at and not algorithm.start <= start < end <= algorithm.end:
-            pieces += [document.text[at : max(at, algorithm.start)], "\n\n"]
-            at = min(end, algorithm.end)
-    text = "".join((*pieces, document.text[at:end]))
+    spans = [(max(a.start, start) - start, min(a.end, end) - start) for a in document.algorithms]
+    cut = [(first, last) for first, last in spans if first < last and last - first < end - start]
+    text = outside(document.text[start:end], cut, "\n\n")
     if document.macros:
         text = expand(text, document.macros, document.macro_defaults)
     return markdown_text(text, mathpix=is_mathpix(document.text), running_head=document.title)

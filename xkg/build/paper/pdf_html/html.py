@@ -7,6 +7,7 @@ https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
 import hashlib
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lxml import etree, html
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import MemoryReader, PaperFiles
-from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, is_person, venue_year
+from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, is_person, may_be_names, venue_year
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.markdown.writer import MarkdownWriter, literal
 from xkg.build.paper.pdf_html.html_inline import BREAK, classes, formula, is_display, is_tex, plain_text, rendered
@@ -112,10 +113,8 @@ class _Walk:
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
             " ".join(reversed(name.split(", ", 1))) for name in authors
         ]
-        pieces = [
-            " ".join(p.split()) for name in names for p in re.split(r"[\n\v]|,|;|&|\band\b|\$[^$]*\$|[\d∗†‡§¶]+", name)
-        ]
-        self.authors = list(dict.fromkeys(piece for piece in pieces if is_person(piece)))
+        rows = (re.sub(rf"\$[^$]*\$|{BREAK}", "\n", name) for name in names)
+        self.authors = list(dict.fromkeys(filter(is_person, chain.from_iterable(map(may_be_names, rows)))))
         if not body.xpath(".//h1 | .//*[contains(@class, 'ltx_title_document')]"):
             title = root.xpath("string(//meta[@name='citation_title']/@content)") or root.xpath("string(//title)")
             self._heading(1, literal(" ".join(title.split())), root)

@@ -30,7 +30,6 @@ class HeadingFonts:
         self._body = body
         self._levels: dict[Font, Counter[int]] = {}
         self._numbered: Counter[Font] = Counter()
-        self._numbers: set[str] = set()
         numbered: dict[Font, set[str]] = {}
         for placed in lines:
             font = self._font(placed)
@@ -39,8 +38,6 @@ class HeadingFonts:
                 continue
             number, title = split_number(text)
             lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may also be a subsection
-            if number and self._stands_out(font):
-                self._numbers.add(number)
             if KNOWN_TITLE.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
             elif number and title[:1].isupper() and self._stands_out(font) and not text.endswith((",", ";")):
@@ -63,7 +60,7 @@ class HeadingFonts:
         if len(fonts) > 1 or font is None or len(text) > 150 or len(group) > 3:
             return 0
         number, title = split_number(text)
-        if font not in self._levels and not (len(group) == 1 and self._is_third_level(number, title)):
+        if font not in self._levels:
             return 0
         words = sum(len(word) for word in re.findall(r"[^\W\d_]{3,}", title))
         if (
@@ -75,7 +72,7 @@ class HeadingFonts:
             or re.search(r"[=\[←]", text)
         ):
             return 0
-        usual = self._levels[font].most_common(1)[0][0] if font in self._levels else 3
+        usual = self._levels[font].most_common(1)[0][0]
         if number is None and not KNOWN_TITLE.match(title.strip(" .:")):
             larger = font[0] > 1.05 * self._body
             if (not larger and (self._numbered[font] > 2 or not font[1])) or re.search(r"[.,;]$", text):
@@ -83,11 +80,6 @@ class HeadingFonts:
         if number is not None and not title[:1].isupper():
             return 0
         return min(4, number.count(".") + 1 if number and number[0].isdigit() else usual)
-
-    def _is_third_level(self, number: str | None, title: str) -> bool:
-        """Whether "3.2.1 Atoms" is in a subsection 3.2; fonts do not reveal small capitals."""
-        inside = number is not None and number.count(".") == 2 and number.rpartition(".")[0] in self._numbers
-        return inside and title[:1].isupper() and not re.search(r"[,;:]$|[.!?]\s", title)
 
     def same(self, a: Placed, b: Placed) -> bool:
         font = self._font(a)

@@ -119,3 +119,23 @@ def test_inputs_with_macros_in_their_path_are_found(preamble: str, name: str) ->
 
 def test_an_input_whose_name_cannot_be_known_is_said() -> None:
     assert "made by macros" in flat({"main.tex": r"\input{\unheard/x}"}).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("style", "read"),
+    [
+        (r"\newif\ifarxiv \arxivtrue", "kept"),
+        ("\\newif\\ifarxiv % \\arxivtrue\n", "gone"),
+        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the option is not followed
+    ],
+)
+def test_a_style_file_of_the_paper_sets_conditions(style: str, read: str) -> None:
+    main = r"\usepackage{own}\begin{document}\ifarxiv kept \else gone \fi\end{document}"
+    found = flat({"main.tex": main, "own.sty": style})
+    assert " ".join(re.findall("kept|gone", found.text)) == read
+    assert bool(found.warnings) == (read == "kept gone")
+
+
+def test_a_condition_named_by_an_argument_is_said() -> None:
+    found = flat({"main.tex": r"\begin{document}\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}\when{long}{x}"})
+    assert any("named by an argument" in warning for warning in found.warnings)

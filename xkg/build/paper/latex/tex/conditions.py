@@ -39,7 +39,7 @@ SETTING = (
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
     r"|\\documentclass[ \t]*+\[(?P<options>[^][]{0,500})\]"
     r"|\\usepackage[ \t]*+(?:\[(?P<opted>[^][]{0,500})\][ \t]*+)?"
-    r"\{(?:[\w -]{1,40}+,\s*+){0,20}(?P<tags>tagging|optional)(?=\s*+[,}])"
+    r"\{(?P<packages>[\w ,./\n-]{1,400})\}"
     r"|\\(?P<tag>usetag|droptag|UseOption)[ \t]*+\{(?P<tagged>[^{}]{0,500})\}"
 )
 """A command that decides which parts are printed, or a macro with a body of one word."""
@@ -52,7 +52,7 @@ _NESTED = re.compile(
     r"(?<!\\)%[^\n]*+|\\(?:newif|let)[ \t]*+\\if[a-zA-Z@]++"
     r"|\\(?:(?P<fi>fi)|(?P<or>or)|(?P<else>else)|(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+))(?![a-zA-Z@])"
 )
-_DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
+DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
 _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
@@ -64,15 +64,9 @@ _TESTS = {
     "ifdefvoid": 1, "iftagged": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2,
     "ifcsstring": 2, "ifstrequal": 2, "ifdefequal": 2,
 }  # fmt: skip
-_PDFTEX = {
-    "pdf": True,
-    "pdftex": True,
-    "PDFTeX": True,
-    "xetex": False,
-    "XeTeX": False,
-    "luatex": False,
-    "LuaTeX": False,
-}
+_PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
+    ("xetex", "XeTeX", "luatex", "LuaTeX"), False
+)
 """arXiv's engine is pdfTeX."""
 _DEFINING = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|[gex]?def|DeclareOption|DeclareRobustCommand)(?![a-zA-Z])"
@@ -88,7 +82,7 @@ _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
 _TAGGED = frozenset("tagged untagged opt taggedblock untaggedblock".split())
 _UNDEFINED = frozenset(("undefined", "@undefined"))
 _THEN = re.compile(
-    r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<numbers>-?[\w\\@]{1,40}\s*+[<>=]\s*+-?[\w\\@]{1,40}))\s*+$"
+    r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40}))\s*+$"
 )
 
 
@@ -141,8 +135,7 @@ class Conditions:
     def set(self, text: str, match: re.Match[str]) -> None:
         """Applies a `SETTING`."""
         if name := match["newif"]:
-            self.values[name] = False
-            self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
+            self.declare(name, False)
         elif name := match["let_if"]:
             self.values[name] = match["let_value"] == "true"
         elif match["new"]:
@@ -167,13 +160,18 @@ class Conditions:
             self.swallowed.add(name)
         elif match["only"] is not None:
             self.only = _listed(match["only"])
-        elif match["tags"]:
+        elif match["packages"] and not _listed(match["packages"]).isdisjoint(("tagging", "optional")):
             self.tags = (self.tags or frozenset()) | _listed(match["opted"] or self.words.get("UseOption", ""))
         elif match["tag"]:
             listed = _listed(match["tagged"])
             self.tags = (self.tags or frozenset()) - listed | (frozenset() if match["tag"] == "droptag" else listed)
         elif match["options"] and "draft" in re.split(r"[\s,]+", match["options"]):
             self.values["draft"] = True
+
+    def declare(self, name: str, value: bool) -> None:
+        r"""Declares a condition, as `\newif` does."""
+        self.values[name] = value
+        self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
 
     def state(self, name: str) -> State:
         """All settings of a name."""
@@ -276,7 +274,7 @@ class Conditions:
         """See `Parts`. A single pass, because each of many conditionals may contain all others, or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
-        declared = set(_DECLARED.findall(text))
+        declared = set(DECLARED.findall(text))
         for match in _NESTED.finditer(text):
             name = match["if"]
             if name and (name[2:] in declared or self._is_plain(name, text, match.end())):
@@ -395,9 +393,8 @@ class Conditions:
             return None
         if match["bool"]:
             value = self.values.get(match["bool"])
-        elif match["numbers"]:
-            left, sign, right = re.split(r"\s*([<>=])\s*", match["numbers"])
-            value = self._compared(left, sign, right)
+        elif match["sign"]:
+            value = self._compared(match["left"], match["sign"], match["right"])
         else:
             a, b = self.expanded(match["a"]), self.expanded(match["b"])
             value = None if "\\" in a + b else a.strip() == b.strip()

@@ -2,12 +2,22 @@ r"""A LaTeX paper as one text, with inputs in place and comments removed. Every 
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
-from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, Parts, State, defines, set_name
+from xkg.build.paper.latex.tex.conditions import (
+    CONDITIONAL,
+    DECLARED,
+    SETTING,
+    Conditions,
+    Parts,
+    State,
+    defines,
+    set_name,
+)
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Group, Groups, Tex
 from xkg.errors import UnsafeInputError
 
@@ -46,6 +56,8 @@ _PARAMETERS = re.compile(
     r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
 _BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
+_SWITCH = re.compile(r"\\([a-zA-Z@]{1,40}?)(true|false)(?![a-zA-Z@])")
+_BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 
@@ -76,6 +88,7 @@ class _Output:
     spans: list[tuple[int, int, str, int]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     inputs: int = 0
+    styles: set[str] = field(default_factory=set)  # the packages whose style file was looked for
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
@@ -153,6 +166,8 @@ class _File:
                 self.output.conditions.set(self.text, match)
                 if (name := match["macro"] or match["def"]) and match["word"] is None:
                     self._define(name, at)
+                elif match["packages"] and not self.output.alone:
+                    self._styles(match["packages"].split(","))
                 elif match["let"] and (other := self.output.dropping.get((match["let_to"] or "")[1:])):
                     self.output.dropping[match["let"]] = other
             elif match["conditional"]:
@@ -182,6 +197,21 @@ class _File:
                 return
         self._drop(end, end)
         self._leave_groups(len(self.text))
+
+    def _styles(self, packages: Sequence[str]) -> None:
+        """Takes over the conditions of style files in the paper's folder, except those that an option or macro sets."""
+        for package in dict.fromkeys(package.strip() for package in packages):
+            if package in self.output.styles:
+                continue
+            self.output.styles.add(package)
+            text = re.sub(r"(?<!\\)%[^\n]*", "", self.files.text(package + ".sty") or "")
+            found: dict[str, bool | None] = dict.fromkeys(DECLARED.findall(text), False)
+            for switch in _SWITCH.finditer(text):
+                if found.get(switch[1]) is not None:
+                    found[switch[1]] = None if defines(text, switch.start()) else switch[2] == "true"
+            for name, value in found.items():
+                if value is not None:
+                    self.output.conditions.declare(name, value)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Stores the value that a setting replaces, if the setting is within a group."""
@@ -285,6 +315,8 @@ class _File:
         if not count or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
         body = self._braces().inner(group)
+        if _BY_ARGUMENT.search(body):
+            self.output.warn(f"{self.path}: the condition in \\{name} is named by an argument; its text is read")
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
         if "\\if" in body or values.tags is not None:
             scratch = _Output(conditions=values.copy(), in_body=True, alone=True)

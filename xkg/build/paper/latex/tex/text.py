@@ -22,7 +22,7 @@ from xkg.build.paper.latex.tex.commands import (
 )
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.macros import expand, find_macros
-from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments
+from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments, outside
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
 _BEFORE_PAGE = re.compile(r"(?:,?\s?\b(?:on|see|at|cf\.))?[\s~]?\b(?:[Pp]ages?|pp?\.)[\s~]{0,2}\Z")
@@ -119,16 +119,8 @@ def latex_text(
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
-        source = "".join(_outside(source, definitions))
+        source = outside(source, definitions)
     return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms, cited_as, labels).read())
-
-
-def _outside(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:
-    out, at = [], 0
-    for start, end in spans:
-        out.append(text[at:start])
-        at = max(at, end)
-    return [*out, text[at:]]
 
 
 class _Reading:

@@ -205,6 +205,15 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
     return sorted(environments, key=lambda e: (e.start, -e.end))
 
 
+def outside(text: str, spans: Iterable[tuple[int, int]], mark: str = "") -> str:
+    """The text with `mark` in place of each of these spans, which may overlap."""
+    pieces, at = [], 0
+    for start, end in sorted(spans):
+        pieces.append(text[at:start])
+        at = max(at, end)
+    return mark.join([*pieces, text[at:]])
+
+
 _Placed = TypeVar("_Placed")
 
 
