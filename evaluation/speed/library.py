@@ -6,7 +6,6 @@ The index has `--papers` papers, of which `--whole` have a bundle, code and vect
 pulled together. Everything goes over HTTP on this machine, except pushes, which write to the served folder. Time in
 `GraphStore.publish`, which is the indexing, is counted separately."""
 
-import argparse
 import hashlib
 import http.server
 import os
@@ -67,14 +66,10 @@ class SeededWords(SeededVectors):
         return encoded
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--papers", type=int, default=10_000)
-    parser.add_argument("--whole", type=int, default=1000)
-    options = parser.parse_args()
-    table = Table("what", "figure", title=f"{options.papers:,} papers, {options.whole:,} of them whole")
+def main(*, papers: int = 10_000, whole: int = 1000) -> None:
+    table = Table("what", "figure", title=f"{papers:,} papers, {whole:,} of them whole")
     with tempfile.TemporaryDirectory(prefix="xkg-library-") as folder:
-        for what, figure in measured(Path(folder), options.papers, options.whole):
+        for what, figure in measured(Path(folder), papers, whole):
             print(f"{what}: {figure}", flush=True)
             table.add_row(what, figure)
     Console(width=110).print(table)
