@@ -195,7 +195,7 @@ def main(
     calls: Annotated[int, typer.Option(help="calls of each tool")] = 100,
     rounds: Annotated[int, typer.Option(help="starts of each server")] = 3,
     seconds: Annotated[float, typer.Option(help="of load over HTTP, for each number of clients")] = 10,
-    clients: Annotated[Sequence[int], typer.Option(help="repeatable")] = (1, 8, 64, 256),
+    clients: Sequence[int] = (1, 8, 64, 256),
     workers: int = 1,
 ) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
