@@ -11,7 +11,6 @@ Shares are of the source's items, which must be found in order:
 - heads: run-in heads by their titles, which name techniques.
 """
 
-import argparse
 import re
 import sys
 import unicodedata
@@ -51,36 +50,9 @@ _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^
 _LAYOUT = frozenset(
     rf"\\{name}"
     for name in (
-        "left",
-        "right",
-        "displaystyle",
-        "quad",
-        "qquad",
-        "label",
-        "nonumber",
-        "begin",
-        "end",
-        "mathrm",
-        "mathbf",
-        "bm",
-        "boldsymbol",
-        "text",
-        "textrm",
-        "operatorname",
-        "limits",
-        "big",
-        "bigl",
-        "bigr",
-        "Big",
-        "Bigl",
-        "Bigr",
-        "bigg",
-        "Bigg",
-        "rm",
-        "bf",
-        "mathit",
-        "nolimits",
-    )
+        "left right displaystyle quad qquad label nonumber begin end mathrm mathbf bm boldsymbol text textrm "
+        "operatorname limits nolimits big bigl bigr Big Bigl Bigr bigg Bigg rm bf mathit"
+    ).split()
 )
 _ADDRESS = re.compile(r"(?:https?:|www\.)")
 _EQUATION_LABEL = re.compile(r"\\newlabel\{([^{}]{1,100})\}\{\{\(?([A-Z]?\.?\d{1,3}[\d.]{0,4}[a-z]?)\)?\}")
@@ -331,13 +303,8 @@ def _numbers(source: Document, read: Document, labels: str) -> Share:
     return Share(sum(number in given for number in wanted), len(wanted))
 
 
-def compare_all(
-    description: str, compare: Callable[[Path], dict[str, Share]], arguments: Sequence[str] | None = None
-) -> int:
-    """Prints the shares of each folder on the command line and their sums. Returns the exit status."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a paper's LaTeX source")
-    folders: list[Path] = parser.parse_args(arguments).folders
+def compare_all(compare: Callable[[Path], dict[str, Share]], folders: Sequence[Path]) -> int:
+    """Prints the shares of each folder and their sums. Returns the exit status."""
     total: dict[str, Share] = {}
     for folder in folders:
         try:

@@ -65,8 +65,8 @@ def techniques(source: Document, read: Document) -> Share:
     return Share(sum(any(likeness(name, other) >= ALIKE for other in given) for name in wanted), len(wanted))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return compare_all(__doc__, compare, arguments)
+def main(folders: Sequence[Path]) -> int:
+    return compare_all(compare, folders)
 
 
 if __name__ == "__main__":

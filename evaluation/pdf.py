@@ -81,8 +81,8 @@ def compare(folder: Path) -> dict[str, Share]:
     return shares if cites else shares | {"references": Share(0, 0), "extra": Share(0, 0)}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return compare_all(__doc__, compare, arguments)
+def main(folders: Sequence[Path]) -> int:
+    return compare_all(compare, folders)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ mean); `certain`, the share of techniques whose first place is certain; `right`,
 shares a line with a place; and `called`, of the techniques whose first place is right the share that is certain.
 `--names` asks by name alone, without definition."""
 
-import argparse
 import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from evaluation.inputs.command import run_command
 from xkg.build.code.codebase import Codebase
@@ -32,6 +32,7 @@ from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, XkgError
 from xkg.model import Location, Technique
 
+CACHE = Path("storage/cache")
 _CUT = 5
 _LARGER = 40
 """The number of source files from which a repository counts as larger."""
@@ -77,11 +78,15 @@ class Figures:
         return f"{self.count:5d}" + "".join(f"{value:9.2f}" for value in values)
 
 
+def gold_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a gold file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def read_places(path: Path) -> list[Labelled]:
     """The techniques of a gold file. Raises `ValueError` or `KeyError` for a line that is not as described above."""
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        row = json.loads(line)
+    for number, row in enumerate(gold_rows(path)):
         formula = f" $${row['equation']}$$" if row["equation"] else ""
         found.append(
             Labelled(
@@ -167,26 +172,20 @@ def measure(
     return answers
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("gold", nargs="+", type=Path)
-    parser.add_argument("--mirrors", type=Path, help="folder that holds repositories as OWNER+NAME/repo")
-    parser.add_argument("--together", action="store_true")
-    parser.add_argument("--names", action="store_true")
-    options = parser.parse_args(arguments)
-    labelled = [one for path in options.gold for one in read_places(path)]
-    if options.names:
+def main(gold: Sequence[Path], *, mirrors: Path | None = None, together: bool = False, names: bool = False) -> None:
+    labelled = [one for path in gold for one in read_places(path)]
+    if names:
         labelled = [replace(one, technique=one.technique.model_copy(update={"definition": ""})) for one in labelled]
-    cache = Path("storage/cache")
-    cache.mkdir(parents=True, exist_ok=True)
-    embedder = CachedEmbedder(OnnxEmbedder, cache / "embeddings.sqlite")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    embedder = CachedEmbedder(OnnxEmbedder, CACHE / "embeddings.sqlite")
     repositories: dict[str, Searched] = {}
     ours: list[tuple[Labelled, Answer]] = []
     plain: list[tuple[Labelled, Answer]] = []
     for name in dict.fromkeys(one.repository for one in labelled):
-        repositories[name] = searched = open_repository(name, options.mirrors, cache)
+        codebase = open_codebase(name, mirrors)
+        repositories[name] = searched = Searched(codebase, BlockIndex(SymbolIndex(codebase)))
         own = [one for one in labelled if one.repository == name]
-        ours += measure(own, searched, embedder, options.together)
+        ours += measure(own, searched, embedder, together)
         plain += [(one, bm25(one, searched)) for one in own]
         files, blocks = len(searched.codebase.modules), len(searched.index.blocks)
         print(f"{name}: {files} files, {blocks} blocks, {len(own)} techniques")
@@ -205,28 +204,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if absent:
         certain = sum(answer.certain for _, answer in absent)
         print(f"techniques that are not there: {certain} of {len(absent)} certain")
-    undoubted = total = 0
-    for one in labelled:
-        for name in [other for other in repositories if other != one.repository][:1]:
-            found = ground([one.technique], repositories[name].codebase, embedder, index=repositories[name].index)
-            undoubted += any(not place.doubtful for place in found.locations)
-            total += 1
-    if total:
-        print(f"techniques on foreign repositories: {undoubted} of {total} certain")
+    foreign = [
+        measure([one], repositories[name], embedder, together=False)[0][1].certain
+        for one in labelled
+        for name in [other for other in repositories if other != one.repository][:1]
+    ]
+    if foreign:
+        print(f"techniques on foreign repositories: {sum(foreign)} of {len(foreign)} certain")
 
 
-def open_repository(name: str, mirrors: Path | None, cache: Path) -> Searched:
-    """A repository (URL@commit), from `mirrors` if given. Raises `XkgError`."""
+def open_codebase(name: str, mirrors: Path | None) -> Codebase:
+    """A repository (URL@commit), from `mirrors` if given, a folder that holds repositories as OWNER+NAME/repo. Raises
+    `XkgError`."""
     source = name
     if mirrors is not None:
         address, _, commit = name.rpartition("@")
         folder = mirrors / address.removeprefix("https://github.com/").replace("/", "+") / "repo"
         source = f"{folder / '.git' if (folder / '.git').exists() else folder}@{commit}"
     try:
-        codebase = parse_repository(fetch_repository(source, cache))
+        return parse_repository(fetch_repository(source, CACHE))
     except XkgError as error:
         raise InputError(f"{error} (--mirrors names a folder of clones)") from error
-    return Searched(codebase, BlockIndex(SymbolIndex(codebase)))
 
 
 if __name__ == "__main__":

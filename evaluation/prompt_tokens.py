@@ -1,31 +1,29 @@
-"""Measures the parts of a build's questions: `python -m evaluation.prompt_tokens ANSWERS… -- BUILD…`.
+"""Measures the parts of a build's questions: `python -m evaluation.prompt_tokens ANSWERS -- BUILD…`.
 
-ANSWERS are recordings (`evaluation.recording`); BUILD is a command, such as
+ANSWERS is a recording (`evaluation.recording`); BUILD is a command, such as
 
     xkg build --kg /tmp/kg --paper paper.tex --repo code --llm recorded
 
-which runs with an endpoint that replays these answers, each to the question that shares the most lines with the
+which runs with an endpoint that replays its answers, each to the question that shares the most lines with the
 recorded one. To compare two versions of xkg, run both with the same answers, each with a new folder for --kg. The
 output has the tokens sent (characters / 4), by prompt and by block of the question: `system` is the fixed text,
 `schema` the form of the answer, `turns` a second question after an unusable answer. `repeated` is the part that a
 prefix cache already has: the prefix shared with an earlier question, in steps of 128 tokens from 1,024 on."""
 
-import argparse
 import json
 import os
 import re
 import subprocess
-import sys
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from evaluation.inputs.command import run_command
+from evaluation.inputs.rows import read_json
 from evaluation.recording import kind, nearest
+from tests.llm_endpoint import Answer, ScriptedEndpoint, status
 
 _BLOCK = re.compile(r"<<<(\w+) (\w+)>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
 _LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # characters
@@ -88,57 +86,27 @@ def _shared_beginning(one: str, other: str) -> int:
     return low
 
 
-def serve(recorded: Sequence[Mapping[str, Any]], counts: Counts, questions: Path | None) -> ThreadingHTTPServer:
-    """An endpoint on a free port of this machine that answers from recordings and counts its input."""
-    lock = threading.Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            answer = nearest(recorded, body)
-            with lock:
-                counts.add(body, answer)
-                if questions is not None:
-                    name = f"{sum(counts.calls.values()):03}.json"
-                    (questions / name).write_text(json.dumps({"body": body, "message": {"content": answer}}), "utf-8")
-            sent, wrote = sum(len(m["content"]) for m in body["messages"]) // 4, len(answer or "") // 4
-            message = {"role": "assistant", "content": answer}
-            usage = {"prompt_tokens": sent, "completion_tokens": wrote, "total_tokens": sent + wrote}
-            reply: dict[str, Any] = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"]}
-            reply |= {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage}
-            data = json.dumps(reply if answer is not None else {"error": {"message": "not recorded"}}).encode()
-            self.send_response(200 if answer is not None else 400)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-
-
-def main(recordings: Sequence[Path], build: Sequence[str], questions: Path | None) -> int:
-    recorded = [entry for path in recordings for entry in json.loads(path.read_text(encoding="utf-8"))]
+def main(answers: Path, build: Sequence[str], *, questions: Path | None = None) -> int:
+    recorded = read_json(answers)
     counts = Counts()
     if questions is not None:
         questions.mkdir(parents=True, exist_ok=True)
-    server = serve(recorded, counts, questions)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1", "OPENAI_API_KEY": "recorded"}
-    code = subprocess.run(build, env={**os.environ, **address}, check=False).returncode
-    server.shutdown()
+
+    def answer(body: dict[str, Any]) -> Answer:
+        found = nearest(recorded, body)
+        with endpoint.lock:
+            counts.add(body, found)
+            if questions is not None:
+                name = f"{sum(counts.calls.values()):03}.json"
+                (questions / name).write_text(json.dumps({"body": body, "message": {"content": found}}), "utf-8")
+        return status(400, "not recorded") if found is None else found
+
+    with ScriptedEndpoint(answer) as endpoint:
+        address = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "recorded"}
+        code = subprocess.run(build, env={**os.environ, **address}, check=False).returncode
     print(counts.table())
     return code
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="ANSWERS")
-    parser.add_argument("--questions", type=Path, help="a folder for the questions, one file each")
-    if "--" not in sys.argv:
-        parser.error("give the build's command after --")
-    split = sys.argv.index("--")
-    given = parser.parse_args(sys.argv[1:split])
-    run_command(lambda: main(given.recordings, sys.argv[split + 1 :], given.questions))
+    run_command(main)

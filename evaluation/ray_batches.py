@@ -7,7 +7,6 @@ without a model and without packages, with one thread per job in all arms. Arms 
 empty graphs. The start of an engine is timed separately: the rate is that of the papers after the first two. Use only
 the ratio of one run on an idle machine; the load average is printed with it."""
 
-import argparse
 import contextlib
 import importlib.util
 import os
@@ -27,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.inputs.command import run_command
-from evaluation.speed.batches import KINDS, THREADS, write_list
+from evaluation.speed.batches import THREADS, write_list
 from xkg.build.stage_cache import StageReport
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.run import run
@@ -42,25 +41,10 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were built and, from then until all are published, papers per hour and processor seconds
-    per paper."""
+    """Seconds until two papers were built and, from then until all are published, papers per hour."""
 
     start: float
     hourly: float
-    processor: float
-
-
-def processor_seconds() -> float:
-    """Processor seconds of this process, its ended children, and every process that has the token of the cluster."""
-    own, ended = os.times(), 0.0
-    mark = f"RAY_AUTH_TOKEN_PATH={os.environ['RAY_AUTH_TOKEN_PATH']}".encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                    ended += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own.user + own.system + own.children_user + own.children_system + ended
 
 
 def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
@@ -72,24 +56,18 @@ def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
         embedding=EmbeddingSettings(threads=1),
     )
     built: list[float] = []
-    spent = 0.0
-    counting = threading.Lock()
 
     def notify(event: Event) -> None:
-        nonlocal spent
         if isinstance(event[1], StageReport) and event[1].name == "prune":
-            with counting:
-                built.append(time.monotonic())
-                if len(built) == _JOBS:
-                    spent = processor_seconds()
+            built.append(time.monotonic())
 
     started = time.monotonic()
     report = run(settings, papers, engine, notify=notify)
-    ended, spent = time.monotonic(), processor_seconds() - spent
+    ended = time.monotonic()
     if report.count("built") != len(papers.papers):
         raise SystemExit(str(report.rows))
-    later = len(papers.papers) - _JOBS
-    return Arm(built[_JOBS - 1] - started, later / (ended - built[_JOBS - 1]) * 3600, spent / later)
+    first = sorted(built)[_JOBS - 1]
+    return Arm(first - started, (len(papers.papers) - _JOBS) / (ended - first) * 3600)
 
 
 @contextlib.contextmanager
@@ -124,39 +102,30 @@ def cluster(folder: Path) -> Iterator[str]:
             os.killpg(head.pid, signal.SIGKILL)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--papers", type=int, default=40)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--kind", choices=KINDS, default="short")
-    chosen = parser.parse_args()
+def main(*, papers: int = 40, rounds: int = 2, kind: str = "short") -> None:
     if importlib.util.find_spec("ray") is None:
         raise SystemExit("Ray is missing: uv pip install --constraint constraints.txt --editable '.[all,curation,ray]'")
     os.environ |= dict.fromkeys(THREADS, "1")
-    console, table = Console(), Table("round", "engine", "start s", "papers an hour", "processor s a paper")
+    console, table = Console(), Table("round", "engine", "start s", "papers an hour")
     found: dict[str, list[Arm]] = {"local": [], "ray": []}
     with tempfile.TemporaryDirectory(prefix="xkg-ray-", dir="/tmp") as name:
         folder = Path(name)
         (folder / "papers").mkdir()
-        papers = read_list(write_list(folder / "papers", chosen.papers, chosen.kind))
+        listed = read_list(write_list(folder / "papers", papers, kind))
         began = time.monotonic()
         with cluster(folder) as address:
             console.print(f"the cluster's own start: {time.monotonic() - began:.1f} s")
             from xkg.engine.ray_cluster import RayEngine
 
-            for number in range(chosen.rounds):
-                found["local"].append(measure(LocalEngine(_JOBS), papers, folder / f"local-{number}"))
+            for number in range(rounds):
+                found["local"].append(measure(LocalEngine(_JOBS), listed, folder / f"local-{number}"))
                 with RayEngine(address) as engine:
-                    found["ray"].append(measure(engine, papers, folder / f"ray-{number}"))
-                for arm, rounds in found.items():
-                    last = rounds[-1]
-                    cells = (f"{last.start:.1f}", f"{last.hourly:,.0f}", f"{last.processor:.3f}")
-                    table.add_row(str(number), arm, *cells)
+                    found["ray"].append(measure(engine, listed, folder / f"ray-{number}"))
+                for arm, taken in found.items():
+                    table.add_row(str(number), arm, f"{taken[-1].start:.1f}", f"{taken[-1].hourly:,.0f}")
     console.print(table)
     local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
-    spent = [sum(arm.processor for arm in found[name]) for name in ("local", "ray")]
-    console.print(f"{chosen.kind}: Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
-    console.print(f"processor seconds of a paper: {spent[1] / spent[0]:.2f} x")
+    console.print(f"{kind}: Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 
 

@@ -8,13 +8,13 @@ lines."""
 
 import json
 import re
-import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from evaluation.inputs.command import run_command
+from evaluation.inputs.rows import read_json
 from xkg.errors import InputError
 
 _LEAST_SHARED = 0.5
@@ -52,7 +52,7 @@ def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> s
 
 
 def main(folder: Path, recording: Path) -> None:
-    requests = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
+    requests = [read_json(file) for file in sorted(folder.glob("*.json"))]
     if not requests:
         raise InputError(f"{folder} holds no questions: give the folder in which an endpoint kept them")
     entries = [
@@ -70,6 +70,4 @@ def main(folder: Path, recording: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    run_command(lambda: main(Path(sys.argv[1]), Path(sys.argv[2])))
+    run_command(main)

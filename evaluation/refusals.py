@@ -8,10 +8,7 @@ temporary one. Each query is asked over all papers. A query without gold techniq
 afterwards, to compare rankings of scores. Reliability: of the queries whose best score is in a range, the share that
 have an answer, with both outcomes weighted as if half of all queries had one."""
 
-import argparse
 import math
-import os
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,10 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.inputs.command import run_command
-from evaluation.inputs.graph import check_graph
-from evaluation.inputs.queries import read_queries, require_techniques
-from xkg.commands.graph.contents import import_graphs
-from xkg.config import Settings
+from evaluation.inputs.graph import graph_or_shared
+from evaluation.inputs.rows import read_queries, require_techniques
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.search import search
@@ -37,28 +32,19 @@ BINS = (0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9, 1.01)
 ROWS = 5
 
 
-def main() -> None:
-    shared = Path(os.environ.get("XKG_SHARED", "../shared"))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("queries", type=Path, nargs="*", default=sorted(GOLD.glob("*.jsonl")))
-    parser.add_argument("--kg", type=Path, help="a graph of the shared papers")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if options.kg is None:
-            options.kg = Path(folder) / "kg"
-            import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
-        check_graph(options.kg)
+def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: Path | None = None) -> None:
+    with graph_or_shared(kg) as graph:
         embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
-        store = EmbeddedStore(options.kg, OnnxEmbedder)
-        for file in options.queries:
-            queries = read_queries(file)
+        store = EmbeddedStore(graph, OnnxEmbedder)
+        for file in queries:
+            asked = read_queries(file)
             with store.snapshot() as snapshot:
-                require_techniques(snapshot, file, (id for query in queries for group in query["gold"] for id in group))
-                answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in queries]
+                require_techniques(snapshot, file, (id for query in asked for group in query["gold"] for id in group))
+                answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in asked]
                 # No threshold: the score of a query is that of its best row.
-                all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in queries]
+                all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in asked]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
-            report(file.stem, queries, answers, best)
+            report(file.stem, asked, answers, best)
         store.close()
 
 

@@ -3,7 +3,8 @@ vectors and their plain fusion over the same indexes.
 
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
 
-Without a graph, the shared ones are imported into a temporary one. `--verify` adds the rows that the language model
+Without a graph, the shared ones are imported into a temporary one. `--failures` lists what was not found, or should not
+be. `--verify` adds the rows that the language model
 keeps (`xkg.serve.verification`). The model is the configured one (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
 answers are stored in the graph's folder, so that a second run asks nothing.
 
@@ -14,10 +15,7 @@ counts for its own technique; "with relatives", also for those that it names ins
 default answer of a server over stdio, with all techniques that it names; the last line is `find_implementations` for
 the tasks, where all rows count. A negative query is right if nothing is answered; any other is then lost."""
 
-import argparse
 import math
-import os
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -32,9 +30,8 @@ from rich.table import Table
 
 from evaluation import agent_view
 from evaluation.inputs.command import run_command
-from evaluation.inputs.graph import check_graph
-from evaluation.inputs.queries import read_queries, require_techniques
-from xkg.commands.graph.contents import import_graphs
+from evaluation.inputs.graph import graph_or_shared, shared
+from evaluation.inputs.rows import read_queries, require_techniques
 from xkg.config import ServeQuestionSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
@@ -104,20 +101,9 @@ def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> fl
     return mean(bool(shown & group) for group in groups)
 
 
-def main() -> None:
-    shared = Path(os.environ.get("XKG_SHARED", "../shared"))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kg", type=Path, help="a graph that holds the papers of the queries")
-    parser.add_argument("--queries", type=Path, default=shared / "retrieval-dev" / "queries.jsonl")
-    parser.add_argument("--failures", action="store_true", help="also list what was not found, or should not be")
-    parser.add_argument("--verify", action="store_true", help="also ask the language model of the settings")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if options.kg is None:
-            options.kg = Path(folder) / "kg"
-            import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
-        check_graph(options.kg)
-        report(options.kg, options.queries, options.failures, options.verify)
+def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool = False, verify: bool = False) -> None:
+    with graph_or_shared(kg) as graph:
+        report(graph, queries or shared() / "retrieval-dev" / "queries.jsonl", failures, verify)
 
 
 def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:

@@ -5,20 +5,19 @@ Each technique is located where a reader labelled it: at the narrowest symbols t
 Columns: `characters` of the code from which a model writes (mean, median, and the longest); `place`, the share of the
 places' lines that are in it (mean); `own`, the share of its characters that belong to the located symbols (mean);
 `packages` that it imports (mean); `undefined`, the number of slices that use a name that nothing in them defines; and
-`second`, of the techniques with several places, the number for which all places are in it."""
+`second`, of the techniques with several places, the number for which all places are in it. `--each` prints a line for
+each technique too."""
 
-import argparse
-import json
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from evaluation.inputs.command import run_command
+from evaluation.places import gold_rows, open_codebase
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.repository import parse_repository
 from xkg.build.guided.coding.material import Material, material
-from xkg.build.repositories.checkout import fetch_repository
 from xkg.model import Symbol
 
 Span = tuple[str, int, int]
@@ -33,15 +32,6 @@ class Row:
     located: tuple[str, ...]
     places: tuple[tuple[str, ...], ...]
     own: str
-
-
-def read_spans(path: Path) -> Iterator[tuple[str, str, tuple[Span, ...]]]:
-    """Technique, repository, and the places of its first reader, for every line of a gold file."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        first = min((at["reader"] for at in row["places"]), default=0)
-        spans = tuple((at["file"], at["start"], at["end"]) for at in row["places"] if at["reader"] == first)
-        yield row["technique"], row["repository"], spans
 
 
 def narrowest(codebase: Codebase, span: Span) -> Symbol | None:
@@ -97,31 +87,21 @@ def table(rows: Sequence[Row]) -> str:
     )
 
 
-def rows_of(gold: Iterable[Path], mirrors: Path | None, cache: Path) -> Iterator[Row]:
-    """A row for every technique of the gold files whose places are in source files."""
-    by_repository: dict[str, list[tuple[str, tuple[Span, ...]]]] = {}
-    for path in gold:
-        for technique, repository, spans in read_spans(path):
-            by_repository.setdefault(repository, []).append((technique, spans))
-    for repository, techniques in by_repository.items():
-        url, _, commit = repository.rpartition("@")
-        mirror = mirrors / "+".join(url.split("/")[-2:]) / "repo" if mirrors else None
-        source = f"{mirror}@{commit}" if mirror is not None and mirror.is_dir() else repository
-        codebase = parse_repository(fetch_repository(source, cache))
-        for technique, spans in techniques:
-            if (row := measured(codebase, technique, spans)) is not None:
-                yield row
+def rows_of(gold: Iterable[Path], mirrors: Path | None) -> Iterator[Row]:
+    """A row for every technique of the gold files whose places are in source files: those of its first reader."""
+    found = sorted((row for path in gold for row in gold_rows(path)), key=lambda row: str(row["repository"]))
+    for repository, techniques in groupby(found, key=lambda row: str(row["repository"])):
+        codebase = open_codebase(repository, mirrors)
+        for row in techniques:
+            first = min((at["reader"] for at in row["places"]), default=0)
+            spans = [(at["file"], at["start"], at["end"]) for at in row["places"] if at["reader"] == first]
+            if (made := measured(codebase, row["technique"], spans)) is not None:
+                yield made
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("gold", nargs="+", type=Path)
-    parser.add_argument("--mirrors", type=Path, help="folder that holds repositories as OWNER+NAME/repo")
-    parser.add_argument("--cache", type=Path, default=Path("storage/cache"))
-    parser.add_argument("--each", action="store_true", help="one line a technique too")
-    options = parser.parse_args()
-    rows = list(rows_of(options.gold, options.mirrors, options.cache))
-    for row in rows if options.each else ():
+def main(gold: Sequence[Path], *, mirrors: Path | None = None, each: bool = False) -> None:
+    rows = list(rows_of(gold, mirrors))
+    for row in rows if each else ():
         places = ", ".join(f"{share:.2f}" for share in present(row))
         symbols = ", ".join(identity.partition("@")[2].partition(":")[2] for identity in row.located)
         print(f"{len(row.found.code):6d}  {places:12}  {row.technique[:50]:50}  {symbols}")

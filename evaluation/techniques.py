@@ -15,10 +15,10 @@ two names, ignoring plurals and function words, the best over all aliases. Match
 first, so that a technique found twice is right once and wrong once; `mentioned` ones may match several times.
 
 Recall is over `main` and over `main` with `supporting`. Precision is over all extracted techniques that are not hidden,
-and over the first five of each paper. With `--pdf` each paper is read from the PDF that its source makes (as in
+and over the first five of each paper. `--papers` is a folder with a folder of sources for each paper. `--details`
+names what was missed and what is wrong. With `--pdf` each paper is read from the PDF that its source makes (as in
 `evaluation.pdf`), where only names can match; papers that TeX cannot typeset are skipped."""
 
-import argparse
 import json
 import re
 import shutil
@@ -178,15 +178,9 @@ def measure(
     return outcomes
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("gold", nargs="+", type=Path)
-    parser.add_argument("--papers", type=Path, required=True, help="a folder with a folder of sources for each paper")
-    parser.add_argument("--details", action="store_true", help="name what was missed and what is wrong")
-    parser.add_argument("--pdf", action="store_true", help="read each paper from the PDF that its source makes")
-    options = parser.parse_args(arguments)
-    for path in options.gold:
-        measure(path, options.papers, details=options.details, pdf=options.pdf)
+def main(gold: Sequence[Path], *, papers: Path, details: bool = False, pdf: bool = False) -> None:
+    for path in gold:
+        measure(path, papers, details=details, pdf=pdf)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@ algorithms, rows of tables, and sentences (with captions and footnotes):
 - displaced: equations that come before one that they follow in the source.
 
 `leaks` are commands, lengths and layout options in the passages; `dangling` are words such as "in" or "Equation" that
-are followed by nothing where the source has a reference."""
+are followed by nothing where the source has a reference. `--examples` prints that many faults of each paper."""
 
-import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -92,29 +90,7 @@ _SHOWN_FORMULA = re.compile(r"(?<!\\)\$(?:[^$\\\n]|\\.)*(?<!\\)\$")
 _WITHOUT_SPACES = re.compile(r"[\u3000-\u9fff]")
 
 
-@dataclass(frozen=True)
-class Count:
-    """Counts of one paper. Instances can be added."""
-
-    equations: int = 0
-    equations_lost: int = 0
-    equations_repeated: int = 0
-    equations_displaced: int = 0
-    formulas: int = 0
-    formulas_lost: int = 0
-    lines: int = 0
-    lines_lost: int = 0
-    rows: int = 0
-    rows_lost: int = 0
-    sentences: int = 0
-    sentences_lost: int = 0
-    sentences_repeated: int = 0
-    leaks: int = 0
-    dangling: int = 0
-    characters: int = 0
-
-    def __add__(self, other: "Count") -> "Count":
-        return Count(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+KINDS = ("equations", "formulas", "lines", "rows", "sentences")
 
 
 def bare(text: str, document: Document) -> str:
@@ -208,8 +184,8 @@ def sentences_in(body: str) -> Iterator[tuple[str, ...]]:
             yield words
 
 
-def measure(document: Document) -> tuple[Count, list[str]]:
-    """The counts of one paper, and examples of errors."""
+def measure(document: Document) -> tuple[Counter[str], list[str]]:
+    """The counts of one paper (each of `KINDS`, `<kind>_lost` and so on), and examples of errors."""
     body = body_of(document)
     shown, text = read_text(document)
     remarks: list[str] = []
@@ -240,7 +216,7 @@ def measure(document: Document) -> tuple[Count, list[str]]:
         if (
             len(needle) >= 30
             and read.count(needle) > contained
-            and read.count(needle) > body_count(needle, body, document)
+            and read.count(needle) > bare(body, document).count(needle)
         ):
             out["equations_repeated"] += read.count(needle) - times
             remarks.append(f"equation repeated: {needle[:100]}")
@@ -280,11 +256,7 @@ def measure(document: Document) -> tuple[Count, list[str]]:
             out["dangling"] += 1
             remarks.append(f"dangling: {match[0]!r}")
     out["characters"] = len(shown)
-    return Count(**out), remarks
-
-
-def body_count(needle: str, body: str, document: Document) -> int:
-    return bare(body, document).count(needle)
+    return out, remarks
 
 
 def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
@@ -299,28 +271,24 @@ def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("papers", nargs="+", type=Path)
-    parser.add_argument("--examples", type=int, default=0, help="of each paper")
-    options = parser.parse_args()
-    total = Count()
-    for path in options.papers:
+def main(papers: Sequence[Path], *, examples: int = 0) -> None:
+    total: Counter[str] = Counter()
+    for path in papers:
         count, remarks = measure(parse_paper(path))
         total += count
         print(f"{path}: {described(count)}", flush=True)
-        for remark in remarks[: options.examples]:
+        for remark in remarks[:examples]:
             print(f"    {remark}")
     print(f"all: {described(total)}")
 
 
-def described(count: Count) -> str:
+def described(count: Counter[str]) -> str:
+    lost = {kind: f"{kind} {count[kind]}: {count[f'{kind}_lost']} lost" for kind in KINDS}
     return (
-        f"equations {count.equations}: {count.equations_lost} lost, {count.equations_repeated} repeated, "
-        f"{count.equations_displaced} displaced; formulas {count.formulas}: {count.formulas_lost} lost; "
-        f"algorithm lines {count.lines}: {count.lines_lost} lost; rows {count.rows}: {count.rows_lost} lost; "
-        f"sentences {count.sentences}: {count.sentences_lost} lost, {count.sentences_repeated} repeated; "
-        f"leaks {count.leaks}; dangling {count.dangling}; {count.characters} characters"
+        f"{lost['equations']}, {count['equations_repeated']} repeated, {count['equations_displaced']} displaced; "
+        f"{lost['formulas']}; algorithm {lost['lines']}; {lost['rows']}; {lost['sentences']}, "
+        f"{count['sentences_repeated']} repeated; leaks {count['leaks']}; dangling {count['dangling']}; "
+        f"{count['characters']} characters"
     )
 
 

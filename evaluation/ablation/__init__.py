@@ -2,6 +2,5 @@
 runs?
 
 python -m evaluation.ablation [--final]
-python -m evaluation.ablation.switches     the product without planner, knowledge or worktrees
 python -m evaluation.ablation.jobs         two jobs compared with one
 """

@@ -7,12 +7,13 @@ Each arm starts with only the packages of the repository, and has one thread per
 Arms alternate. `--wait` replaces training with waiting: the ratio then shows the effect of the run order alone,
 independent of cores and of other load on the machine. The ideal is half of the total run time."""
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
 from statistics import fmean, median
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -29,27 +30,25 @@ ARMS = (1, 2)
 _STEPS_A_SECOND = 2_000_000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m evaluation.ablation.jobs", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=4, help="of one generated training, about")
-    parser.add_argument("--budget", type=int, default=25)
-    parser.add_argument("--rounds", type=int, default=1, help="how often each arm runs")
-    parser.add_argument("--wait", action="store_true", help="wait in place of training")
-    parser.add_argument("--repo")
-    parser.add_argument("--run")
-    parser.add_argument("--metric")
-    options = parser.parse_args()
+def main(
+    *,
+    seconds: Annotated[float, typer.Option(help="of one generated training, about")] = 4,
+    budget: int = 25,
+    rounds: Annotated[int, typer.Option(help="how often each arm runs")] = 1,
+    wait: Annotated[bool, typer.Option("--wait", help="wait in place of training")] = False,
+    repo: str | None = None,
+    run: str = "python train.py {seed}",
+    metric: str = "error ([0-9.]+):min",
+) -> None:
     console = Console(width=130)
     table = Table("jobs", "wall", "runs", "seconds of runs", "jobs busy", "beside the runs", "a candidate", "share")
     walls: dict[int, list[float]] = {jobs: [] for jobs in ARMS}
     with tempfile.TemporaryDirectory(prefix="xkg-jobs-") as made:
         folder = Path(made)
-        repo, run, metric = options.repo, options.run, options.metric
         if repo is None:
-            repo, run, metric = str(folder / "repo"), "python train.py {seed}", "error ([0-9.]+):min"
-            write_training(folder / "repo", options.seconds, wait=options.wait)
-        task = Task(repo=repo, run=run, metrics=(metric,), budget=options.budget)
-        for number in range(options.rounds):
+            write_training(folder / "repo", seconds, wait=wait)
+        task = Task(repo=repo or str(folder / "repo"), run=run, metrics=(metric,), budget=budget)
+        for number in range(rounds):
             for jobs in ARMS:
                 campaign, wall = _timed(task, folder, f"{number}-{jobs}", jobs)
                 walls[jobs].append(wall)

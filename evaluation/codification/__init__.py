@@ -1,3 +1,3 @@
-"""Measures `xkg implement`: runs by mode and class, judged quality, and properties of the implementations.
+"""Measures `xkg implement`: runs by mode and class, judged quality, and techniques of the example put back.
 
-`python -m evaluation.codification` has the commands, `cases/` the tasks."""
+`python -m evaluation.codification` and `.replay` are the commands, `cases/` the tasks."""

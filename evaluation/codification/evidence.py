@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import yaml
 
-from evaluation.codification.properties import CASES
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.parsing import SourceReader
@@ -26,6 +25,7 @@ from xkg.sandbox.packages.environments import UvEnvironments
 from xkg.sandbox.runner import Environment, Limits, Runner
 from xkg.sandbox.select import runner_for
 
+CASES = Path(__file__).parent / "cases"
 _LIMITS = Limits(seconds=60)
 
 
@@ -62,16 +62,20 @@ def judged_file(case: str) -> str:
         raise InputError(f"the case {case} has no stored test: there are {known}") from error
 
 
+def packages(run: Path, settings: Settings) -> tuple[Runner, Environment]:
+    """The sandbox of a run, and the environment with its packages."""
+    runner = runner_for(settings.sandbox)
+    with agent_parsers() as parsers:
+        maker = UvEnvironments(settings.environment, runner)
+        return runner, packages_for(Workspace.open(run), maker, SourceReader(parsers))
+
+
 def evidence(run: Path, case: str, settings: Settings) -> Judged:
     """The evidence of a case's stored test on the code of a run, with mutants of the lines that the run added or
     changed. Raises `InputError` for a case or a run without the file."""
     file = judged_file(case)
     workspace = Workspace.open(run)
-    runner = runner_for(settings.sandbox)
-    maker = UvEnvironments(settings.environment, runner)
-    with agent_parsers() as parsers:
-        reader = SourceReader(parsers)
-        environment = packages_for(workspace, maker, reader)
+    runner, environment = packages(run, settings)
     return judged(workspace.text(file), workspace.changed_lines().get(file, frozenset()), case, runner, environment)
 
 

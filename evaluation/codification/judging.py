@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from evaluation.codification.results import Run
+from xkg.agents.codification.journal import Journal
+from xkg.agents.codification.prompting.answers import Parts
 from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
@@ -51,10 +53,6 @@ class Judgement(Value):
     edited: int
     repaired: int
     reason: str = ""
-
-    @property
-    def saved(self) -> float | None:
-        return 1 - self.repaired / self.edited if self.edited else None
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
@@ -112,9 +110,6 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
 
 def parts_of(run: Run) -> tuple[str, ...]:
     """The names of the method's parts, if the run's last verdict located them."""
-    from xkg.agents.codification.journal import Journal
-    from xkg.agents.codification.prompting.answers import Parts
-
     parts = Journal(run.folder / "journal.jsonl").get("parts", Parts)
     return parts.parts if parts is not None else ("as the method's text has them",)
 
@@ -132,38 +127,34 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
-    """A line for each judgement, one for each mode, and one for all, with how often two judges agree. Raises
+    """A line for each judgement, one for each mode, and one for all, with how often all judges of a run agree. Raises
     `InputError` for a judgement of an unknown run."""
-    lines = []
-    for each in judgements:
-        if each.run not in runs:
-            raise InputError(f"there is no run {each.run} among those that were given")
-        saved = "nothing edited" if each.saved is None else f"time saved {each.saved:.0%}"
-        lines.append(
-            f"{each.run} ({runs[each.run].result.result}), judge {each.judge}: {each.quality}, {each.edited} lines "
-            f"edited, {each.repaired} repaired, {saved}"
-        )
+    if unknown := [each.run for each in judgements if each.run not in runs]:
+        raise InputError(f"there is no run {unknown[0]} among those that were given")
+    lines = [
+        f"{each.run} ({runs[each.run].result.result}), judge {each.judge}: {each.quality}, {_sums([each])}"
+        for each in judgements
+    ]
     for arm in sorted({runs[each.run].arm for each in judgements}):
-        lines.append(f"{arm}: {_sums([each for each in judgements if runs[each.run].arm == arm])}")
-    return [*lines, f"all: {_sums(judgements)}", agreement(judgements)]
-
-
-def agreement(judgements: Sequence[Judgement]) -> str:
-    """The number of runs to which all judges gave the same quality."""
+        of_arm = [each for each in judgements if runs[each.run].arm == arm]
+        lines.append(f"{arm}: {_qualities(of_arm)}; {_sums(of_arm)}")
     by_run: dict[str, list[str]] = {}
     for each in judgements:
         by_run.setdefault(each.run, []).append(each.quality)
     several = [qualities for qualities in by_run.values() if len(qualities) > 1]
     same = sum(len(set(qualities)) == 1 for qualities in several)
-    return f"the judges agree on {same} of {len(several)} runs that several judged"
+    agree = f"the judges agree on {same} of {len(several)} runs that several judged"
+    return [*lines, f"all: {_qualities(judgements)}; {_sums(judgements)}", agree]
+
+
+def _qualities(judgements: Sequence[Judgement]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(Counter(j.quality for j in judgements).items()))
 
 
 def _sums(judgements: Sequence[Judgement]) -> str:
-    qualities = Counter(each.quality for each in judgements)
     edited, repaired = sum(each.edited for each in judgements), sum(each.repaired for each in judgements)
-    counted = ", ".join(f"{name} {count}" for name, count in sorted(qualities.items()))
     saved = f", time saved {1 - repaired / edited:.0%}" if edited else ""
-    return f"{counted}; {repaired} of {edited} edited lines were repaired{saved}"
+    return f"{repaired} of {edited} edited lines were repaired{saved}"
 
 
 def _numbered(workspace: Workspace, edited: dict[str, frozenset[int]]) -> str:

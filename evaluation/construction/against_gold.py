@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.construction import published
 from evaluation.construction.hierarchy import GoldHierarchy
 from evaluation.construction.judgements import Verdicts, same_item
 from evaluation.construction.matching import ALIKE, Matching, Quality, edges, match, quality
@@ -15,6 +14,10 @@ from evaluation.results.document import Figure, mean_figure
 from evaluation.results.table import aligned, number
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import PaperBundle
+
+PUBLISHED_F1 = ".95 / .89 / 1.00"
+"""Figures of the study that introduced executable knowledge graphs (arXiv 2510.17795), here and in the other modules,
+are for orientation only: papers, models and judges differ from ours, so a difference is not a result."""
 
 
 @dataclass(frozen=True)
@@ -93,37 +96,28 @@ def figures_of(papers: Sequence[Matched]) -> list[Figure]:
     """Means over papers."""
     labelled = sorted({paper.gold.labelled_by for paper in papers})
     source = f"labels: {'; '.join(labelled)}"
+    published = {"weighted F1": PUBLISHED_F1}
     return [
         mean_figure(
-            name,
-            values,
-            source=source,
-            unit="number" if "F1" in name else "share",
-            published=published.F1 if name == "weighted F1" else "",
+            name, of, source=source, unit="number" if "F1" in name else "share", published=published.get(name, "")
         )
-        for name, values in scores_of(papers).items()
+        for name, of in scores_of(papers).items()
     ]
 
 
 def papers_table(papers: Sequence[Matched]) -> str:
     """One line per paper: weighted quality, counts, and how pairs were matched."""
-    rows = [("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")]
+    rows: list[tuple[str, ...]] = [
+        ("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")
+    ]
     for paper in papers:
         of: Quality = quality(paper.shown)
         how = [pair.how for pair in paper.shown.pairs]
-        counts = "/".join(str(how.count(kind)) for kind in ("name", "alias", "similarity", "judge"))
-        rows.append(
-            (
-                paper.bundle.paper.title[:60],
-                number(of.precision, "share"),
-                number(of.recall, "share"),
-                number(of.f1, "number"),
-                str(len(how)),
-                str(len(how) + len(paper.shown.unmatched)),
-                str(sum(gold.weight > 0 for gold in paper.gold.techniques)),
-                counts,
-            )
-        )
+        shares = (number(of.precision, "share"), number(of.recall, "share"), number(of.f1, "number"))
+        required = sum(gold.weight > 0 for gold in paper.gold.techniques)
+        counts = map(str, (len(how), len(how) + len(paper.shown.unmatched), required))
+        kinds = "/".join(str(how.count(kind)) for kind in ("name", "alias", "similarity", "judge"))
+        rows.append((paper.bundle.paper.title[:60], *shares, *counts, kinds))
     return aligned(rows, left={0})
 
 
@@ -148,5 +142,5 @@ def validity(bundles: Sequence[PaperBundle], papers: Sequence[Matched], judged: 
     return [
         mean_figure("invalid techniques before pruning", invalid, source=source, note=note),
         mean_figure("invalid techniques after pruning", after, source=source, note=note),
-        mean_figure("valid techniques", valid, source=source, published=published.VALID, note=note),
+        mean_figure("valid techniques", valid, source=source, published="89.44 % valid", note=note),
     ]

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 from inspect_ai.scorer import Metric as InspectMetric
 from inspect_ai.scorer import SampleScore, Score, Scorer, Target, metric, scorer
@@ -23,8 +22,7 @@ from evaluation.construction.against_gold import Matched, cosines, matched
 from evaluation.construction.hierarchy import GoldTechnique, read_hierarchies
 from evaluation.construction.judgements import UNUSABLE, VERDICTS, Judgement, Question, same_item
 from evaluation.inputs.graph import read_graph
-from evaluation.inputs.paths import given_path
-from evaluation.inputs.task_parameters import checked
+from evaluation.inputs.inspect_tasks import checked, given_path, read_log
 from xkg.errors import InputError
 from xkg.llm.prompt import load_prompt
 from xkg.model import Code, PaperBundle, Technique
@@ -109,10 +107,7 @@ def read_verdict(answer: str, question: Question) -> str:
 def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
     """The judgements in an Inspect log, and one line for each sample without a usable one. Raises `InputError` for a
     file that is not a log of these tasks."""
-    try:
-        log = read_eval_log(str(path))
-    except Exception as error:  # the library lets any exception of its parts through
-        raise InputError(f"{path}: is no log of Inspect ({str(error)[:120]}); give a .eval or .json log") from error
+    log = read_log(path)
     names: Mapping[str, Question] = {f"judge_{question}": question for question in VERDICTS}
     question = names.get(log.eval.task.rpartition("/")[2])
     if question is None:

@@ -13,20 +13,118 @@ words. Requests are sent without pauses, and their number is printed. For each t
 expected papers and of those that it cites, the chosen papers with reasons, and the step at which each missed paper was
 lost."""
 
-import argparse
-import json
 import tempfile
 import time
+from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
 
 from evaluation.curation.prepare import prepare
-from evaluation.curation.report import Found, judged, printed, summary
 from evaluation.curation.world import Target, served, targets
 from evaluation.inputs.command import run_command
 from tests.build.scholarly_stand_in import Scholarly
 from tests.clock import TurnedClock
+from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
 from xkg.commands.curate import curate
 from xkg.config import ArxivSettings, CurationSettings, LlmSettings, Settings
+from xkg.errors import InputError
+from xkg.text.titles import title_similarity
+
+_SAME = 0.9
+
+
+class Missed(NamedTuple):
+    """`is_cited`: whether it is a reference of the target. `step` is where it was lost."""
+
+    title: str
+    is_cited: bool
+    step: str
+
+
+class Found(NamedTuple):
+    target: Target
+    curated: CuratedSet
+    seconds: float
+    arxiv_requests: int
+    requests: int
+    hits: tuple[str, ...]
+    hits_cited: tuple[str, ...]
+    missed: tuple[Missed, ...]
+
+    @property
+    def cited(self) -> int:
+        return len(self.hits_cited) + sum(missed.is_cited for missed in self.missed)
+
+
+def judged(web: Scholarly, target: Target, curated: CuratedSet, seconds: float) -> Found:
+    hits, hits_cited, missed = [], [], []
+    for title in target.expected:
+        chosen = _of_title(title, curated.papers)
+        if chosen is not None:
+            hits.append(title)
+            hits_cited += [title] if chosen.origin == "reference" else []
+            continue
+        dropped = _of_title(title, curated.dropped)
+        is_cited = dropped is not None and dropped.origin == "reference"
+        missed.append(Missed(title, is_cited, _step(web, title, dropped)))
+    of_arxiv = sum(request.startswith(("/api", "/src", "/pdf")) for request in web.requests)
+    return Found(target, curated, seconds, of_arxiv, len(web.requests), tuple(hits), tuple(hits_cited), tuple(missed))
+
+
+def _of_title(title: str, papers: tuple[CuratedPaper, ...]) -> CuratedPaper | None:
+    return next((paper for paper in papers if title_similarity(paper.title, title) >= _SAME), None)
+
+
+def _step(web: Scholarly, title: str, dropped: CuratedPaper | None) -> str:
+    if dropped is None:
+        known = any(title_similarity(paper.title, title) >= _SAME for paper in web.papers.values())
+        return "candidates: neither cited nor found by a search" if known else "the folder does not have it"
+    if dropped.arxiv_id is None:
+        return f"identity: {dropped.dropped}"
+    scores = ", ".join(f"{name} {value:.2f}" for name, value in dropped.scores.items())
+    step = "repository" if dropped.repositories else "rank, or repository"
+    return f"{step} (score {dropped.score:.2f}: {scores}; {dropped.origin}): {dropped.dropped}"
+
+
+def printed(found: Found) -> str:
+    expected, cited = len(found.target.expected), found.cited
+    lines = [
+        "",
+        f"== {found.target.name}: {found.curated.title}",
+        f"   recall@10 {len(found.hits)} of {expected}; of those that it cites {len(found.hits_cited)} of {cited}; "
+        f"{found.seconds:.1f} s, {found.requests} requests, {found.arxiv_requests} to arXiv",
+        *(f"   technique  {technique.name}" for technique in found.curated.techniques),
+    ]
+    for number, paper in enumerate(found.curated.papers, 1):
+        mark = "*" if _is_expected(paper, found.target) else " "
+        repository = paper.repository.url if paper.repository is not None else ""
+        lines.append(f" {mark} {number:>2} {paper.score:.2f} {paper.title[:80]} ({paper.origin}) {repository}")
+        lines.append(f"        {paper.why[:160]}")
+    lines += [
+        f"   missed{' (cited)' if m.is_cited else ''}: {m.title[:80]}\n        {m.step[:300]}" for m in found.missed
+    ]
+    return "\n".join(lines)
+
+
+def _is_expected(paper: CuratedPaper, target: Target) -> bool:
+    return any(title_similarity(paper.title, title) >= _SAME for title in target.expected)
+
+
+def summary(found: list[Found]) -> str:
+    lines = ["", f"{'target':<28}{'chosen':>7}{'recall@10':>12}{'of cited':>10}{'s':>7}"]
+    for one in found:
+        recall, cited = f"{len(one.hits)}/{len(one.target.expected)}", f"{len(one.hits_cited)}/{one.cited}"
+        lines.append(f"{one.target.name:<28}{len(one.curated.papers):>7}{recall:>12}{cited:>10}{one.seconds:>7.1f}")
+    hits, expected = sum(len(one.hits) for one in found), sum(len(one.target.expected) for one in found)
+    hits_cited, cited_all = sum(len(one.hits_cited) for one in found), sum(one.cited for one in found)
+    lines.append(
+        f"{'all':<28}{sum(len(o.curated.papers) for o in found):>7}{f'{hits}/{expected}':>12}"
+        f"{f'{hits_cited}/{cited_all}':>10}"
+    )
+    return "\n".join(lines)
 
 
 def measure(web: Scholarly, target: Target, kg: Path, llm: str, most: int) -> Found:
@@ -42,34 +140,32 @@ def measure(web: Scholarly, target: Target, kg: Path, llm: str, most: int) -> Fo
     return judged(web, target, curated, time.monotonic() - started)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="+", help="FOLDER, or: prepare FOLDER")
-    parser.add_argument("--papers", type=Path, help="prepare: folders of targets")
-    parser.add_argument("--graphs", type=Path, help="prepare: graphs in the published format")
-    parser.add_argument("--mirrors", type=Path, help="prepare: git directories, OWNER+NAME/repo")
-    parser.add_argument("--target", action="append", help="only this one")
-    parser.add_argument("--llm", default="none")
-    parser.add_argument("--most", type=int, default=10)
-    parser.add_argument("--json", type=Path, help="also write the curated sets to this file")
-    given = parser.parse_args()
-    *verb, folder = given.folder
-    if verb == ["prepare"]:
-        prepare(Path(folder), given.papers, given.graphs, given.mirrors)
+def main(
+    folder: Sequence[str],
+    *,
+    papers: Annotated[Path | None, typer.Option(help="prepare: folders of targets")] = None,
+    graphs: Annotated[Path | None, typer.Option(help="prepare: graphs in the published format")] = None,
+    mirrors: Annotated[Path | None, typer.Option(help="prepare: git directories, OWNER+NAME/repo")] = None,
+    target: Sequence[str] = (),
+    llm: str = "none",
+    most: int = 10,
+    json: Annotated[Path | None, typer.Option("--json", help="also write the curated sets to this file")] = None,
+) -> None:
+    *verb, place = folder
+    if verb == ["prepare"] and papers and graphs and mirrors:
+        prepare(Path(place), papers, graphs, mirrors)
         return
     if verb:
-        parser.error("give one folder")
+        raise InputError("give one folder, or: prepare FOLDER --papers DIR --graphs DIR --mirrors DIR")
     found = []
-    with served(Path(folder)) as web, tempfile.TemporaryDirectory(prefix="xkg-curation-") as kg:
-        for target in targets(Path(folder)):
-            if given.target and target.name not in given.target:
-                continue
-            one = measure(web, target, Path(kg), given.llm, given.most)
-            print(printed(one), flush=True)
-            found.append(one)
+    with served(Path(place)) as web, tempfile.TemporaryDirectory(prefix="xkg-curation-") as kg:
+        for each in targets(Path(place)):
+            if not target or each.name in target:
+                found.append(measure(web, each, Path(kg), llm, most))
+                print(printed(found[-1]), flush=True)
     print(summary(found))
-    if given.json:
-        given.json.write_text(json.dumps([one.curated.model_dump() for one in found], indent=1), "utf-8")
+    if json:
+        json.write_text(dumps([one.curated.model_dump() for one in found], indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -6,58 +6,10 @@ structure (sections, equations, algorithms; classes, functions, calls between mo
 import random
 from pathlib import Path
 
-ADJECTIVES = [
-    "adaptive",
-    "sparse",
-    "robust",
-    "stochastic",
-    "latent",
-    "spectral",
-    "causal",
-    "recursive",
-    "hybrid",
-    "masked",
-    "gated",
-    "sliced",
-]
-NOUNS = [
-    "gradient",
-    "kernel",
-    "particle",
-    "encoder",
-    "buffer",
-    "attention",
-    "policy",
-    "schedule",
-    "residual",
-    "posterior",
-    "codebook",
-    "prompt",
-]
-ACTS = [
-    "matching",
-    "clipping",
-    "restoration",
-    "pooling",
-    "routing",
-    "smoothing",
-    "distillation",
-    "projection",
-    "sampling",
-    "scaling",
-]
-VERBS = [
-    "computes",
-    "updates",
-    "projects",
-    "normalises",
-    "samples",
-    "scales",
-    "masks",
-    "restores",
-    "weights",
-    "aggregates",
-]
+ADJECTIVES = ("adaptive sparse robust stochastic latent spectral causal recursive hybrid masked gated sliced").split()
+NOUNS = ("gradient kernel particle encoder buffer attention policy schedule residual posterior codebook prompt").split()
+ACTS = ("matching clipping restoration pooling routing smoothing distillation projection sampling scaling").split()
+VERBS = ("computes updates projects normalises samples scales masks restores weights aggregates").split()
 
 
 def technique_names(count: int, seed: int = 0) -> list[str]:

@@ -8,32 +8,32 @@ definition has a sentence of another technique's, and most names have a word of 
 with two others' and some noise, and so are the codes of its words, because embedding a million texts takes hours. Paper
 n is the same in every graph, whatever its size.
 
-Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. `--cypher` adds the
-LadybugDB graph. Techniques are not linked, because the concepts of so many similar papers grow quadratically."""
+Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
+linked, because the concepts of so many similar papers grow quadratically."""
 
-import argparse
 import functools
 import hashlib
 import random
 import re
 import resource
 import sys
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from evaluation.generated.graph import bundles as generated_bundles
 from evaluation.inputs.command import run_command
 from xkg.embeddings.base import Embedder, encode_documents
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store import bundles
@@ -44,9 +44,8 @@ from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import VectorsInfo, build
 from xkg.store.local.build_files import finish_text
-from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
+from xkg.store.local.generation import CATALOGUE, TEXT, VECTORS, Generation
 from xkg.store.local.generations import Built, Generations
-from xkg.store.local.ladybug import GraphWriter
 from xkg.store.peer_format import read_peer
 
 OTHER_WORDS = 0.2
@@ -191,25 +190,23 @@ def perturbed_title(of: Source, number: int) -> str:
     return f"{_renamed(random.Random(number), of, of.papers[number % len(of.papers)].paper.title)}, {number}"
 
 
-def publish(folder: Path, of: Source, techniques: int, *, cypher: bool = False) -> int:
+def publish(folder: Path, of: Source, techniques: int) -> int:
     """Makes a graph of about this number of techniques in `folder`, and returns the number of its generation."""
     generations = Generations(folder, wait=1.0, check=_any_model)
     known: dict[str, BundleFile] = {}
     with generations.writing() as current:
         return generations.publish(
-            current, lambda place: _fill(place, generations.bundles, of, techniques, known, cypher), known, ""
+            current, lambda place: _fill(place, generations.bundles, of, techniques, known), known, ""
         )
 
 
-def _fill(
-    folder: Path, bundle_folder: Path, of: Source, techniques: int, known: dict[str, BundleFile], cypher: bool
-) -> Built:
+def _fill(folder: Path, bundle_folder: Path, of: Source, techniques: int, known: dict[str, BundleFile]) -> Built:
     papers = papers_of(of, techniques)
     begun = time.perf_counter()
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
         text = beside.submit(index_text, folder, of, papers, begun)
         vectors = beside.submit(index_vectors, folder, bundle_folder.parent / VECTORS_FILE, of, papers, begun)
-        counts = write_catalogue(folder, bundle_folder, of, papers, known, begun, cypher=cypher)
+        counts = write_catalogue(folder, bundle_folder, of, papers, known, begun)
         text.result()
         finish_text(folder)
         info = vectors.result()
@@ -223,23 +220,11 @@ def papers_of(of: Source, techniques: int) -> int:
 
 
 def write_catalogue(
-    folder: Path,
-    bundle_folder: Path,
-    of: Source,
-    papers: int,
-    known: dict[str, BundleFile],
-    begun: float,
-    *,
-    cypher: bool,
+    folder: Path, bundle_folder: Path, of: Source, papers: int, known: dict[str, BundleFile], begun: float
 ) -> dict[str, int]:
-    """Writes bundles into `bundle_folder`, catalogue and graph into `folder`; returns the counts of a manifest."""
-    counts: dict[str, int] = {}
+    """Writes bundles into `bundle_folder` and the catalogue into `folder`; returns the counts of a manifest."""
     added: list[Paper] = []
-    with (
-        tempfile.TemporaryDirectory(dir=folder.parent, prefix=".rows-") as scratch,
-        closing(GraphWriter(Path(scratch))) as graph,
-        CatalogueWriter(folder / CATALOGUE) as catalogue,
-    ):
+    with CatalogueWriter(folder / CATALOGUE) as catalogue:
         for number in range(papers):
             bundle = perturbed(of, number)
             known[bundle.paper.id] = file = bundles.write(bundle_folder, bundle, durable=False)
@@ -248,20 +233,13 @@ def write_catalogue(
             rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
             catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
             added.append(bundle.paper)
-            if cypher:
-                graph.add(bundle, visible)
             if number % 10_000 == 0:
                 _say(f"{number:,} of {papers:,} papers", begun)
         total = catalogue.rows
-        citations = works_and_citations(added)
-        catalogue.cite(citations.edges)
+        catalogue.cite(works_and_citations(added).edges)
         catalogue.close()
-        _say("catalogue", begun)
-        if cypher:
-            graph.cite(citations)
-            counts = graph.load(folder / GRAPH)
-            _say(f"graph of {(folder / GRAPH).stat().st_size / 1e9:.1f} GB", begun)
-    return {**counts, "vectors": total, "papers": papers}
+    _say("catalogue", begun)
+    return {"vectors": total, "papers": papers}
 
 
 def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
@@ -340,18 +318,16 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return unit.astype(np.float32)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="where the graph is made; it must hold none yet")
-    parser.add_argument("--from", dest="graphs", type=Path, help="folder of graph files to perturb")
-    parser.add_argument("--techniques", type=int, default=1_000_000)
-    parser.add_argument("--cypher", action="store_true", help="also the graph of LadybugDB")
-    options = parser.parse_args(arguments)
-    if (options.folder / "CURRENT").exists():
-        raise SystemExit(f"{options.folder} holds a graph already")
-    of = source(graph_files(options.graphs), OnnxEmbedder())
-    number = publish(options.folder, of, options.techniques, cypher=options.cypher)
-    print(f"generation {number} in {options.folder}")
+def main(
+    *,
+    folder: Annotated[Path, typer.Option(help="where the graph is made; it must hold none yet")],
+    graphs: Annotated[Path | None, typer.Option("--from", help="folder of graph files to perturb")] = None,
+    techniques: int = 1_000_000,
+) -> None:
+    if (folder / "CURRENT").exists():
+        raise InputError(f"{folder} holds a graph already")
+    number = publish(folder, source(graph_files(graphs), OnnxEmbedder()), techniques)
+    print(f"generation {number} in {folder}")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,41 @@
-"""Runs a measurement as a command."""
+"""Runs a measurement as a command: positional parameters of its function are arguments, keyword parameters options."""
 
+import functools
+import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import StatisticsError
-from typing import NoReturn
+from typing import Annotated, Any, NoReturn, get_args, get_origin
+
+import typer
 
 from xkg.cli.display.wording import for_people
 from xkg.errors import XkgError
 
+JsonFile = Annotated[Path | None, typer.Option("--json", help="write the results to this file")]
+Earlier = Annotated[Path | None, typer.Option("--against", help="compare with the --json file of an earlier run")]
 
-def run_command(main: Callable[[], int | None]) -> NoReturn:
-    """Exits with the status that `main` returns. Exits with status 1 and one line of text if it raises `XkgError`, a
-    file or a server cannot be reached, an input is not JSON, or there is too little to measure."""
+
+def run_command(main: Callable[..., int | None]) -> NoReturn:
+    """Calls `main` with the values on the command line, and exits with the status that it returns. Exits with status 1
+    and one line of text if it raises `XkgError`, a file or a server cannot be reached, an input is not JSON, or there
+    is too little to measure."""
+
+    @functools.wraps(main)
+    def called(**values: Any) -> None:
+        raise typer.Exit(main(**values) or 0)
+
+    signature = inspect.signature(main, eval_str=True)
+    parameters = [_marked(each) for each in signature.parameters.values()]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    about = (sys.modules[main.__module__].__doc__ or "").replace("\n\n", "\n\n\b\n")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command(help=f"\b\n{about}")(called)
     try:
-        sys.exit(main())
+        app()
     except XkgError as error:
         sys.exit(for_people(str(error)))
     except json.JSONDecodeError as error:
@@ -24,3 +45,13 @@ def run_command(main: Callable[[], int | None]) -> NoReturn:
         sys.exit(f"{what}{error.strerror or error}; correct the path or the address, then run this again")
     except StatisticsError as error:
         sys.exit(f"there is too little to measure ({error}): give a larger graph, or more gold")
+    sys.exit(0)
+
+
+def _marked(parameter: inspect.Parameter) -> inspect.Parameter:
+    kind, option = parameter.annotation, parameter.kind is parameter.KEYWORD_ONLY
+    if get_origin(kind) is Sequence:
+        kind = list[get_args(kind)[0]]  # type: ignore[misc]
+    if get_origin(kind) is not Annotated:
+        kind = Annotated[kind, typer.Option() if option else typer.Argument()]
+    return parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)

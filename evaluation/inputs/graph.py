@@ -1,9 +1,13 @@
 """Reads a graph to measure: a folder made by `xkg build` or `import`, or files (bundles, the peer's format)."""
 
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from xkg.commands.graph.contents import import_graphs
 from xkg.commands.graph.open import chosen_papers, open_store
 from xkg.config import Settings, load
 from xkg.errors import InputError
@@ -35,6 +39,23 @@ def check_graph(graph: Path) -> None:
         service.papers()
     finally:
         service.close()
+
+
+def shared() -> Path:
+    """The folder of the shared papers and graphs."""
+    return Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
+
+
+@contextmanager
+def graph_or_shared(kg: Path | None) -> Iterator[Path]:
+    """The folder of a graph with papers; without one, the shared graphs imported into a temporary one. Raises
+    `XkgError`."""
+    with tempfile.TemporaryDirectory() as folder:
+        if kg is None:
+            kg = Path(folder) / "kg"
+            import_graphs(Settings(kg=kg), shared() / "peer-graphs")
+        check_graph(kg)
+        yield kg
 
 
 def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:

@@ -1,14 +1,15 @@
 """Rows that people or models wrote, as JSON lines. Malformed ones are counted and never crash a measurement."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from xkg.errors import InputError
 from xkg.files import read_regular
+from xkg.store.graph_store import Snapshot
 from xkg.value import Value
 
 LARGEST = 64 * 1024 * 1024
@@ -21,9 +22,9 @@ def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
     read."""
     rows: list[V] = []
     problems: list[str] = []
-    for number, line in _lines(path):
+    for number, line in enumerate(_read(path).splitlines(), start=1):
         try:
-            rows.append(kind.model_validate_json(line))
+            rows += [kind.model_validate_json(line)] if line.strip() else []
         except ValidationError as error:
             problems.append(f"{path}: line {number}: {first_error(error)}")
     return rows, problems
@@ -37,21 +38,43 @@ def first_error(error: ValidationError) -> str:
     return f"{where}: {message}" if where else message
 
 
-def read_json(path: Path) -> object:
+def read_json(path: Path) -> Any:
     """The value in a JSON file. Raises `InputError` naming the file."""
     try:
-        return json.loads(read_regular(path, LARGEST))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); correct its path") from error
+        return json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON ({str(error)[:120]}); correct it") from error
+        raise InputError(f"{path}: not JSON ({str(error)[:120]}); correct it") from error
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_queries(path: Path) -> list[dict[str, Any]]:
+    """The queries for search of a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises
+    `InputError`."""
     try:
-        data = read_regular(path, LARGEST)
+        rows = [json.loads(line) for line in _read(path).splitlines() if line.strip()]
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON lines ({error}); correct it") from error
+    for number, row in enumerate(rows, start=1):
+        if missing := [key for key in ("id", "kind", "query", "gold") if not isinstance(row, dict) or key not in row]:
+            raise InputError(f"{path}: query {number} has no {missing[0]}; each needs id, kind, query and gold")
+    if not rows:
+        raise InputError(f"{path}: holds no query; give a file of JSON lines")
+    return rows
+
+
+def require_techniques(snapshot: Snapshot, path: Path, techniques: Iterable[str]) -> None:
+    """Raises `InputError` if the graph lacks a technique of the gold file: each one would count as lost."""
+    wanted = set(techniques)
+    papers = {technique.partition("#")[0] for technique in wanted} & set(snapshot.paper_ids())
+    known = {id for paper in papers for id in snapshot.technique_ids(paper)}
+    if missing := sorted(wanted - known):
+        raise InputError(
+            f"{path}: {len(missing)} of {len(wanted)} gold techniques are not in this graph, such as {missing[0]}; "
+            "give the graph that the gold was made for (--kg)"
+        )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path, LARGEST)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct its path") from error
-    for number, line in enumerate(data.splitlines(), start=1):
-        if line.strip():
-            yield number, line

@@ -3,13 +3,14 @@
 With a graph, the planning view is added to the paper for planning, and the implementation view for analysing and
 writing, as in the published study."""
 
-import json
 import re
 from pathlib import Path
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from pydantic import BaseModel, ValidationError
 
+from evaluation.inputs.rows import first_error
 from evaluation.paperbench.workspace import put
 
 _FENCE = re.compile(r"```[\w+-]{0,20}\n(.*?)(?:\n```|\Z)", re.DOTALL)
@@ -35,6 +36,15 @@ _WRITE = (
     "Write {path} ({purpose}), whole, in one block between ``` lines. No placeholders, no simplifications. Already "
     "written:\n\n{written}"
 )
+
+
+class _File(BaseModel):
+    path: str
+    purpose: str = ""
+
+
+class _Files(BaseModel):
+    files: tuple[_File, ...]
 
 
 @solver
@@ -83,23 +93,19 @@ def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
     parts are added to `problems`."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
-        rows = json.loads(answer[start : end + 1][:_LISTED])["files"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        rows = None
+        rows = _Files.model_validate_json(answer[start : end + 1][:_LISTED]).files
+    except ValidationError as error:
+        problems.append(f"the list of files: {first_error(error)}")
+        rows = ()
     found: dict[str, str] = {}
-    if not isinstance(rows, list):
-        problems.append("the list of files is no JSON with files")
-        rows = []
     for row in rows:
-        path = row.get("path") if isinstance(row, dict) else None
-        if not isinstance(path, str) or not path.strip() or path in found:
-            problems.append(f"no path, or one that was there before: {str(row)[:80]}")
-        elif len(found) == _MOST_FILES:
-            problems.append(f"more than {_MOST_FILES} files; the rest is left out")
-            break
+        if not row.path.strip() or row.path.strip() in found:
+            problems.append(f"no path, or one that was there before: {row.path[:80]}")
         else:
-            found[path.strip()] = str(row.get("purpose") or "")[:500]
-    return list(found.items()) or [("main.py", "all of it")]
+            found[row.path.strip()] = row.purpose[:500]
+    if len(found) > _MOST_FILES:
+        problems.append(f"more than {_MOST_FILES} files; the rest is left out")
+    return list(found.items())[:_MOST_FILES] or [("main.py", "all of it")]
 
 
 def read_code(answer: str) -> str | None:

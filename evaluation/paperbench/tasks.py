@@ -13,10 +13,7 @@ both and compare with `python -m evaluation.paperbench.gains`. Agents write file
 code development are scored (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a section,
 with a note."""
 
-import os
 import re
-import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -25,21 +22,17 @@ from inspect_ai import Task, task
 from inspect_ai.agent import AgentState, as_solver, react
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import ToolSource, mcp_server_stdio, mcp_tools
+from inspect_ai.tool import Tool, ToolSource
 
+from evaluation.export_context import IMPLEMENTATION, PLANNING, tasks_in
 from evaluation.inputs.graph import check_graph
-from evaluation.inputs.paths import given_path
-from evaluation.inputs.task_parameters import checked
-from evaluation.paperbench.export import IMPLEMENTATION, PLANNING, tasks_in
+from evaluation.inputs.inspect_tasks import checked, cut_paper, given_path, graph_tools
 from evaluation.paperbench.judge import rubric_tree
 from evaluation.paperbench.papercoder import papercoder
 from evaluation.paperbench.rubric import read_rubric
 from evaluation.paperbench.workspace import tools
 from xkg.errors import InputError
-from xkg.llm.prices import tokens
 
-_CHARACTERS_A_TOKEN = 4
-_SECTION = re.compile(r"^#{1,3} ", re.MULTILINE)
 _INSTRUCTIONS = (
     "Replicate the method and the experiments of the following paper as a code repository. You cannot run anything. "
     "Implement everything exactly as the paper says; no placeholders."
@@ -111,18 +104,7 @@ def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sam
             if not file.is_file():
                 raise InputError(f"{file} is not there: write it with python -m evaluation.export_context")
             metadata[key] = str(file)
-    return Sample(id=folder.name, input=f"{_INSTRUCTIONS}\n\n{paper}{cut}", metadata=metadata)
-
-
-def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
-    """The paper's first sections that fit, and a line about the omitted ones; '' if nothing was cut."""
-    if tokens(text) <= most_tokens:
-        return text, ""
-    room = most_tokens * _CHARACTERS_A_TOKEN
-    starts = [match.start() for match in _SECTION.finditer(text) if 0 < match.start() <= room]
-    end = starts[-1] if starts else room
-    left = _SECTION.findall(text[end:])
-    return text[:end], f"\n\n[cut to fit: {len(left)} sections, {len(text) - end:,} characters at the end]"
+    return Sample(id=folder.name, input="\n\n".join(filter(None, (_INSTRUCTIONS, paper, cut))), metadata=metadata)
 
 
 def _title(paper: str) -> str:
@@ -139,14 +121,14 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         with tempfile.TemporaryDirectory(prefix="xkg-paperbench-") as folder:
-            graph: list[ToolSource] = []
+            all_tools: list[Tool | ToolSource] = [*tools()]
             if kg_path is not None:
-                graph = [_graph_tools(kg_path, state.metadata, Path(folder))]
+                all_tools.append(graph_tools(str(kg_path), _blacklist(state.metadata, Path(folder))))
             prompt = _BY_TOOLS if kg_path is None else f"{_BY_TOOLS} {_WITH_GRAPH}"
             if kind == "react":
-                agent = react(prompt=prompt, tools=[*tools(), *graph])
+                agent = react(prompt=prompt, tools=all_tools)
             else:
-                agent = react(prompt=prompt, tools=[*tools(), *graph], submit=False, on_continue=_next_step)
+                agent = react(prompt=prompt, tools=all_tools, submit=False, on_continue=_next_step)
             return await as_solver(agent)(state, generate)
 
     return solve
@@ -157,22 +139,10 @@ async def _next_step(state: AgentState) -> bool | str:
     return True if state.output.message.tool_calls else _GO_ON
 
 
-def _graph_tools(kg: Path, metadata: dict[str, str], folder: Path) -> ToolSource:
-    """The tools of `xkg serve` on this graph, without blacklisted papers and the paper itself."""
+def _blacklist(metadata: dict[str, str], folder: Path) -> Path:
+    """The blacklist of a task, with the paper itself."""
     blacklist = folder / "blacklist.txt"
     listed = Path(metadata["blacklist"]).read_text(encoding="utf-8", errors="replace").rstrip()
     own = f"\ntitle: {metadata['title']}" if metadata["title"] else ""
     blacklist.write_text(f"{listed}{own}\n", encoding="utf-8")
-    beside = Path(sys.executable).parent / "xkg"
-    command = str(beside) if beside.is_file() else shutil.which("xkg")
-    if command is None:
-        raise InputError("the command xkg is not installed beside this Python; install the project first")
-    given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
-    server = mcp_server_stdio(
-        name="xkg",
-        command=command,
-        args=["--kg", str(kg), "serve"],
-        cwd=os.environ.get("PWD"),  # the shell's working folder, with its xkg.yaml
-        env={**given, "XKG_SERVE__EXCLUDE": str(blacklist), "XKG_LLM__MODEL": "none"},
-    )
-    return mcp_tools(server)
+    return blacklist

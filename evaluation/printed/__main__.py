@@ -1,6 +1,13 @@
-"""`python -m evaluation.printed`: see the package."""
+r"""Compares xkg's reading of a LaTeX paper with TeX's printed output: `python -m evaluation.printed`, or `make
+fuzz-papers`.
 
-import argparse
+A grammar makes papers (environments, conditions, inputs, encodings) in which every sentence has a unique word.
+`pdflatex` and `pdftotext` (Debian: `texlive-latex-extra texlive-plain-generic texlive-science lmodern poppler-utils`)
+show which of these are printed; the passages and headings of the parsed paper show which are read. A word is `extra` if
+it is read but not printed, `missing` if it is printed but not read; contents of floats other than captions, tables and
+algorithms may be missing. A paper agrees if it has neither; --keep names a folder for those that do not. Papers that
+TeX refuses are skipped."""
+
 import re
 import subprocess
 import tempfile
@@ -54,20 +61,14 @@ def compared(shown: set[str], found: set[str]) -> tuple[set[str], set[str]]:
     return found - shown, {word for word in shown - found if word.startswith("zq")}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the first paper; the next has the next")
-    parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--papers", type=int, default=1_000_000, help="at most")
-    parser.add_argument("--keep", type=Path, help="a folder for the papers that do not agree")
-    options = parser.parse_args()
-    end = time.monotonic() + options.seconds
+def main(*, seed: int = 1, seconds: float = 300, papers: int = 1_000_000, keep: Path | None = None) -> None:
+    end = time.monotonic() + seconds
     count: Counter[str] = Counter()
     faults, words = Counter[str](), Counter[str]()
-    for seed in range(options.seed, options.seed + options.papers):
+    for number in range(seed, seed + papers):
         if time.monotonic() > end:
             break
-        made = paper(seed)
+        made = paper(number)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             write(made, folder)
@@ -83,9 +84,9 @@ def main() -> None:
             within = set(made.constructs.get(word, ("another encoding",)))
             words.update(within)
             faults.update(within if word in extra or word in missing else ())
-        if (extra or missing) and options.keep:
-            write(made, options.keep / str(seed))
-            (options.keep / str(seed) / "faults.txt").write_text(f"extra {sorted(extra)}\nmissing {sorted(missing)}\n")
+        if (extra or missing) and keep:
+            write(made, keep / str(number))
+            (keep / str(number) / "faults.txt").write_text(f"extra {sorted(extra)}\nmissing {sorted(missing)}\n")
     for construct in sorted(faults, key=lambda each: faults[each] / words[each], reverse=True)[:30]:
         print(f"{faults[construct]:5} of {words[construct]:5} words in {' '.join(construct.split())}")
     print(", ".join(f"{name} {number}" for name, number in count.items()))

@@ -5,27 +5,26 @@
                   "source": "counted", "published": "52.38 % → 100 %"}],
      "scores": {"executed now": {"<code id>": 1.0}}, "problems": ["gold.json: line 3: …"]}
 
-`scores` have one number per item, so that a later run can be compared item by item (`compare.py`). `source` says where
-a judgement comes from: a counting program, a person's labels, or the judging model."""
+`scores` have one number per item, so that a later run can be compared item by item (`statistics.py`). `source` says
+where a judgement comes from: a counting program, a person's labels, or the judging model."""
 
-import json
 import math
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, ValidationError
 
-from evaluation.results.intervals import interval, share_interval
+from evaluation.inputs.rows import LARGEST, first_error
+from evaluation.results.statistics import Bounds, interval, share_interval
 from xkg.errors import InputError
 from xkg.files import read_regular, write_whole
 from xkg.value import Value
 from xkg.version import __version__
 
 Unit = Literal["share", "number", "dollars", "count"]
-LARGEST = 256 * 1024 * 1024
 
 
 class Figure(Value):
@@ -33,9 +32,9 @@ class Figure(Value):
     then says why. `count` is the number of items. `published` is the value that others report."""
 
     name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
+    value: FiniteFloat | None
+    low: FiniteFloat | None = None
+    high: FiniteFloat | None = None
     count: int = 0
     unit: Unit = "share"
     source: str = "counted"
@@ -53,30 +52,16 @@ class Results(Value):
     commit: str = Field(default_factory=lambda: commit())
     about: dict[str, str] = Field(default={})
     figures: tuple[Figure, ...] = ()
-    scores: dict[str, dict[str, float]] = Field(default={})
+    scores: dict[str, dict[str, FiniteFloat]] = Field(default={})
     details: dict[str, Any] = Field(default={})
     problems: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _finite(self) -> "Results":
-        numbers = [score for scores in self.scores.values() for score in scores.values()]
-        numbers += [x for f in self.figures for x in (f.value, f.low, f.high) if x is not None]
-        if not all(map(math.isfinite, numbers)):
-            raise ValueError("a number is not finite")
-        return self
 
 
 def commit() -> str:
     """The commit of the measuring clone, marked if files differ from it; '' outside of a clone."""
-    here = Path(__file__).resolve().parent
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--exclude=*"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            timeout=20,
-        )
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -92,27 +77,28 @@ def mean_figure(
     note: str = "",
 ) -> Figure:
     """The mean of items' scores with its interval over papers; a figure without a value if there are no items."""
-    if not scores:
-        return Figure(name=name, value=None, unit=unit, source="", published=published, note=note or "no items")
-    low, high = interval(scores) if unit != "share" else share_interval(scores)
-    mean = math.fsum(scores.values()) / len(scores)
+    value: float | None = None
+    bounds: Bounds = (None, None)
+    if scores:
+        bounds = interval(scores) if unit != "share" else share_interval(scores)
+        value = math.fsum(scores.values()) / len(scores)
     return Figure(
         name=name,
-        value=mean,
-        low=low,
-        high=high,
+        value=value,
+        low=bounds[0],
+        high=bounds[1],
         count=len(scores),
         unit=unit,
-        source=source,
+        source=source if scores else "",
         published=published,
-        note=note,
+        note=note or ("" if scores else "no items"),
     )
 
 
 def write(results: Results, path: Path) -> None:
     """Writes the file atomically. Raises `InputError` if it cannot be written."""
     try:
-        write_whole(path, json.dumps(results.model_dump(), ensure_ascii=True, indent=1).encode() + b"\n")
+        write_whole(path, results.model_dump_json(indent=1, ensure_ascii=True).encode() + b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another file") from error
 
@@ -126,19 +112,7 @@ def read(path: Path, measure: str | None = None) -> Results:
             f"{path}: cannot be read ({error.strerror}); give the --json file of an earlier run"
         ) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{path}: holds no results ({where}: {first['msg']}); give what --json wrote") from error
+        raise InputError(f"{path}: holds no results ({first_error(error)}); give what --json wrote") from error
     if measure is not None and results.measure != measure:
         raise InputError(f"{path}: measures {results.measure}, not {measure}; give an earlier run of {measure}")
     return results
-
-
-def counted_problems(problems: Iterable[str], most: int = 10) -> list[str]:
-    """Lines for a person: the number of unusable inputs, and the first of them."""
-    every = list(problems)
-    if not every:
-        return []
-    lines = [f"{len(every)} input{'s' * (len(every) != 1)} could not be used:"]
-    lines += [f"  {line}" for line in every[:most]]
-    return lines + ([f"  … and {len(every) - most} more"] if len(every) > most else [])

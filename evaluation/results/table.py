@@ -1,41 +1,42 @@
-"""Figures and comparisons as text for a terminal, and the options that every measurement has."""
+"""Figures and comparisons as text for a terminal."""
 
-import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
-from evaluation.results.compare import Comparison, compare
-from evaluation.results.document import Figure, Results, counted_problems, read, write
+from evaluation.results.document import Figure, Results, read, write
+from evaluation.results.statistics import Comparison, interval, paired
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """`--json FILE` and `--against EARLIER`."""
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
-    parser.add_argument(
-        "--against", type=Path, metavar="EARLIER", help="compare with the --json file of an earlier run, item by item"
-    )
-
-
-def read_earlier(options: argparse.Namespace, measure: str) -> Results | None:
-    """The results named by `--against`. Read them before any slow or paid work. Raises `InputError`."""
-    return None if options.against is None else read(options.against, measure)
+_LISTED = 10
 
 
 def conclude(
-    results: Results, options: argparse.Namespace, say: Callable[[str], None] = print, *, beside: bool = True
+    results: Results,
+    json: Path | None,
+    earlier: Results | None,
+    say: Callable[[str], None] = print,
+    *,
+    beside: bool = True,
 ) -> None:
-    """Prints the table, then writes and compares as the options say. The earlier file is read before anything is
-    written, so both may be the same file. Raises `InputError`."""
-    earlier = read_earlier(options, results.measure)
+    """Prints the table and the unusable inputs, writes the results to `json`, and compares them with earlier ones
+    (`read_earlier`, before any slow or paid work). Raises `InputError`."""
     say(figures_table(results.figures, beside=beside))
-    for line in counted_problems(results.problems):
-        say(line)
-    if options.json is not None:
-        write(results, options.json)
+    if results.problems:
+        say(f"{len(results.problems)} input{'s' * (len(results.problems) != 1)} could not be used:")
+        for line in results.problems[:_LISTED]:
+            say(f"  {line}")
+        if len(results.problems) > _LISTED:
+            say(f"  … and {len(results.problems) - _LISTED} more")
+    if json is not None:
+        write(results, json)
     if earlier is not None:
-        say("")
-        say(f"against {options.against} (made {earlier.made_at}, {earlier.version} {earlier.commit})")
-        say(comparison_table(compare(earlier, results)))
+        say(f"\nagainst the run of {earlier.made_at} ({earlier.version} {earlier.commit})")
+        say(comparison_table(earlier.scores, results.scores))
+
+
+def read_earlier(path: Path | None, measure: str) -> Results | None:
+    """Raises `InputError`."""
+    return None if path is None else read(path, measure)
 
 
 def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
@@ -54,30 +55,46 @@ def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
     return aligned(rows, left={0, len(heads) - 1, *({4} if beside else ())})
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> str:
-    """One line per score, or a line that says that there is nothing to compare."""
-    if not comparisons:
+def comparison_table(before: Mapping[str, Mapping[str, float]], now: Mapping[str, Mapping[str, float]]) -> str:
+    """One line for each score that both runs have, in the order of the later one; or a line that says that there is
+    nothing to compare."""
+    rows = [paired(name, before[name], now[name]) for name in now if name in before]
+    if not rows:
         return "no score is in both runs: nothing to compare"
-    rows = [("", "before", "now", "difference", "95 % interval", "d_z", "p", "p (t)", "items", "papers", "unpaired")]
-    for row in comparisons:
-        spread = "" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
-        difference = "" if row.difference is None else f"{row.difference:+.3f}"
-        rows.append(
-            (
-                row.score,
-                number(row.before, "number"),
-                number(row.now, "number"),
-                difference,
-                spread,
-                number(row.effect, "number"),
-                number(row.p_permutation, "number"),
-                number(row.p_t, "number"),
-                str(row.items),
-                str(row.papers),
-                f"{row.only_before} + {row.only_now}",
-            )
+    heads = ("", "before", "now", *DIFFERENCE, "p (t)", "items", "papers", "unpaired")
+    cells = [
+        (
+            row.score,
+            number(row.before, "number"),
+            number(row.now, "number"),
+            *difference(row),
+            number(row.p_t, "number"),
+            str(row.items),
+            str(row.papers),
+            f"{row.only_before} + {row.only_now}",
         )
-    return aligned(rows, left={0})
+        for row in rows
+    ]
+    return aligned([heads, *cells], left={0})
+
+
+DIFFERENCE = ("difference", "95 % interval", "d_z", "p")
+
+
+def difference(row: Comparison) -> tuple[str, ...]:
+    """The cells of `DIFFERENCE`."""
+    spread = "" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
+    mean = "" if row.difference is None else f"{row.difference:+.3f}"
+    return mean, spread, number(row.effect, "number"), number(row.p_permutation, "number")
+
+
+def mean_with_interval(values: Sequence[float], form: str = ".2f") -> str:
+    """The mean of independent values with its interval; 'none' without values."""
+    if not values:
+        return "none"
+    low, high = interval({str(n): value for n, value in enumerate(values)})
+    spread = "" if low is None or high is None else f" [{low:{form}}, {high:{form}}]"
+    return f"{fmean(values):{form}}{spread}"
 
 
 def number(value: float | None, unit: str) -> str:

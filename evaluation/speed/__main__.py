@@ -5,10 +5,10 @@
 Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all parts except the build. Every part runs
 in its own process with its own caches. Figures over their budget are marked; the exit status is 0 nevertheless."""
 
-import argparse
 import json
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -18,13 +18,15 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.paper import write_paper, write_repository
 from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import shared
 from evaluation.speed.latency import starts, warm_calls
 
 LIBRARIES = ("ladybug", "faiss-cpu", "tantivy", "onnxruntime", "tokenizers", "tree-sitter", "mcp", "numpy", "pydantic")
@@ -107,7 +109,7 @@ def import_graphs(kg: Path) -> Seconds:
 
     embedding = _counted_embedding()
     started = time.perf_counter()
-    result = command(Settings(kg=kg), _shared() / "peer-graphs")
+    result = command(Settings(kg=kg), shared() / "peer-graphs")
     return {"whole": time.perf_counter() - started, "embedding": sum(embedding), "papers": len(result.papers)}
 
 
@@ -200,9 +202,7 @@ def of_graphs(kg: Path, rounds: int, calls: int) -> list[Figure]:
     search = warm["search_techniques"]
     beside = f"bare echo {echo:.1f} ms + one embedding {one:.1f} ms"
     rows += [
-        Figure(
-            "search_techniques over stdio, p50", median(search) * 1e3, "ms", 15, beside, memory["search_techniques"]
-        ),
+        Figure("search_techniques over stdio, p50", median(search) * 1e3, "ms", 15, beside, memory),
         Figure("search_techniques over stdio, p95", quantiles(search, n=20)[-1] * 1e3, "ms", None),
         Figure("start → initialize", ours, "s", 1.2 * bare, f"bare server {bare:.2f} s: ratio {ours / bare:.2f}"),
         Figure("start → first search answered", median(started["search"]), "s", 3, f"initialize {ours:.2f} s"),
@@ -214,16 +214,10 @@ def _of(measured: Seconds) -> tuple[float, float]:
     return measured["memory_mb"], measured["cpu"]
 
 
-def _shared() -> Path:
-    return Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
-
-
 def _machine() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    model = next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine()
-    )
+    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.is_file() else None
+    model = found[1] if found else platform.machine()
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     cores = len(os.sched_getaffinity(0))
     return f"{model}, {cores} cores, load {os.getloadavg()[0]:.1f}; Python {platform.python_version()}\n{libraries}"
@@ -247,15 +241,15 @@ def table(figures: Sequence[Figure]) -> Table:
     return made
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="starts of each server, and reopenings")
-    parser.add_argument("--calls", type=int, default=100, help="warm calls of each tool")
-    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
-    parser.add_argument("--kg", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.part:
-        measured = PARTS[options.part](options.kg)
+def main(
+    *,
+    rounds: Annotated[int, typer.Option(help="starts of each server, and reopenings")] = 5,
+    calls: Annotated[int, typer.Option(help="warm calls of each tool")] = 100,
+    part: Annotated[str | None, typer.Option(hidden=True)] = None,
+    kg: Annotated[Path | None, typer.Option(hidden=True)] = None,
+) -> None:
+    if part and kg:
+        measured = PARTS[part](kg)
         used = resource.getrusage(resource.RUSAGE_SELF)
         print(json.dumps(measured | {"memory_mb": used.ru_maxrss / 1024, "cpu": used.ru_utime + used.ru_stime}))
         return
@@ -263,10 +257,10 @@ def main() -> None:
     console.print(_machine())
     with tempfile.TemporaryDirectory(prefix="xkg-speed-") as folder:
         figures = of_build(Path(folder) / "build")
-        if (_shared() / "peer-graphs").is_dir():
-            figures += of_graphs(Path(folder) / "graphs", options.rounds, options.calls)
+        if (shared() / "peer-graphs").is_dir():
+            figures += of_graphs(Path(folder) / "graphs", rounds, calls)
         else:
-            console.print(f"{_shared() / 'peer-graphs'} is not there: set XKG_SHARED for the figures of the graphs")
+            console.print(f"{shared() / 'peer-graphs'} is not there: set XKG_SHARED for the figures of the graphs")
     console.print(table(figures))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 

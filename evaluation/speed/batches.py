@@ -1,6 +1,6 @@
 """Batches of small papers: one process against two, a second run over an unchanged list, publishing into a large graph.
 
-    python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20] [--kinds sentence short]
+    python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20] [--kinds sentence --kinds short]
 
 There are two kinds of papers: one sentence without a repository, which measures the cost of the batch itself; and short
 papers as in real batches (`evaluation.generated.short_papers`), with code that is imported in the sandbox. They are
@@ -9,7 +9,6 @@ empty graph. One job on two cores uses both in part, since its sandbox and its p
 therefore measured with two cores and bound to one. Use only the ratios of one run on an idle machine; the load average
 is printed with them."""
 
-import argparse
 import contextlib
 import ctypes
 import os
@@ -19,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -148,39 +148,31 @@ def measure(folder: Path, kind: str, small: int, papers: int) -> Arms:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--papers", type=int, default=200)
-    parser.add_argument("--small", type=int, default=20)
-    parser.add_argument("--graph", type=int, default=1000)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    chosen = parser.parse_args()
-    console, table = Console(), Table()
-    for column in ("what", "wall s", "processor s", "of it to start and publish", "peak MB", "papers an hour"):
-        table.add_column(column)
+def main(*, papers: int = 200, small: int = 20, graph: int = 1000, kinds: Sequence[str] = KINDS) -> None:
+    console = Console()
+    table = Table("what", "wall s", "processor s", "of it to start and publish", "peak MB", "papers an hour")
     lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="xkg-batches-") as name:
-        for kind in chosen.kinds:
-            arms = measure(Path(name) / kind, kind, chosen.small, chosen.papers)
-            counts = (chosen.small, *[chosen.papers] * 4)
-            for what, papers, ran in zip(ARMS, counts, arms, strict=True):
+        for kind in kinds:
+            arms = measure(Path(name) / kind, kind, small, papers)
+            counts = (small, *[papers] * 4)
+            for what, count, ran in zip(ARMS, counts, arms, strict=True):
                 cells = f"{ran.seconds:.1f}", f"{ran.processor:.1f}", f"{ran.own:.1f} ({ran.own / ran.processor:.0%})"
-                rate = f"{ran.peak_mb:.0f}", f"{papers / ran.seconds * 3600:,.0f}"
-                table.add_row(f"{papers} papers ({kind}), {what}", *cells, *rate)
-            small, bound, one, two, again = arms
+                rate = f"{ran.peak_mb:.0f}", f"{count / ran.seconds * 3600:,.0f}"
+                table.add_row(f"{count} papers ({kind}), {what}", *cells, *rate)
+            few, bound, one, two, again = arms
             lines += [
                 f"{kind}: 2 jobs against 1: {one.seconds / two.seconds:.2f} x the papers an hour (floor 1.7; of "
                 f"both cores {2 * one.seconds / one.processor:.2f} x), against 1 job on one core "
                 f"{bound.seconds / two.seconds:.2f} x; {two.processor / one.processor:.2f} x the processor's time",
-                f"{kind}: memory of {chosen.papers} against {chosen.small}: {two.peak_mb / small.peak_mb:.2f} x "
-                "(at most 1.5)",
+                f"{kind}: memory of {papers} against {small}: {two.peak_mb / few.peak_mb:.2f} x (at most 1.5)",
                 f"{kind}: again: {again.seconds:.1f} s (at most 10)",
             ]
             console.print("\n".join(lines[-3:]))
-        wall, processor = publish_one(Path(name) / "graph", chosen.graph)
+        wall, processor = publish_one(Path(name) / "graph", graph)
     console.print(table)
     console.print("\n".join(lines))
-    console.print(f"one paper into {chosen.graph:,}: {wall:.2f} s, {processor:.2f} s of processor (at most 3)")
+    console.print(f"one paper into {graph:,}: {wall:.2f} s, {processor:.2f} s of processor (at most 3)")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 
 

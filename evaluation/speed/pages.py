@@ -9,7 +9,6 @@ paint is timed from the start of navigation, an interaction from the key or clic
 to them are the server's processor milliseconds for the answer, and the same figures for a page and a key that request
 nothing: the cost of browser and machine alone."""
 
-import argparse
 import os
 import re
 import shutil
@@ -30,6 +29,7 @@ from rich.table import Table
 from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import check_graph
 from xkg.embeddings.base import Embedder
+from xkg.errors import InputError
 from xkg.store.local.store import EmbeddedStore
 
 PAINT_GOAL = 1000.0
@@ -200,38 +200,24 @@ def _interactions(browser: Browser, base: str, of: Examples, rounds: int) -> lis
     return [Timed(name, values, INTERACTION_GOAL, cpus.get(name, ())) for name, values in found.items()]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m evaluation.speed.pages", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("--kg", type=Path, required=True, help="folder of the graph")
-    parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args(arguments)
-    check_graph(given.kg)
+def main(*, kg: Path, rounds: int = 5) -> None:
+    check_graph(kg)
     path = shutil.which("chromium")
     if path is None:
-        parser.error("no chromium: `make chromium` installs it")
-    of = examples(given.kg)
+        raise InputError("no chromium: `make chromium` installs it")
+    of = examples(kg)
     if of is None:
-        parser.error(f"{given.kg} holds no paper with techniques")
-    with served(given.kg) as base, sync_playwright() as playwright:
+        raise InputError(f"{kg} holds no paper with techniques")
+    with served(kg) as base, sync_playwright() as playwright:
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=path, args=flags)
-        timed = measure(browser, base, of, given.rounds)
+        timed = measure(browser, base, of, rounds)
         browser.close()
     table = Table("what", "median ms", "slowest ms", "server's CPU ms", "goal ms", "")
-    for row in timed:
-        if not row.values:
-            continue
+    for row in (each for each in timed if each.values):
+        figures = (median(row.values), max(row.values), median(row.cpu), row.goal)
         kept = "" if median(row.values) <= row.goal else "over"
-        table.add_row(
-            row.name,
-            f"{median(row.values):.0f}",
-            f"{max(row.values):.0f}",
-            f"{median(row.cpu):.0f}",
-            f"{row.goal:.0f}",
-            kept,
-        )
+        table.add_row(row.name, *(f"{figure:.0f}" for figure in figures), kept)
     console = Console(width=100)
     console.print(table)
     absent = [row.name for row in timed if not row.values]

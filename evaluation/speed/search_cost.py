@@ -10,7 +10,6 @@ plus embedding. Short questions have about twelve words, long ones are a techniq
 twice, except for the repeated ones. Over HTTP, the floor is a bare server that embeds the text that it echoes; the
 servers are loaded in turn, in rounds. Processor time is also shown, since it is more reliable on a busy machine."""
 
-import argparse
 import asyncio
 import os
 import random
@@ -19,8 +18,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -129,34 +129,34 @@ def over_http(
     return loads
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kg", type=Path, required=True, help="folder of the graph")
-    parser.add_argument("--calls", type=int, default=100, help="calls of each kind over stdio")
-    parser.add_argument("--seconds", type=float, default=5, help="of load over HTTP in each round; 0: none")
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args(arguments)
-    check_graph(given.kg)
+def main(
+    *,
+    kg: Path,
+    calls: Annotated[int, typer.Option(help="calls of each kind over stdio")] = 100,
+    seconds: Annotated[float, typer.Option(help="of load over HTTP in each round; 0: none")] = 5,
+    clients: int = 8,
+    workers: int = 1,
+) -> None:
+    check_graph(kg)
     console = Console(width=130, highlight=False)
     console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")
     embedder = OnnxEmbedder()
-    store = EmbeddedStore(given.kg, lambda: embedder)
+    store = EmbeddedStore(kg, lambda: embedder)
     with store.snapshot() as snapshot:
         short, long = questions(snapshot)
     store.close()
-    if len(short) < (wanted := given.calls + (ROUNDS if given.seconds else 0)):
+    if len(short) < (wanted := calls + (ROUNDS if seconds else 0)):
         raise InputError(
-            f"{given.kg} gives {len(short)} questions, and {wanted} are asked: give a larger graph (python -m "
+            f"{kg} gives {len(short)} questions, and {wanted} are asked: give a larger graph (python -m "
             "evaluation.generated.perturbed_graph makes one), or fewer --calls and --seconds 0"
         )
     asked: dict[str, Sequence[str]] = {
-        "short": short[: given.calls],
-        "name with description": long[: given.calls],
-        "repeated": [short[n % min(8, len(short))] for n in range(given.calls)],
+        "short": short[:calls],
+        "name with description": long[:calls],
+        "repeated": [short[n % min(8, len(short))] for n in range(calls)],
     }
     table = Table("over stdio, ms", "echo", "embedding", "search", "ratio", "echo cpu", "embedding", "search", "ratio")
-    for kind, costs in over_stdio(given.kg, embedder, asked).items():
+    for kind, costs in over_stdio(kg, embedder, asked).items():
         cells = []
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
@@ -166,29 +166,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cells.append(ratio)
         table.add_row(kind, *cells)
     console.print(table)
-    if given.seconds:
-        table = Table(
-            f"HTTP, {given.clients} clients",
-            "echo/s",
-            "with embedding/s",
-            "search/s",
-            "share",
-            "cpu ms",
-            "",
-            "",
-            "share",
-        )
-        for title, texts in (("short, new", short[given.calls :]), ("long, new", long[given.calls :])):
-            for bare, embedding, server in over_http(given.kg, texts, given.clients, given.seconds, given.workers):
-                rates = [f"{load.a_second:.0f}" for load in (bare, embedding, server)]
-                cpu = [f"{1e3 * load.cpu:.1f}" for load in (bare, embedding, server)]
-                table.add_row(
-                    title,
-                    *rates,
-                    f"{server.a_second / embedding.a_second:.2f}",
-                    *cpu,
-                    f"{embedding.cpu / server.cpu:.2f}",
-                )
+    if seconds:
+        rates = ("echo/s", "with embedding/s", "search/s", "share")
+        table = Table(f"HTTP, {clients} clients", *rates, "cpu ms", "", "", "share")
+        for title, texts in (("short, new", short[calls:]), ("long, new", long[calls:])):
+            for loads in over_http(kg, texts, clients, seconds, workers):
+                _, embedding, server = loads
+                share, of_cpu = server.a_second / embedding.a_second, embedding.cpu / server.cpu
+                answered, cpu = [f"{load.a_second:.0f}" for load in loads], [f"{1e3 * load.cpu:.1f}" for load in loads]
+                table.add_row(title, *answered, f"{share:.2f}", *cpu, f"{of_cpu:.2f}")
         console.print(table)
 
 

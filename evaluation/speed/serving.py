@@ -9,8 +9,6 @@ new questions, for known ones (embedding cached, answer computed again) and for 
 in this process and their parts; recall@10 of the vector index relative to exact search; requests per second, and
 memory. Processor time is also shown, since it is more reliable on a busy machine. Questions have about twelve words."""
 
-import argparse
-import asyncio
 import os
 import resource
 import subprocess
@@ -21,8 +19,9 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median, quantiles
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -32,6 +31,7 @@ from evaluation.inputs.graph import check_graph
 from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours, starts
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError
 from xkg.serve.generation import ANSWERS
 from xkg.serve.search.candidates import DEPTH
 from xkg.serve.search.search import search
@@ -186,60 +186,52 @@ def recall(
     return fmean(len({*right} & {*rows}) / len(right) for right, rows in zip(exact, found, strict=True))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kg", type=Path, help="a graph to serve; its embedding cache may grow")
-    parser.add_argument("--folder", type=Path, help="where the graph of perturbed techniques is, or is made")
-    parser.add_argument("--from", dest="graphs", type=Path, help="folder of graph files to perturb")
-    parser.add_argument("--techniques", type=int, default=1_000_000)
-    parser.add_argument("--calls", type=int, default=100, help="calls of each tool")
-    parser.add_argument("--rounds", type=int, default=3, help="starts of each server")
-    parser.add_argument("--seconds", type=float, default=10, help="of load over HTTP, for each number of clients")
-    parser.add_argument("--clients", type=http.numbers, default=[1, 8, 64, 256])
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args(arguments)
-    if (given.kg is None) == (given.folder is None):
-        parser.error("give --kg or --folder")
-    if given.folder is not None and not (given.folder / "CURRENT").exists():
-        making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(given.folder)]
-        making += ["--techniques", str(given.techniques)] + (["--from", str(given.graphs)] if given.graphs else [])
+def main(
+    *,
+    kg: Annotated[Path | None, typer.Option(help="a graph to serve; its embedding cache may grow")] = None,
+    folder: Annotated[Path | None, typer.Option(help="where the graph of perturbed techniques is, or is made")] = None,
+    graphs: Annotated[Path | None, typer.Option("--from", help="folder of graph files to perturb")] = None,
+    techniques: int = 1_000_000,
+    calls: Annotated[int, typer.Option(help="calls of each tool")] = 100,
+    rounds: Annotated[int, typer.Option(help="starts of each server")] = 3,
+    seconds: Annotated[float, typer.Option(help="of load over HTTP, for each number of clients")] = 10,
+    clients: Sequence[int] = (1, 8, 64, 256),
+    workers: int = 1,
+) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    if folder is not None and not (folder / "CURRENT").exists():
+        making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(folder)]
+        making += ["--techniques", str(techniques)] + (["--from", str(graphs)] if graphs else [])
         subprocess.run(making, check=True)  # a separate process, whose memory is freed with it
-    report(given.kg or given.folder, given)
-
-
-def report(kg: Path, given: argparse.Namespace) -> None:
+    kg = kg or folder
+    if kg is None:
+        raise InputError("give --kg or --folder")
     check_graph(kg)
     console = Console(width=130, highlight=False)
     console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")
     embedder = OnnxEmbedder()
     store = EmbeddedStore(kg, lambda: embedder)
     with store.snapshot() as snapshot:
-        found = draw_inputs(snapshot, embedder, given.calls)
+        found = draw_inputs(snapshot, embedder, calls)
         techniques = len(snapshot.vector_index())
         console.print(f"{techniques:,} techniques of {snapshot.paper_count():,} papers, {kg}")
         alone = parts(snapshot, OnnxEmbedder(eight_bits=True), found.questions)
         near = recall(snapshot, embedder, kg / VECTORS_FILE, found.questions[:200])
     store.close()
-    tools = over_stdio(kg, found, given.calls)
+    tools = over_stdio(kg, found, calls)
     console.print(_times("over stdio", tools), _times("in one process", alone) if alone else "")
     _judge(console, techniques, tools, alone)
     if near is not None:
         console.print(f"recall@{AT} of the vector index: {near:.4f} (goal 0.99)")
-    if given.rounds:
-        started = starts(kg, given.rounds)
+    if rounds:
+        started = starts(kg, rounds)
         bare, own, first = (median(started[name]) for name in ("bare", "ours", "search"))
         console.print(f"start → initialize {own:.2f} s (bare {bare:.2f} s), → first search answered {first:.2f} s")
-    with http.bare() as floor, http.ours(kg, given.workers) as server:
+    with http.bare() as floor, http.ours(kg, workers) as server:
         for title, questions in (("worked out", worked_out(found.questions[:8])), ("repeated", found.questions[:8])):
             requests = [http.request(SEARCH, {"query": question}) for question in questions]
-            console.print(f"{SEARCH}, {title}:", http.compared(floor, server, requests, given.clients, given.seconds))
+            console.print(f"{SEARCH}, {title}:", http.compared(floor, server, requests, clients, seconds))
         console.print(f"memory (PSS) after it: bare {floor.memory_mb():.0f} MB, xkg {server.memory_mb():.0f} MB")
-        one = Table("one client over HTTP", "p50 ms", "p99 ms", "cpu ms")
-        for name, (tool, several) in tool_calls(found).items():
-            took = asyncio.run(http.load(server, [http.request(tool, each) for each in several], 1, given.seconds / 4))
-            if not took.failed:
-                one.add_row(name, *(f"{1e3 * value:.1f}" for value in (took.p50, took.p99, took.cpu)))
-        console.print(one)
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 
@@ -267,5 +259,4 @@ def _times(title: str, rows: Sequence[Timed]) -> Table:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     run_command(main)

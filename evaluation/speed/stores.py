@@ -5,9 +5,8 @@
 A paper has twenty techniques with code of 2 KB: 5,000 papers are 100,000 techniques and 200,000 edges of hierarchy and
 code (and as many of places). Neo4j is the one at `--url`, to whose data the papers are added, or else one that
 `scripts/neo4j-dev` starts for the run with its small memory. Vectors are seeded, not embedded, because only the stores
-are timed."""
+are timed. Short calls are repeated `--rounds` times. The password of a Neo4j at `--url` is in NEO4J_PASSWORD."""
 
-import argparse
 import os
 import subprocess
 import sys
@@ -62,23 +61,18 @@ class Column(dict[str, str]):
         super().__setitem__(name, figure)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--papers", type=int, default=5000, help="papers of twenty techniques")
-    parser.add_argument("--url", help="a Neo4j to use, its password in NEO4J_PASSWORD")
-    parser.add_argument("--rounds", type=int, default=20, help="times that what is short is repeated")
-    options = parser.parse_args()
+def main(*, papers: int = 5000, url: str | None = None, rounds: int = 20) -> None:
     console = Console(width=140, highlight=False)
     columns: dict[str, Column] = {}
-    with tempfile.TemporaryDirectory(prefix="xkg-stores-") as folder, neo4j(options.url, Path(folder)) as url:
+    with tempfile.TemporaryDirectory(prefix="xkg-stores-") as folder, neo4j(url, Path(folder)) as address:
         for engine, settings in (
             ("embedded", Settings(kg=Path(folder) / "embedded", store=StoreSettings(), embedding=SEEDED)),
-            ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=url), embedding=SEEDED)),
+            ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=address), embedding=SEEDED)),
         ):
             print(f"--- {engine}", file=sys.stderr)
-            columns[engine] = measured(engine, settings, options.papers, options.rounds)  # type: ignore[arg-type]
-        columns["embedded"].update(small(Path(folder) / "small", options.rounds))
-    console.print(table(columns, options.papers))
+            columns[engine] = measured(engine, settings, papers, rounds)  # type: ignore[arg-type]
+        columns["embedded"].update(small(Path(folder) / "small", rounds))
+    console.print(table(columns, papers))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 

@@ -10,24 +10,80 @@ last printed line that is a number or a JSON object with `score`. Finished runs 
 command and context are the same.
 
 A failed run is counted and has no score. Differences from the full graph pair runs of the same paper and number.
-Intervals and tests are over papers (`evaluation/results/compare.py`). In a study of one paper they are over its runs,
-and do not generalise to others."""
+Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper they are over its
+runs, and do not generalise to others."""
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 import xkg
-from evaluation.inputs.command import run_command
+from evaluation.inputs.command import Earlier, JsonFile, run_command
 from evaluation.inputs.graph import check_graph
 from evaluation.results.document import Results, mean_figure
-from evaluation.results.table import add_options, conclude, read_earlier
-from evaluation.study.runs import Run, run
+from evaluation.results.table import conclude, read_earlier
+from evaluation.study.runs import IMPLEMENTATION, PLANNING, Run, run
 from evaluation.study.summary import scores, table
-from evaluation.study.variants import VARIANTS, Variant, chosen, write_context
+from xkg.api import KnowledgeGraph
 from xkg.errors import InputError
 from xkg.model import slug
+from xkg.serve.context.context import KINDS
+from xkg.serve.context.parts import CodeForm, Kind
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The contents of a prompt: these kinds of nodes, and code in this form; no kinds for an empty context."""
+
+    name: str
+    include: tuple[Kind, ...] = KINDS
+    code: CodeForm = "rewritten"
+
+
+def _without(*kinds: Kind) -> tuple[Kind, ...]:
+    return tuple(each for each in KINDS if each not in kinds)
+
+
+_PAPER_NODE: tuple[Kind, ...] = ("paper", "repositories", "findings", "resources", "related")
+"""Everything in a paper node and its edges, except its techniques."""
+
+
+VARIANTS: tuple[Variant, ...] = (
+    Variant("full"),
+    Variant("without paper nodes", _without(*_PAPER_NODE)),
+    Variant("without code nodes", _without("code")),
+    Variant("without technique nodes", _without("techniques")),
+    Variant("raw code", code="raw"),
+    Variant("rewritten code"),
+    Variant("verified code", code="verified"),
+    Variant("without a graph", ()),
+)
+"""`rewritten code` is `full`, run again under its own name, so that the forms of code can be compared."""
+
+
+def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
+    """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget; empty files if
+    a variant has no content. Returns the number of techniques whose code is in them. Raises the errors of
+    `KnowledgeGraph.context`, except for the budget."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = 0
+    for file, view in ((PLANNING, "planning"), (IMPLEMENTATION, "implementation")):
+        text = ""
+        if variant.include:
+            made = graph.context(
+                paper,
+                budget_tokens=budget_tokens,
+                view=view,  # type: ignore[arg-type]
+                include=variant.include,
+                code=variant.code,
+            )
+            text, pairs = str(made), pairs + len(made.pairs)
+        (folder / file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    return pairs
 
 
 def study(
@@ -62,50 +118,39 @@ def study(
     return found, notes
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m evaluation.study",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--kg", type=Path, required=True)
-    parser.add_argument("--paper", action="append", default=[], help="id or title; repeatable (none: all)")
-    parser.add_argument("--variant", action="append", default=[], choices=[v.name for v in VARIANTS])
-    parser.add_argument("--runs", type=int, default=3, help="runs of each variant and paper (%(default)s)")
-    parser.add_argument("--budget-tokens", type=int, default=8000, help="of each view (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=3600, help="limit of one run (%(default)s)")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("command", nargs="+", help="what is run, after --")
-    add_options(parser)
-    options = parser.parse_args(arguments)
-    read_earlier(options, "study")
-    if options.runs < 1 or not options.seconds > 0:
-        raise InputError("--runs must be 1 or more, --seconds above 0")
-    check_graph(options.kg)
-    made, notes = study(
-        options.kg,
-        options.paper,
-        chosen(options.variant),
-        options.command,
-        options.out,
-        runs=options.runs,
-        budget_tokens=options.budget_tokens,
-        seconds=options.seconds,
-    )
-    print(table(made))
-    print()
+def main(
+    command: Sequence[str],
+    *,
+    kg: Path,
+    out: Path,
+    paper: Sequence[str] = (),
+    variant: Sequence[str] = (),
+    runs: Annotated[int, typer.Option(min=1)] = 3,
+    budget_tokens: int = 8000,
+    seconds: Annotated[float, typer.Option(min=0.001)] = 3600,
+    json: JsonFile = None,
+    against: Earlier = None,
+) -> None:
+    earlier = read_earlier(against, "study")
+    check_graph(kg)
+    if unknown := set(variant) - {each.name for each in VARIANTS}:
+        raise InputError(f"no variant {unknown.pop()!r}: choose from {', '.join(each.name for each in VARIANTS)}")
+    chosen = [each for each in VARIANTS if not variant or each.name in variant]
+    made, notes = study(kg, paper, chosen, command, out, runs=runs, budget_tokens=budget_tokens, seconds=seconds)
+    print(table(made), end="\n\n")
     by_variant = {name: scores(of_variant) for name, of_variant in made.items()}
     figures = [mean_figure(name, values, unit="number", source="command") for name, values in by_variant.items()]
     problems = [f"{r.variant}, {r.paper}, run {r.number}: {r.problem}" for rs in made.values() for r in rs if r.problem]
     conclude(
         Results(
             measure="study",
-            about={"graph": str(options.kg), "command": " ".join(options.command), "runs": str(options.runs)},
+            about={"graph": str(kg), "command": " ".join(command), "runs": str(runs)},
             figures=tuple(figures),
             scores=by_variant,
             problems=(*notes, *problems),
         ),
-        options,
+        json,
+        earlier,
         beside=False,
     )
     if not any(by_variant.values()):

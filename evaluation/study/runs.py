@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from evaluation.study.variants import IMPLEMENTATION, PLANNING
 from xkg.errors import InputError
 from xkg.files import write_whole
 from xkg.value import Value
 
+PLANNING, IMPLEMENTATION = "planning.md", "implementation.md"
 _QUOTED = 300
 _LARGEST_OUTPUT = 16 * 1024 * 1024
 

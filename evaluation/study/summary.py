@@ -4,8 +4,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from evaluation.results.compare import paired
-from evaluation.results.table import aligned, number
+from evaluation.results.statistics import paired
+from evaluation.results.table import DIFFERENCE, aligned, difference, number
 from evaluation.study.runs import Run
 from xkg.model import paper_of
 from xkg.value import Value
@@ -59,15 +59,13 @@ def summarize(variant: str, runs: Sequence[Run]) -> Summary:
 def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
     """One line per variant, with its difference from the reference over the same papers and runs. Units are papers, or
     runs if there is only one paper."""
-    rows = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", f"against {reference}", "95 % interval", "d_z", "p")]
+    rows: list[tuple[str, ...]] = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", *DIFFERENCE)]
     base = scores(runs.get(reference, ()))
     alone = len({run.paper for of_variant in runs.values() for run in of_variant}) == 1
     for variant, of_variant in runs.items():
         summary = summarize(variant, of_variant)
         spread = "" if summary.sd is None else f" ± {summary.sd:.3f}"
-        row = paired(variant, base, scores(of_variant), str if alone else paper_of) if variant != reference else None
-        against = "" if row is None or row.difference is None else f"{row.difference:+.3f}"
-        limits = "" if row is None or row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
+        against = difference(paired(variant, base, scores(of_variant), str if alone else paper_of))
         rows.append(
             (
                 variant,
@@ -75,10 +73,7 @@ def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
                 number(summary.best, "number"),
                 str(summary.runs),
                 str(summary.failed),
-                against,
-                limits,
-                "" if row is None else number(row.effect, "number"),
-                "" if row is None else number(row.p_permutation, "number"),
+                *(against if variant != reference else ("",) * len(DIFFERENCE)),
             )
         )
     return aligned(rows, left={0})

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from evaluation.curation.__main__ import main
 from evaluation.curation.prepare import GOLD, prepare
 from evaluation.curation.world import lines, targets
 from tests.build.curation.conftest import TARGET
+from xkg.errors import InputError
 
 
 def write(path: Path, values: list[dict[str, object]]) -> None:
@@ -41,18 +41,15 @@ def test_it_says_what_was_found_and_where_the_others_were_lost(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sys, "argv", ["curation", str(folder)])
-    main()
+    main([str(folder)])
     printed = capsys.readouterr().out
     assert "recall@10 1 of 3; of those that it cites 1 of 2" in printed
     assert "https://github.com/asea/waves" in printed
     assert "missed (cited): The Reef Sampler" in printed
     assert "no repository of it was found" in printed
     assert "the folder does not have it" in printed
-    monkeypatch.setattr(sys, "argv", ["curation", "one", "two"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "give one folder" in capsys.readouterr().err
+    with pytest.raises(InputError, match="one folder"):
+        main(["one", "two"])
 
 
 def test_a_folder_is_made_from_targets_graphs_and_mirrors(tmp_path: Path) -> None:

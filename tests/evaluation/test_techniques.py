@@ -50,22 +50,12 @@ def test_the_most_alike_match_first() -> None:
 
 
 def test_a_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    row = {
-        "paper": "tide",
-        "source": "",
-        "main_file": "systems.tex",
-        "section": "",
-        "file": "systems.tex",
-        "aliases": [],
-    }
-    rows = [
-        {**row, "kind": "main", "name": "Page coalescing", "first": 1, "last": 99},
-        {**row, "kind": "supporting", "name": "Tidal gauge", "first": 1, "last": 99},
-    ]
+    row = {"paper": "tide", "main_file": "systems.tex", "file": "systems.tex", "aliases": [], "first": 1, "last": 99}
+    rows = [{**row, "kind": "main", "name": "Page coalescing"}, {**row, "kind": "supporting", "name": "Tidal gauge"}]
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     (tmp_path / "tide").mkdir()
     (tmp_path / "tide" / "systems.tex").write_bytes((DATA / "systems.tex").read_bytes())
-    main([str(tmp_path / "gold.jsonl"), "--papers", str(tmp_path), "--details"])
+    main([tmp_path / "gold.jsonl"], papers=tmp_path, details=True)
     printed = capsys.readouterr().out
     assert "missed (supporting): Tidal gauge" in printed
     assert "wrong: Crash recovery" in printed

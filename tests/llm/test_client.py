@@ -35,13 +35,6 @@ class Place(AnswerType):
     lines: tuple[int, ...]
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 class Desk:
     """An endpoint, and the door to it."""
 
@@ -71,6 +64,12 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def ask(model: LanguageModel, text: str = "some text", *, paper: str = PAPER, **more: Any) -> Place:
     return model.for_paper(paper)(PROMPT, Place, {"text": text}, about="Kernel", **more)
+
+
+def answers(desk: Desk, **settings: Any) -> None:
+    """The question gets the good answer in the end."""
+    with desk.open(**settings) as model:
+        assert ask(model).name == "kernel"
 
 
 def fails(desk: Desk, error: type[Exception], **settings: Any) -> str:
@@ -124,8 +123,7 @@ def test_an_answer_in_parts_is_one_answer(desk: Desk) -> None:
     parts = [{"type": "text", "text": json.dumps(GOOD)[:9]}, {"type": "text", "text": json.dumps(GOOD)[9:]}, 3]
     body = {"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
     desk.script(raw(json.dumps(body).encode()))
-    with desk.open() as model:
-        assert ask(model).name == "kernel"
+    answers(desk)
     assert desk.calls[0].input_tokens > 0, "what the endpoint does not tell is estimated"
 
 
@@ -134,8 +132,7 @@ def test_an_answer_in_parts_is_one_answer(desk: Desk) -> None:
 
 def test_what_is_wrong_is_asked_again_in_the_same_conversation(desk: Desk) -> None:
     desk.script({"name": "kernel"}, {"name": "kernel", "lines": ["x"]}, GOOD)
-    with desk.open() as model:
-        assert ask(model).name == "kernel"
+    answers(desk)
     last = desk.endpoint.requests[-1]["messages"]
     assert [message["role"] for message in last] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert last[2]["content"] == '{"name": "kernel"}'
@@ -147,8 +144,7 @@ def test_what_is_wrong_is_asked_again_in_the_same_conversation(desk: Desk) -> No
 @pytest.mark.parametrize("expert", ["o3", "o4-mini"])
 def test_the_expert_is_asked_afresh_at_last(desk: Desk, expert: str) -> None:
     desk.script("no", "no", "no", GOOD)
-    with desk.open(expert_model=expert) as model:
-        assert ask(model).name == "kernel"
+    answers(desk, expert_model=expert)
     first, *_, last = desk.endpoint.requests
     assert [request["model"] for request in desk.endpoint.requests] == ["o4-mini"] * 3 + [expert]
     assert len(last["messages"]) == len(first["messages"]) == 2
@@ -173,8 +169,7 @@ def test_what_a_model_says_cannot_break_out_of_the_line(desk: Desk) -> None:
 )
 def test_a_refusal_is_asked_again(desk: Desk, refusal: Said) -> None:
     desk.script(refusal, GOOD)
-    with desk.open() as model:
-        assert ask(model).name == "kernel"
+    answers(desk)
     assert all(message["content"] for message in desk.endpoint.requests[1]["messages"]), "some refuse empty messages"
 
 
@@ -182,8 +177,7 @@ def test_an_answer_that_was_cut_is_asked_for_in_fewer_words(desk: Desk) -> None:
     whole = json.dumps({"name": "x" * 9000, "lines": []})
     cut = Said(whole[:8000], finish="length")
     desk.script(cut, cut, GOOD)
-    with desk.open() as model:
-        assert ask(model).name == "kernel"
+    answers(desk)
     assert desk.endpoint.requests[1]["max_tokens"] > 8000
     again = desk.endpoint.requests[2]["messages"]
     assert "fewer words" in again[-1]["content"]
@@ -401,8 +395,7 @@ def test_no_budget_holds_for_a_model_without_a_price(desk: Desk) -> None:
 )
 def test_what_passes_is_tried_again(desk: Desk, fault: Answer) -> None:
     desk.script(fault, fault, GOOD)
-    with desk.open() as model:
-        assert ask(model).name == "kernel"
+    answers(desk)
     assert desk.asked == 3
     assert outcomes(desk) == (1, 0, 0)
 
@@ -465,8 +458,7 @@ def test_what_does_not_pass_is_one_line_that_says_what_to_do(desk: Desk, fault: 
 @pytest.mark.parametrize("fault", [silent, trickling])
 def test_a_call_has_its_time_however_its_body_comes(desk: Desk, fault: Answer) -> None:
     desk.script(fault, GOOD)
-    with desk.open(seconds=1) as model:
-        assert ask(model).name == "kernel"
+    answers(desk, seconds=1)
     assert outcomes(desk) == (2, 1, 0)
 
 
@@ -488,15 +480,23 @@ def test_an_answer_without_end_is_cut_off(desk: Desk, monkeypatch: pytest.Monkey
 # --- an end that nobody planned ---------------------------------------------------------------------------------------
 
 
-def test_a_door_that_closes_lets_nobody_wait(desk: Desk) -> None:
-    arrived = threading.Event()
+@pytest.fixture
+def arrived(desk: Desk) -> Iterator[threading.Event]:
+    """The endpoint says nothing; this is set once a question has come."""
+    come, own = threading.Event(), desk.endpoint
 
     def hang(_: dict[str, Any]) -> Answer:
-        arrived.set()
+        come.set()
         return silent
 
     desk.endpoint = ScriptedEndpoint(hang)
-    with desk.endpoint, desk.open() as model, ThreadPoolExecutor(3) as pool:
+    with desk.endpoint:
+        yield come
+    desk.endpoint = own
+
+
+def test_a_door_that_closes_lets_nobody_wait(desk: Desk, arrived: threading.Event) -> None:
+    with desk.open() as model, ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(ask, model, f"text {n}") for n in range(3)]
         assert arrived.wait(60)
         model.close()
@@ -547,15 +547,8 @@ def test_an_answer_is_not_asked_for_again_after_a_kill_before_its_use(desk: Desk
     assert outcomes(desk) == (2, 0, 1)
 
 
-def test_ctrl_c_is_heard_while_a_model_thinks(desk: Desk) -> None:
-    arrived = threading.Event()
-
-    def hang(_: dict[str, Any]) -> Answer:
-        arrived.set()
-        return silent
-
-    desk.endpoint = ScriptedEndpoint(hang)
-    with desk.endpoint, started(desk, "live") as process:
+def test_ctrl_c_is_heard_while_a_model_thinks(desk: Desk, arrived: threading.Event) -> None:
+    with started(desk, "live") as process:
         assert arrived.wait(60)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -621,22 +614,12 @@ def test_an_answer_that_only_asks_is_unusable_in_the_end(desk: Desk) -> None:
     assert desk.asked == (3 + MOST_LOOKS) + (1 + MOST_LOOKS)
 
 
-def test_a_call_that_was_killed_is_known_to_the_ledger_and_asked_again(desk: Desk) -> None:
-    arrived = threading.Event()
-
-    def hang(_: dict[str, Any]) -> Answer:
-        arrived.set()
-        return silent
-
-    kept = desk.endpoint
-    desk.endpoint = ScriptedEndpoint(hang)
-    with desk.endpoint, started(desk, "live") as process:
+def test_a_call_that_was_killed_is_known_to_the_ledger_and_asked_again(desk: Desk, arrived: threading.Event) -> None:
+    with started(desk, "live") as process:
         assert arrived.wait(60)
         process.kill()
     report = costs(desk.folder, LlmSettings())
     assert (report.open, report.total.calls) == (1, 0)
     assert "calls under way, or cut off with their process: 1; they may be billed, at about $0.01" in str(report)
-    desk.endpoint = kept
-    desk.script(GOOD)
-    with desk.open() as model:
+    with ScriptedEndpoint([GOOD]) as other, desk.open(base_url=other.url) as model:
         assert model.for_paper("arxiv:1")(PROMPT, Place, {"text": "1"}).name == "kernel"

@@ -20,13 +20,6 @@ KEY = "sk-never-to-be-seen-0123456789"
 MESSAGES = [{"role": "system", "content": "You."}, {"role": "user", "content": "Say."}]
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 def key_sent(endpoint: ScriptedEndpoint, settings: LlmSettings) -> str:
     endpoint.answers.append("{}")
     reached = ChatCompletions(access(settings), seconds=20)

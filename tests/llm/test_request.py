@@ -17,8 +17,7 @@ GOOD = '{"a": 1}'
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_LLM_KEY", "sk-x")
 
 

@@ -3,18 +3,19 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
-from inspect_ai.model import ChatMessage, ChatMessageTool, Model, ModelOutput, ModelUsage, get_model
-from inspect_ai.tool import ToolInfo
+from inspect_ai.model import Model, ModelOutput
 
-from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
+from evaluation.ablation_bench.__main__ import main
+from evaluation.ablation_bench.report import read_results
 from evaluation.ablation_bench.tasks import author, reviewer
+from evaluation.results.document import Results
+from tests.evaluation.scripted_model import answering, calling
 from tests.serve.conftest import embedder, graph
 
 __all__ = ["embedder", "graph"]
@@ -30,27 +31,9 @@ PLAN = [
 STEAM = "Without Steam Injection (SI)"
 TITLE = "Bread Ovens: a Study of Crust"
 
-Answer = Callable[[str, list[ChatMessage], list[ToolInfo]], ModelOutput | str]
-
 
 def tagged(*rows: dict[str, Any]) -> str:
     return "<discussion>So.</discussion>\n<predictions>\n" + "\n".join(map(json.dumps, rows)) + "\n</predictions>"
-
-
-def model(answer: Answer) -> Model:
-    """A mock whose tokens are given, since counting them would fetch an encoding."""
-
-    def output(messages: list[ChatMessage], tools: list[ToolInfo], *_: Any) -> ModelOutput:
-        given = answer(messages[-1].text, messages, tools)
-        result = ModelOutput.from_content("mockllm", given) if isinstance(given, str) else given
-        result.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return result
-
-    return get_model("mockllm/model", custom_outputs=output, memoize=False)
-
-
-def call(tool: str, **arguments: Any) -> ModelOutput:
-    return ModelOutput.for_tool_call("mockllm", tool, arguments)
 
 
 def judged(question: str, matches: dict[str, str]) -> str:
@@ -87,68 +70,69 @@ def run(task: Any, planner: Model, tmp_path: Path, **roles: Model) -> EvalLog:
     return log
 
 
-def report(log: EvalLog) -> dict[str, Any]:
-    return as_json(read_run(Path(log.location)))
+def model(answer: Callable[[str], ModelOutput | str]) -> Model:
+    """Answers the last message."""
+    return answering(lambda messages: answer(messages[-1].text))
 
 
-def test_a_plan_is_made_judged_and_reported(instances: Path, tmp_path: Path) -> None:
+def planning(*rows: dict[str, Any], asked: list[str] | None = None) -> Model:
+    """A planner with this plan; `asked` gets its questions."""
+
+    def plan(question: str) -> str:
+        if asked is not None:
+            asked.append(question)
+        return tagged(*rows)
+
+    return model(plan)
+
+
+def knowing(**matches: str) -> Model:
+    """A judge that matches golds, by the first letter of their names, with entries."""
+    golds = {"N": "No steam", "O": "Other blades"}
+    return model(lambda question: judged(question, {golds[name]: entry for name, entry in matches.items()}))
+
+
+def report(log: EvalLog) -> tuple[Results, dict[str, float], str]:
+    """Results of a log, its figures by name, and its problems as one text."""
+    results, _ = read_results(Path(log.location))
+    figures = {figure.name: figure.value for figure in results.figures if figure.value is not None}
+    return results, figures, "; ".join(results.problems)
+
+
+def test_a_plan_is_made_judged_and_reported(
+    instances: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     questions: list[str] = []
-
-    def plans(question: str, *_: Any) -> str:
-        questions.append(question)
-        return tagged(*PLAN, {**PLAN[0], "name": "P3", "action": "SHUFFLE"})
-
-    log = run(
-        author(str(instances)),
-        model(plans),
-        tmp_path,
-        judge=model(lambda question, *_: judged(question, {"No steam": "P1", "Other blades": "P9"})),
-    )
+    planner = planning(*PLAN, {**PLAN[0], "name": "P3", "action": "SHUFFLE"}, asked=questions)
+    log = run(author(str(instances)), planner, tmp_path, judge=knowing(N="P1", O="P9"))
     assert "Pour water on hot iron." in questions[0]
     assert "No steam" not in questions[0]
-    found = report(log)
-    assert found["by_paper"]["loaf"] == {
+    results, figures, problems = report(log)
+    assert {name: of["loaf"] for name, of in results.scores.items()} == {
         "precision": 0.5,
         "recall": 0.5,
         "f1": 0.5,
         "ndcg": pytest.approx(0.6131, 1e-3),
     }
-    assert found["by_k"][1]["precision"] == 1.0
-    assert found["problems"] == {"unknown action": 1, "judge: ablation that is not there": 1}
-    assert found["rows_left_out"] == {"row that is no JSON object": 1, "paper that is missing": 1}
-    assert found["by_action"]["REMOVE"] == (1.0, 1.0, 1.0)
-    assert found["by_action"]["REPLACE"] == (0.0, 0.0, 0.0)
-    assert found["by_group"] == {"year 2024": (0.5, 1)}
-    assert plans_of(log)["loaf"].splitlines()[0] == json.dumps(PLAN[0])
-    text = as_text(read_run(Path(log.location)), read_run(Path(log.location)))
-    assert "1 x unknown action" in text
-    assert "no spread" in text
+    assert (figures["precision of REMOVE, all papers"], figures["recall of REPLACE, all papers"]) == (1.0, 0.0)
+    assert figures["precision, by the benchmark's program"] == 0.5
+    for counted in ("action", "judge: ablation that is not there", "Invalid JSON", "paper that is missing"):
+        assert counted in problems
+    main("report", Path(log.location), against=Path(log.location))
+    printed = capsys.readouterr().out
+    assert "the model of the planner" not in printed
+    assert "+0.000" in printed.splitlines()[-1]
 
 
-def test_three_judges_decide_by_majority(instances: Path, tmp_path: Path) -> None:
-    planner = model(lambda *_: tagged(*PLAN))
-    yes = model(lambda question, *_: judged(question, {"No steam": "P1", "Other blades": "P2"}))
-    no = model(lambda question, *_: judged(question, {"No steam": "P1"}))
-    found = report(run(author(str(instances), judges=3), planner, tmp_path, judge=yes, judge_2=no, judge_3=no))
-    assert found["by_paper"]["loaf"]["recall"] == 0.5
-    assert found["problems"] == {"judge: gold ablation without a line": 2}
-    assert "the majority of 3 models" in found["judged_by"]
-
-
-def test_the_reviewer_task_and_the_mean_of_both(instances: Path, tmp_path: Path) -> None:
-    def labels(question: str, *_: Any) -> str:
+def test_the_reviewer_task(instances: Path, tmp_path: Path) -> None:
+    def labels(question: str) -> str:
         assert "Try it without steam." in question
         return tagged(
             {"name_in_plan": "P1", "appears_in_review": True}, {"name_in_plan": "P2", "appears_in_review": False}
         )
 
-    planner = model(lambda *_: tagged(*PLAN))
-    log = run(reviewer(str(instances)), planner, tmp_path, judge=model(labels))
-    assert report(log)["by_paper"]["loaf"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5}
-    reviewed = read_run(Path(log.location))
-    half_failed = replace(reviewed, task="author", failed={"soup": "an error"})
-    assert overall([reviewed, half_failed]) == (0.5 + 0.25) / 2
-    assert overall([reviewed]) is None
+    log = run(reviewer(str(instances)), planning(*PLAN), tmp_path, judge=model(labels))
+    assert report(log)[0].scores == {name: {"loaf": 0.5} for name in ("precision", "recall", "f1")}
 
 
 def test_an_answer_without_a_plan_scores_nothing_and_is_counted(instances: Path, tmp_path: Path) -> None:
@@ -156,85 +140,59 @@ def test_an_answer_without_a_plan_scores_nothing_and_is_counted(instances: Path,
     row = json.loads(instances.read_text().splitlines()[0])
     instances.write_text("\n".join(json.dumps({**row, "id": str(n)}) for n in range(len(answers))))
 
-    def never(*_: Any) -> str:
+    def never(_: str) -> str:
         raise AssertionError("an empty plan is not judged")
 
-    found = report(run(author(str(instances)), model(lambda *_: answers.pop()), tmp_path, judge=model(never)))
-    assert [scores["f1"] for scores in found["by_paper"].values()] == [0.0] * 5
-    assert found["problems"]["empty plan"] == 5
+    log = run(author(str(instances)), model(lambda _: answers.pop()), tmp_path, judge=model(never))
+    results, _, problems = report(log)
+    assert list(results.scores["f1"].values()) == [0.0] * 5
+    assert "5 x empty plan" in problems
 
 
 def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_path: Path, graph: Path) -> None:
     questions: list[str] = []
-
-    def plans(question: str, *_: Any) -> str:
-        questions.append(question)
-        return tagged(*PLAN)
-
     for folder in ("", str(graph)):
-        run(author(str(instances), graph=folder), model(plans), tmp_path, judge=model(lambda *_: tagged()))
+        run(author(str(instances), graph=folder), planning(*PLAN, asked=questions), tmp_path, judge=knowing())
     without, with_graph = questions
     assert "Steam Injection" not in without
-    assert "Steam Injection" in with_graph
     assert "oven/steam.py:3-9" in with_graph
     block = re.compile(r"What a knowledge graph.*?<<<end graph \w+>>>\s*", re.S)
     assert re.sub(r"\s+", " ", block.sub("", with_graph)) == re.sub(r"\s+", " ", without)
 
 
 @pytest.mark.product("a run of the bench", every=True)
-def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path, graph: Path) -> None:
-    text = instances.read_text().replace(TITLE, "Soups")
-    instances.write_text(text)
-    judge = model(lambda *_: tagged())
-    log = run(author(str(instances), graph=str(graph)), model(lambda *_: tagged(*PLAN)), tmp_path, judge=judge)
-    assert report(log)["problems"]["paper that the graph does not have"] == 1
-    assert log.samples is not None
-    log = run(author(str(instances), planner="product", graph=str(graph)), judge, tmp_path, judge=judge)
-    assert report(log)["problems"] == {"paper that the graph does not have": 1, "empty plan": 1}
-    submits = model(lambda *_: call("submit", answer=tagged(*PLAN)))
-    log = run(author(str(instances), planner="agent", graph=str(graph)), submits, tmp_path, judge=judge)
-    assert report(log)["problems"]["paper that the graph does not have"] == 1
+@pytest.mark.parametrize("planner", ["lm", "product", "agent"])
+def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path, graph: Path, planner: Any) -> None:
+    instances.write_text(instances.read_text().replace(TITLE, "Soups"))
+    submits = model(lambda _: calling("submit", answer=tagged(*PLAN)) if planner == "agent" else tagged(*PLAN))
+    log = run(author(str(instances), planner=planner, graph=str(graph)), submits, tmp_path, judge=knowing())
+    assert "1 x paper that the graph does not have" in report(log)[2]
 
 
 def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Path, graph: Path) -> None:
-    def judge(question: str, *_: Any) -> str:
+    def judge(question: str) -> str:
         assert "<<<side_A" in question, "no model is asked for a plan"
         return judged(question, {"No steam": STEAM})
 
     log = run(author(str(instances), planner="graph", graph=str(graph)), model(judge), tmp_path)
-    assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
-    text = as_text(read_run(Path(log.location)))
-    assert text.startswith("author: the graph alone, without a model, 1 papers, k = 5")
-    assert "judged by model mockllm/model, the planner's own model" in text
-    assert "@6 to @10: as @5" in text
+    results, _, _ = report(log)
+    assert results.scores["recall"]["loaf"] == 0.5
+    assert "mockllm/model" in results.about["judge"]
 
 
-def test_an_agent_reads_files_and_the_graph_over_mcp(instances: Path, tmp_path: Path, graph: Path) -> None:
+def test_an_agent_reads_the_paper_and_the_graph_over_mcp(instances: Path, tmp_path: Path, graph: Path) -> None:
     seen: list[str] = []
-    steps = [
-        call("list_files"),
-        call("read_lines", path="main.tex"),
-        call("read_lines", path="../../rows.jsonl"),
-        call("find_text", text="WATER"),
-        call("plan_context", paper=TITLE),
-        call("submit", answer=tagged(*PLAN)),
-    ]
+    steps = [calling("plan_context", paper=TITLE), calling("submit", answer=tagged(*PLAN))]
 
-    def agent(last: str, messages: list[ChatMessage], tools: list[ToolInfo]) -> ModelOutput:
-        error = messages[-1].error if isinstance(messages[-1], ChatMessageTool) else None
-        seen.append(error.message if error else last)
-        assert {"list_files", "read_lines", "find_text", "plan_context", "locate"} <= {tool.name for tool in tools}
+    def agent(last: str) -> ModelOutput:
+        seen.append(last)
         return steps.pop(0)
 
     task = author(str(instances), planner="agent", graph=str(graph))
-    judge = model(lambda question, *_: judged(question, {"No steam": "P1"}))
-    log = run(task, model(agent), tmp_path, judge=judge)
-    assert seen[1] == "main.tex"
-    assert "Pour water on hot iron." in seen[2]
-    assert "no file" in seen[3]
-    assert "main.tex:2" in seen[4]
-    assert "Steam Injection" in seen[5]
-    assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
+    log = run(task, model(agent), tmp_path, judge=knowing(N="P1"))
+    assert "Pour water on hot iron." in seen[0]
+    assert "Steam Injection" in seen[1]
+    assert report(log)[0].scores["recall"]["loaf"] == 0.5
 
 
 def test_stored_plans_are_judged_and_told_apart_by_their_ids(instances: Path, tmp_path: Path) -> None:
@@ -245,13 +203,8 @@ def test_stored_plans_are_judged_and_told_apart_by_their_ids(instances: Path, tm
         (plans / name).parent.mkdir(parents=True, exist_ok=True)
         (plans / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (tmp_path / "loaf.jsonl").write_text(json.dumps(PLAN[0]))
-    judge = model(lambda question, *_: judged(question, {"No steam": "P1"} if '"P1"' in question else {}))
+    judge = model(lambda question: judged(question, {"No steam": "P1"} if '"P1"' in question else {}))
     log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
-    lines_of = {name: len(plan.splitlines()) for name, plan in plans_of(log).items()}
-    assert lines_of == {"a/loaf": 2, "b/loaf": 1, "../loaf": 0}
-    found = report(log)
-    assert {name: scores["recall"] for name, scores in found["by_paper"].items()} == {
-        "a/loaf": 0.5, "b/loaf": 0.0, "../loaf": 0.0
-    }  # fmt: skip
-    assert found["problems"]["plan that is missing"] == 1
-    assert "by the benchmark's program" in as_text(read_run(Path(log.location)))
+    results, _, problems = report(log)
+    assert results.scores["recall"] == {"a/loaf": 0.5, "b/loaf": 0.0, "../loaf": 0.0}
+    assert "1 x plan that is missing" in problems

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.codification.evidence import judged, judged_file
-from evaluation.codification.properties import CASES
+from evaluation.codification.evidence import CASES, judged, judged_file
 from evaluation.codification.replay import EXAMPLE, MODES, cases, replayed, starter
 from tests.conftest import ROOT
 from xkg.config import SandboxSettings, Settings

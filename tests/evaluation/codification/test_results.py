@@ -2,13 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.codification.judging import (
-    Judgement,
-    agreement,
-    judged,
-    judgements_in,
-    write,
-)
+from evaluation.codification.judging import Judgement, judged, judgements_in, write
 from evaluation.codification.results import by_mode, runs_in
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
@@ -59,9 +53,9 @@ def test_judges_say_what_was_repaired(tmp_path: Path) -> None:
     assert judgements_in(tmp_path / "j.csv") == rows
     runs = {run.folder.name: run for run in runs_in([tmp_path / "runs"])}
     lines = judged(rows, runs)
-    assert lines[1] == "a (A), judge two: S2, 10 lines edited, 4 repaired, time saved 60%"
+    assert lines[1] == "a (A), judge two: S2, 4 of 10 edited lines were repaired, time saved 60%"
     assert "single: S2 2; 5 of 20 edited lines were repaired, time saved 75%" in lines
     assert lines[-2] == "all: S1 1, S2 3; 9 of 40 edited lines were repaired, time saved 78%"
-    assert lines[-1] == agreement(rows) == "the judges agree on 1 of 2 runs that several judged"
+    assert lines[-1] == "the judges agree on 1 of 2 runs that several judged"
     with pytest.raises(InputError, match="no run a"):
         judged(rows, {})

@@ -10,6 +10,7 @@ from evaluation.construction.hierarchy import read_hierarchies
 from evaluation.construction.judgements import UNUSABLE
 from evaluation.inputs.graph import read_graph
 from evaluation.results.document import read
+from tests.evaluation.graphs import files
 from tests.evaluation.scripted_model import scripted
 
 REASONS = "It does all of it."
@@ -17,17 +18,12 @@ REASONS = "It does all of it."
 
 def graph(folder: Path) -> Path:
     code = {"implementation": "def entropy(p):\n    return -(p * p.log()).sum()", "test": "", "pass_exec": True}
-    file = {
-        "paper_title": "Tent",
-        "techniques": [
-            {"name": "entropy loss", "description": "Shannon entropy", "code": code},
-            {"name": "affine update", "description": "scale and shift", "code": {**code, "implementation": "x = 1"}},
-            {"name": "discussion", "description": "", "code": None},
-        ],
-    }
-    folder.mkdir()
-    (folder / "tent.json").write_text(json.dumps(file))
-    return folder
+    techniques = [
+        {"name": "entropy loss", "description": "Shannon entropy", "code": code},
+        {"name": "affine update", "description": "scale and shift", "code": {**code, "implementation": "x = 1"}},
+        {"name": "discussion", "description": "", "code": None},
+    ]
+    return files(folder, {"paper_title": "Tent", "techniques": techniques})
 
 
 def run(task, folder: Path, *answers: str):
@@ -60,7 +56,7 @@ def test_invalid_techniques_by_a_judge(tmp_path: Path) -> None:
     answers = ["<verdict>valid</verdict>", "<verdict>valid</verdict>", "<verdict>invalid</verdict>"]
     log = run(tasks.valid_techniques(str(folder)), tmp_path / "logs", *answers)
     results_file = tmp_path / "r.json"
-    main([str(folder), "--judgements", log.location.removeprefix("file://"), "--json", str(results_file)])
+    main(folder, judgements=[Path(log.location.removeprefix("file://"))], json=results_file)
     values = {figure.name: figure.value for figure in read(results_file, "construction").figures}
     assert values["invalid techniques before pruning"] == pytest.approx(1 / 3)
     assert values["valid techniques"] == pytest.approx(2 / 3)

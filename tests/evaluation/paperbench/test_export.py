@@ -1,13 +1,13 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evaluation.export_context import main
+from tests.evaluation.graphs import stored
 from xkg.blacklist import parse_blacklist
 from xkg.commands.graph.audit import NamedInTexts
-from xkg.commands.graph.contents import import_graphs
-from xkg.config import load
 
 PAPER = """# Entropy Tuning for Shifted Data
 
@@ -35,32 +35,20 @@ It works.
 """
 
 
-def peer(title: str, name: str, code: str) -> dict:
-    return {
-        "paper_title": title,
-        "techniques": [
-            {
-                "name": name,
-                "description": "The Shannon entropy of predictions, minimized at test time.",
-                "code": {"implementation": code, "test": "assert True", "documentation": ""},
-            }
-        ],
-    }
+def peer(title: str, name: str, code: str) -> dict[str, Any]:
+    node = {"implementation": code, "test": "assert True", "documentation": ""}
+    description = "The Shannon entropy of predictions, minimized at test time."
+    return {"paper_title": title, "techniques": [{"name": name, "description": description, "code": node}]}
 
 
 @pytest.fixture
 def kg(tmp_path: Path) -> Path:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    files = {
-        "other": peer("Tent", "Entropy minimization loss", "def entropy(p):\n    return -(p * p.log()).sum()\n"),
-        "leak": peer("A Survey", "Entropy minimization", "# from github.com/someone/entropy-tuning\nx = 1\n"),
-        "itself": peer("Entropy Tuning for Shifted Data", "Entropy Minimization Loss", "SECRET = 1\n"),
-    }
-    for name, value in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(value))
-    import_graphs(load(kg=tmp_path / "kg"), folder)
-    return tmp_path / "kg"
+    return stored(
+        tmp_path,
+        peer("Tent", "Entropy minimization loss", "def entropy(p):\n    return -(p * p.log()).sum()\n"),
+        peer("A Survey", "Entropy minimization", "# from github.com/someone/entropy-tuning\nx = 1\n"),
+        peer("Entropy Tuning for Shifted Data", "Entropy Minimization Loss", "SECRET = 1\n"),
+    )
 
 
 @pytest.fixture
@@ -74,11 +62,10 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def test_a_task_gets_a_plan_and_pairs_and_no_leak(
-    kg: Path, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kg: Path, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XKG_LLM__MODEL", "none")
     out = tmp_path / "out"
-    assert main([str(tasks), "--kg", str(kg), "--out", str(out), "--least-score", "0"]) == 0
+    assert main(tasks, kg=kg, out=out, least_score=0, llm="none") == 0
     printed = capsys.readouterr().out
     assert "clean" in printed
     assert f"left out: {tasks / 'unfinished'}: has no paper.md and no blacklist.txt" in printed

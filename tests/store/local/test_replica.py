@@ -87,6 +87,21 @@ def follow(folder: Path, feed: FeedInMemory, *, background: bool = False) -> Rep
     return Replica(folder, feed, FakeHashEmbedder, model="fake-hash", background=background)
 
 
+def fed(*papers: PaperBundle) -> FeedInMemory:
+    """A feed that holds these papers."""
+    feed = FeedInMemory()
+    feed.put(*papers)
+    return feed
+
+
+def following(folder: Path, *papers: PaperBundle) -> tuple[FeedInMemory, Replica]:
+    """A feed of these papers, and a replica that has read them."""
+    feed = fed(*papers)
+    replica = follow(folder, feed)
+    titles(replica)
+    return feed, replica
+
+
 def require_nothing_yet(replica: Replica) -> None:
     with pytest.raises(StoreBusyError, match="being built"), replica.snapshot():
         pass
@@ -142,8 +157,7 @@ def test_a_replica_shows_what_the_graph_holds(folder: Path) -> None:
 
 
 def test_in_the_background_there_is_nothing_until_it_is_made(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(a_paper(1))
+    feed = fed(a_paper(1))
     replica = follow(folder, feed, background=True)
     require_nothing_yet(replica)
     replica.wait()
@@ -226,8 +240,7 @@ def fresh(feed: FeedInMemory, *, ranked: bool) -> object:
 @given(st.lists(step, min_size=3, max_size=10))
 @settings(max_examples=8, phases=[Phase.generate])  # making a failing one smaller would take minutes
 def test_readers_that_were_restarted_find_what_a_fresh_one_finds(steps: list[tuple[str, Any]]) -> None:
-    feed = FeedInMemory()
-    feed.put(*(paper(n, ("Sparse gates", "cos0.7 z"), ("Training", f"cos0.9{n}")) for n in (1, 3)))
+    feed = fed(*(paper(n, ("Sparse gates", "cos0.7 z"), ("Training", f"cos0.9{n}")) for n in (1, 3)))
     with tempfile.TemporaryDirectory(dir=MEMORY) as place, edited():
 
         def reader(number: int) -> Replica:
@@ -317,8 +330,7 @@ def test_a_change_costs_what_changed(folder: Path) -> None:
 
 
 def test_in_the_background_much_changed_indexes_are_made_anew(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(*range(1, 11)))
+    feed = fed(*some_papers(*range(1, 11)))
     replica = follow(folder, feed, background=True)
     require_nothing_yet(replica)
     replica.wait()
@@ -340,8 +352,7 @@ def test_in_the_background_much_changed_indexes_are_made_anew(folder: Path) -> N
 
 
 def test_one_who_reads_an_old_state_goes_on_reading_it(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(1, 2))
+    feed = fed(*some_papers(1, 2))
     replica, other = follow(folder, feed), follow(folder, feed)
     with edited(), replica.snapshot() as old:
         for note in "abc":
@@ -357,8 +368,7 @@ def test_one_who_reads_an_old_state_goes_on_reading_it(folder: Path) -> None:
 
 
 def test_of_two_at_once_one_pulls(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(*range(1, 6)))
+    feed = fed(*some_papers(*range(1, 6)))
     replicas = [follow(folder, feed) for _ in range(4)]
     assert titles(replicas[0]) == titles(replicas[1])
     for small in (0, 2000):
@@ -397,10 +407,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_what_is_lost_or_damaged_is_made_anew(folder: Path, how: str) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(1, 2, 3))
-    first = follow(folder, feed)
-    titles(first)
+    feed, first = following(folder, *some_papers(1, 2, 3))
     with edited():
         feed.put(a_paper(3, note="changed"))
         titles(first)
@@ -423,10 +430,7 @@ def bundles_of(replica: Replica) -> list[PaperBundle]:
 
 
 def test_a_damaged_bundle_is_reported_once_and_then_read_anew(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(1, 2))
-    replica = follow(folder, feed)
-    titles(replica)
+    _feed, replica = following(folder, *some_papers(1, 2))
     spoil(next((folder / "bundles").iterdir()))
     with pytest.raises(CorruptStoreError):
         bundles_of(replica)
@@ -434,8 +438,7 @@ def test_a_damaged_bundle_is_reported_once_and_then_read_anew(folder: Path) -> N
 
 
 def test_another_graph_at_the_same_address_and_an_earlier_state_of_it_are_followed(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(1, 2))
+    feed = fed(*some_papers(1, 2))
     replica = follow(folder, feed)
     assert titles(replica) == ["Paper 1", "Paper 2"]
     replaced = FeedInMemory("two")
@@ -451,10 +454,7 @@ def test_another_graph_at_the_same_address_and_an_earlier_state_of_it_are_follow
 
 
 def test_a_graph_that_cannot_be_reached_is_no_reason_to_lose_anything(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(a_paper(1))
-    replica = follow(folder, feed)
-    titles(replica)
+    feed, replica = following(folder, a_paper(1))
     feed.down = True
     with pytest.raises(StoreUnreachableError), replica.snapshot():
         pass
@@ -465,8 +465,7 @@ def test_a_graph_that_cannot_be_reached_is_no_reason_to_lose_anything(folder: Pa
 
 
 def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(a_paper(1))
+    feed = fed(a_paper(1))
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(FakeHashEmbedder):
@@ -492,8 +491,7 @@ def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:
 def test_a_folder_that_holds_a_graph_of_its_own_is_left_alone(folder: Path) -> None:
     store = open_store(folder)
     store.publish([a_paper(1)])
-    feed = FeedInMemory()
-    feed.put(a_paper(2))
+    feed = fed(a_paper(2))
     with pytest.raises(StoreError, match="graph of its own"), follow(folder, feed).snapshot():
         pass
     (folder / "CURRENT").unlink()
@@ -506,8 +504,7 @@ def test_a_folder_that_holds_a_graph_of_its_own_is_left_alone(folder: Path) -> N
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("kills", [3, pytest.param(9, marks=pytest.mark.product("more kills"))])
 def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: int) -> None:
-    feed = FeedInMemory()
-    feed.put(*some_papers(*range(1, 9)))
+    feed = fed(*some_papers(*range(1, 9)))
     replica = follow(folder, feed)
     moments = random.Random(5)
     with edited(share=1):
@@ -543,8 +540,7 @@ def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: i
 
 
 def test_with_another_embedding_model_all_is_embedded_anew(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(a_paper(1))
+    feed = fed(a_paper(1))
     titles(follow(folder, feed))
     other = Replica(folder, feed, lambda: FakeHashEmbedder("other", 8), model="other", background=False)
     with other.snapshot() as snapshot:
@@ -552,18 +548,14 @@ def test_with_another_embedding_model_all_is_embedded_anew(folder: Path) -> None
 
 
 def test_rebuild_builds_the_whole_index_anew(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(a_paper(1))
-    replica = follow(folder, feed)
-    titles(replica)
+    feed, replica = following(folder, a_paper(1))
     replica.rebuild()
     assert feed.pulls == [None, None]
     assert titles(replica) == ["Paper 1"]
 
 
 def test_a_failed_background_task_is_reported_and_retried(folder: Path) -> None:
-    feed = FeedInMemory()
-    feed.put(a_paper(1))
+    feed = fed(a_paper(1))
 
     def no_model() -> FakeHashEmbedder:
         raise EmbeddingError("no weights on this machine: fetch them")
@@ -583,8 +575,7 @@ def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> Non
     def content(number: int, note: str) -> PaperBundle:
         return paper(number, *((f"Gate {number} {n}", f"{note} {n}") for n in range(20)))
 
-    feed = FeedInMemory()
-    feed.put(*(content(number, "first") for number in range(40)))
+    feed = fed(*(content(number, "first") for number in range(40)))
     replica = Replica(folder, feed, Scattered, background=False)  # type: ignore[arg-type]
 
     def recall() -> float:

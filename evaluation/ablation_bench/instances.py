@@ -1,0 +1,123 @@
+"""Loads instances of the benchmark: JSON lines with the fields of its data sets."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, ValidationError
+
+from evaluation.ablation_bench.plans import PlanEntry, Text
+from evaluation.inputs.inspect_tasks import given_path
+from evaluation.inputs.rows import first_error
+
+TaskName = Literal["author", "reviewer"]
+TEXTS = (".tex", ".md", ".txt", ".text", ".bbl")
+MOST_BYTES = 8_000_000
+_LFS = b"version https://git-lfs.github.com/spec/"
+
+
+def _listed(value: Any) -> Any:
+    """A list, or the JSON text of one, as the data sets have it."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _golds(value: Any) -> Any:
+    """Golds may lack metrics: papers do not always say what they measure."""
+    rows = _listed(value)
+    return (
+        [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows
+    )
+
+
+class Instance(BaseModel):
+    """A paper with its reference data: `golds` for the author task, `reviews` and `suggestions` (the number of
+    ablations that they suggest) for the reviewer task. `paper` is a file or a folder."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    id: Text
+    title: Text = Field(alias="paper_title")
+    abstract: Text = Field(alias="paper_abstract")
+    paper: Path = Field(alias="paper_path")
+    golds: Annotated[tuple[PlanEntry, ...], BeforeValidator(_golds)] = Field((), alias="ablations_in_paper")
+    reviews: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field((), alias="review_text")
+    suggestions: PositiveInt = Field(1, alias="num_ablation_suggestions", strict=True)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Instances in file order; `problems` counts the left-out rows by reason."""
+
+    instances: tuple[Instance, ...]
+    problems: Counter[str]
+
+
+def load(path: Path, task: TaskName) -> Loaded:
+    """The instances of a file of JSON lines. Paths of papers are relative to its folder or to the shell's working
+    folder, as in a clone of the benchmark, and must be inside one of them. Raises `OSError`."""
+    problems: Counter[str] = Counter()
+    instances: dict[str, Instance] = {}
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        try:
+            instance = Instance.model_validate_json(line) if line.strip() else None
+        except (ValidationError, RecursionError) as error:
+            problems[first_error(error) if isinstance(error, ValidationError) else "row that is too deep"] += 1
+            continue
+        if instance is None:
+            continue
+        paper = _paper(str(instance.paper), path.parent)
+        if isinstance(paper, str):
+            problems[paper] += 1
+        elif not (instance.golds if task == "author" else instance.reviews):
+            problems["paper without ablations" if task == "author" else "paper without reviews"] += 1
+        elif instance.id in instances:
+            problems["id used twice"] += 1
+        else:
+            instances[instance.id] = instance.model_copy(update={"paper": paper})
+    return Loaded(tuple(instances.values()), problems)
+
+
+def _paper(where: str, folder: Path) -> Path | str:
+    """The file or folder of a paper, or the error: a third-party data set must not make us read arbitrary files."""
+    try:
+        found = next((base / where for base in (folder, given_path(".")) if (base / where).exists()), None)
+    except (OSError, ValueError):
+        found = None
+    if found is None:
+        return "paper that is missing"
+    if not any(found.resolve().is_relative_to(base.resolve()) for base in (folder, given_path("."))):
+        return "paper outside of the folder of the rows and the current one"
+    beginnings = [_beginning(file) for file in texts_of(found)]
+    if not beginnings:
+        return "paper without a text file"
+    return "paper that git lfs has not fetched (git lfs pull)" if all(b == _LFS for b in beginnings) else found
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(len(_LFS))
+
+
+def texts_of(paper: Path) -> list[Path]:
+    """A file itself, or the text files of a folder in order, without links that lead out of it."""
+    if paper.is_file():
+        return [paper]
+    root = paper.resolve()
+    files = (path for path in paper.rglob("*") if path.suffix.lower() in TEXTS and path.is_file())
+    return sorted(path for path in files if path.resolve().is_relative_to(root))
+
+
+def source(paper: Path) -> str:
+    """The text of a paper: its file, or the text files of its folder, each between tags with its name. Leaves out links
+    that lead out of the folder, and text beyond `MOST_BYTES` in total. Raises `OSError`."""
+    root = paper.parent if paper.is_file() else paper
+    texts, room = [], MOST_BYTES
+    for file in texts_of(paper):
+        with file.open("rb") as opened:
+            data = opened.read(room)
+        room -= len(data)
+        name = file.relative_to(root).as_posix()
+        texts.append(f'<file name="{name}">\n{data.decode("utf-8", "replace")}\n</file>')
+    return "\n".join(texts)

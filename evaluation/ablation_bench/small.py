@@ -1,0 +1,153 @@
+"""The small benchmark that runs here: papers cut before their experiments, and a graph of the remaining text.
+
+The gold ablations are facts of the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
+themselves are read from a folder of `<id>/paper.md` and are not in the repository. The graph of a paper is built from
+the cut text alone, without a repository, and its findings are left out; `leaks` checks that it contains nothing from
+the rest. Two papers also have reviews, written by us (`reviews.jsonl`): no venue's reviews are in the repository."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xkg.commands.build import build
+from xkg.commands.graph.contents import import_graphs
+from xkg.commands.graph.open import open_store, stored_paper
+from xkg.config import Settings
+from xkg.errors import InputError
+from xkg.model import PaperBundle
+
+_DATA = Path(__file__).parents[1] / "data" / "ablations"
+SHINGLE = 8
+"""The number of consecutive words that two texts share by copying, and hardly by chance."""
+
+_ABSTRACT = re.compile(r"\\begin\{abstract\}(.{1,20000}?)\\end\{abstract\}", re.S)
+_HEADING = re.compile(r"^(?:\\(?:sub){0,2}section\*?\{|#{1,4} )(?:(?:\d+|[A-Z])(?:\.\d+)*\.? )?([^{}\n]{0,300})", re.M)
+_WORD = re.compile(r"\w++")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Text in a paper's graph that comes from the part that was cut off. `shared` counts runs of `SHINGLE` words that
+    are in the graph and the rest of the paper, but not in the cut text. `texts` and `words` count the compared
+    material, `withheld` nodes that the graph should not have: repositories, code, findings."""
+
+    paper: str
+    texts: int
+    words: int
+    shared: int
+    example: str
+    withheld: int
+
+    @property
+    def clean(self) -> bool:
+        return not (self.shared or self.withheld)
+
+    def __str__(self) -> str:
+        found = f"{self.shared} runs of words from the rest ({self.example})" if self.shared else "nothing of the rest"
+        return (
+            f"{self.paper}: {self.words} words in {self.texts} texts of the graph: {found}; "
+            f"{self.withheld} nodes of code, repositories and findings"
+        )
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of `golds.jsonl` or `reviews.jsonl`. `cut_before` is the title of the first section that a planner must
+    not see."""
+    return [json.loads(line) for line in (_DATA / name).read_text(encoding="utf-8").splitlines() if line]
+
+
+def with_reviews(papers: Path, to: Path) -> int:
+    """Writes `to`/whole (the whole papers that have reviews) and `to`/reviews.jsonl, the instances of the reviewer
+    task. Returns their number. Raises `OSError` for a missing paper."""
+    made = []
+    for row in rows("reviews.jsonl"):
+        whole = (papers / row["id"] / "paper.md").read_text(encoding="utf-8")
+        made.append({**row, **_stored(to, f"whole/{row['id']}", whole, row["paper_title"])})
+    _write_lines(to / "reviews.jsonl", made)
+    return len(made)
+
+
+def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[Mapping[str, Any]]) -> list[Audit]:
+    """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg, a graph of the cut papers and, if given,
+    of the other papers in `graphs`. Returns the results of the audits. Raises `InputError` for a missing paper or
+    section."""
+    if missing := [gold["id"] for gold in golds if not (papers / gold["id"] / "paper.md").is_file()]:
+        raise InputError(f"{papers}: has no {missing[0]}/paper.md; give the folder of the papers {', '.join(missing)}")
+    settings = Settings.model_validate({"kg": to / "kg", "llm": {"model": "none"}})
+    made, audits = [], []
+    if graphs is not None:
+        import_graphs(settings, graphs)
+    for gold in golds:
+        whole = (papers / gold["id"] / "paper.md").read_text(encoding="utf-8")
+        cut = until(whole, gold["cut_before"])
+        stored = _stored(to, f"papers/{gold['id']}", cut, "")
+        bundle = _without_findings(settings, build(settings, to / stored["paper_path"] / "paper.md", None).paper)
+        audits.append(leaks(bundle, cut, whole[len(cut) :]))
+        stored["paper_abstract"] = stored["paper_abstract"] or bundle.paper.abstract
+        golds_of = {"ablations_in_paper": gold["ablations_in_paper"]}
+        made.append({"id": gold["id"], "paper_title": bundle.paper.title, **stored, **golds_of})
+    _write_lines(to / "instances.jsonl", made)
+    return audits
+
+
+def until(text: str, title: str) -> str:
+    """The text before the section with that title (ignoring its number and case). Raises `InputError`."""
+    for heading in _HEADING.finditer(text):
+        if heading[1].strip().casefold() == title.casefold():
+            return text[: heading.start()]
+    raise InputError(f"no section {title!r}: there are {', '.join(_HEADING.findall(text))[:500]}")
+
+
+def _stored(to: Path, place: str, text: str, abstract: str) -> dict[str, str]:
+    """Writes a paper, and returns the fields of its instance."""
+    (to / place).mkdir(parents=True, exist_ok=True)
+    (to / place / "paper.md").write_text(text, encoding="utf-8")
+    found = _ABSTRACT.search(text)
+    return {"paper_abstract": found[1].strip() if found else abstract, "paper_path": place}
+
+
+def _write_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+
+
+def _without_findings(settings: Settings, paper: str) -> PaperBundle:
+    """The paper published again without findings, which are the introduction's claims about the experiments."""
+    with open_store(settings) as store:
+        found = stored_paper(store, paper)
+        assert found is not None
+        bundle = found[1].model_copy(update={"findings": ()})
+        store.publish([bundle])
+    return bundle
+
+
+def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
+    """Compares every text in a paper's graph with the text that it was built from and with the removed text."""
+    texts = [text for text in _texts(bundle.model_dump(mode="json")) if _WORD.search(text)]
+    known, hidden = set(_shingles(cut)), set(_shingles(rest))
+    shared = [run for text in texts for run in _shingles(text) if run in hidden and run not in known]
+    return Audit(
+        paper=bundle.paper.id,
+        texts=len(texts),
+        words=sum(len(_WORD.findall(text)) for text in texts),
+        shared=len(shared),
+        example=" ".join(shared[0]) if shared else "",
+        withheld=len(bundle.repositories) + len(bundle.code) + len(bundle.symbols) + len(bundle.findings),
+    )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text of a value at any depth, so that new kinds of nodes are compared too. An id combines the paper's and
+    the technique's, which are not adjacent in any text."""
+    if isinstance(value, str):
+        yield from value.split("#")
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+def _shingles(text: str) -> Iterator[tuple[str, ...]]:
+    words = [word.casefold() for word in _WORD.findall(text)]
+    return (tuple(words[n : n + SHINGLE]) for n in range(len(words) - SHINGLE + 1))
