@@ -104,7 +104,7 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         while (outcome := build(f"events {every}")) == "killed":
             kills += 1
         assert outcome == "ended 0"
-        stages = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
+        stages = ["parse", "fetch", "symbols", "extract", "enrich", "ground", "code", "prune"]
         events = (build.kg / "events").read_text().splitlines()
         assert [event for event in events if event.startswith("stage")] == [f"stage {name}" for name in stages]
         assert [event for event in events if event.startswith("progress")] == [f"progress {n}" for n in (1, 2, 3)]

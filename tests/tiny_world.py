@@ -317,11 +317,6 @@ def definitions(asked: Question) -> dict[str, Any]:
     }
 
 
-def overview(_: Question) -> dict[str, Any]:
-    parts = [{"path": name, "does": "A step of the filter."} for name in FILES if name.endswith("ing.py")]
-    return {"purpose": "The damped peak filter for counts.", "parts": parts, "entry_points": ["python -m counts"]}
-
-
 PLACES = {
     "Damped peak filter": "filter_counts",
     "Median peak clipping": "clip_peaks",
@@ -434,7 +429,6 @@ def _revision(_: Question) -> dict[str, Any]:
 _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "extract": components,
     "enrich": definitions,
-    "overview": overview,
     "ground": places,
     "modularize": code,
     "repair": _repair,

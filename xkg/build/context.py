@@ -118,7 +118,7 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """The results of the stages. `overview` is the written overview of the repository, empty if its own README serves.
+    """The results of the stages. `overview` lists what the repository's files define, empty if its own README serves.
     `incomplete` lists the failures, one per line; `stopped` is the stage at which the build ended early; `nothing_in`
     as in `Paper`."""
 

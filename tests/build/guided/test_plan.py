@@ -15,7 +15,7 @@ from xkg.errors import AnswerError
 from xkg.llm.prices import Prices
 from xkg.sandbox.runner import Runner
 
-BEFORE = ["extract", "enrich", "overview", "ground", "modularize", "debug", "check"]
+BEFORE = ["extract", "enrich", "ground", "modularize", "debug", "check"]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def planned(
 def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     stages = planned(build)
     assert list(stages) == BEFORE
-    assert {name: stages[name].calls for name in BEFORE[:4]} == dict.fromkeys(BEFORE[:4], 1)
+    assert {name: stages[name].calls for name in BEFORE[:3]} == dict.fromkeys(BEFORE[:3], 1)
     # as many techniques as static analysis locates, in a paper this short
     assert stages["check"].calls > stages["modularize"].calls >= 2
     assert all(stage.input_tokens > 300 and stage.output_tokens > 0 for stage in stages.values())
@@ -56,7 +56,7 @@ def test_it_keeps_nothing_that_a_build_would_take_for_an_answer(build: Builder) 
     assert planned(build) == first
     built = build()
     assert built.bundle.paper.state == "complete"
-    assert {"extract", "enrich", "overview", "ground", "modularize"} <= set(build.requests)
+    assert {"extract", "enrich", "ground", "modularize"} <= set(build.requests)
 
 
 def test_after_a_build_nothing_is_left(build: Builder) -> None:
@@ -71,10 +71,9 @@ def test_after_a_build_nothing_is_left(build: Builder) -> None:
     [
         ("extract", BEFORE),
         ("enrich", BEFORE[1:]),
-        ("overview", BEFORE[2:]),
-        ("ground", BEFORE[3:]),
-        ("modularize", BEFORE[4:]),
-        ("fidelity", BEFORE[4:]),
+        ("ground", BEFORE[2:]),
+        ("modularize", BEFORE[3:]),
+        ("fidelity", BEFORE[3:]),
     ],
 )
 def test_after_a_stop_the_rest_is_counted(build: Builder, prompt: str, left: list[str]) -> None:
@@ -112,7 +111,7 @@ def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
 def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -> None:
     stages = planned(build, settings=LlmSettings(code_model="nobody-knows"))
     unknown = {name for name, stage in stages.items() if stage.dollars is None}
-    assert unknown == {"overview", "ground", "modularize", "debug", "check"}
+    assert unknown == {"ground", "modularize", "debug", "check"}
     own = planned(build, settings=LlmSettings(model="mine", prices={"mine": Price(input=1000, output=0)}))
     assert own["extract"].dollars == pytest.approx(own["extract"].input_tokens / 1000)
 

@@ -35,7 +35,7 @@ from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Job, Outcome, Runner
 
-STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
+STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "ground", "code", "prune"]
 
 
 class Model:
@@ -132,7 +132,7 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
     bundle = built.bundle
     assert (bundle.paper.state, bundle.paper.incomplete, built.stopped, built.notes) == ("complete", (), None, ())
     assert bundle.paper.cost_usd == 0.5
-    assert bundle.paper.code_overview.startswith("The damped peak filter for counts.\n\n- `counts/clipping.py`:")
+    assert "- `counts/clipping.py`: clip_peaks" in bundle.paper.code_overview
     assert {c.technique: c.level for c in bundle.code} == dict.fromkeys((FILTER, CLIPPING, DAMPING), Level.FAITHFUL)
     assert {t.id: t.grounding for t in bundle.techniques} == {
         FILTER: "located",
@@ -198,18 +198,7 @@ def test_a_technique_without_an_answer_makes_the_paper_partial(build: Builder) -
     assert CLIPPING not in hidden(built.bundle)
     again = build()
     assert again.bundle.paper.state == "complete"
-    assert {"extract", "enrich", "overview", "ground", "strengthen"}.isdisjoint(build.requests)
-
-
-def test_a_failed_overview_is_replaced_by_what_the_repository_shows(build: Builder) -> None:
-    error = AnswerError("overview: no usable answer")
-    built = build(overview=failing(error))
-    assert built.bundle.paper.incomplete == (str(error),)
-    assert "- `counts/damping.py`: damp" in built.bundle.paper.code_overview
-    assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}
-    again = build()
-    assert again.bundle.paper.state == "complete"
-    assert build.requests == ["overview", "ground"]  # the answer on the places was read with another overview
+    assert {"extract", "enrich", "ground", "strengthen"}.isdisjoint(build.requests)
 
 
 def test_a_failed_definition_stays_as_it_was(build: Builder) -> None:
@@ -282,7 +271,6 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
 SPENT = BudgetError("$0.50 of the $0.50 allowed are spent; run again with a higher --max-cost to go on")
 STOPS = {
     "enrich": "enrich",
-    "overview": "ground",
     "ground": "ground",
     "modularize": "code",
     "repair": "code",

@@ -13,7 +13,7 @@ from xkg.build.grounding.focus import focus
 from xkg.build.grounding.index.block_index import BlockIndex
 from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
 from xkg.build.grounding.index.symbol_roles import holds_nothing
-from xkg.build.grounding.places import places
+from xkg.build.grounding.places import are_twins, places
 from xkg.build.grounding.query import TechniqueQuery, technique_queries
 from xkg.build.grounding.ranking import Ranking
 from xkg.build.paper.document import Document
@@ -134,12 +134,20 @@ def candidates(
     *,
     limit: int,
 ) -> Candidates:
-    """At most `limit` symbols for each technique, ranked as in `ground`. Raises `EmbeddingError`."""
+    """At most `limit` symbols for each technique, ranked as in `ground`. Of symbols with nearly the same code only one
+    is given, the same for all techniques. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)
     number = {query.technique: i for i, query in enumerate(queries)}
-    symbols = {t: tuple(found.symbol for found in ranking.candidates(i)[:limit]) for t, i in number.items()}
+    entries = index.symbols.entries
+    ranked = {t: [found.symbol for found in ranking.candidates(i)[:_RANKED]] for t, i in number.items()}
+    # The first in the order of the files stands for all, so that a function and its part are of one file.
+    one_of_twins: dict[str, str] = {}
+    for symbol in sorted({symbol for found in ranked.values() for symbol in found}):
+        ones = (other for other, one in one_of_twins.items() if other == one)
+        one_of_twins[symbol] = next((one for one in ones if are_twins(entries[one], entries[symbol])), symbol)
+    symbols = {t: tuple(dict.fromkeys(map(one_of_twins.__getitem__, found)))[:limit] for t, found in ranked.items()}
 
     def ranges(technique: str, symbol: str) -> tuple[LineRange, ...]:
         i = number[technique]

@@ -28,7 +28,7 @@ A = TypeVar("A", bound=AnswerType)
 # Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code, 17 to 59 calls): tokens of an answer;
 # techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them; and for each
 # technique with code the calls of later stages, with input tokens relative to its first prompt.
-_OUTPUT = {"extract": 2000, "enrich": 1800, "overview": 600, "ground": 400, "modularize": 2300}
+_OUTPUT = {"extract": 2000, "enrich": 1800, "ground": 400, "modularize": 2300}
 # 15 of 48 answers that write code were unusable and had to be asked for again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9

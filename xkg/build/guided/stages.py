@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, CodeNodes, Contents, OpenedPaper, Stopped
 from xkg.build.grounding.ground import Grounding
+from xkg.build.guided.coding.draft_check import PLUMBING
+from xkg.build.guided.coding.material import narrowed
 from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
@@ -15,27 +17,20 @@ from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
 from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
 from xkg.build.guided.reading.missing import in_preorder
-from xkg.build.guided.reading.overview import overview, static_overview
+from xkg.build.guided.reading.overview import overview
 from xkg.build.guided.reading.public_code import unreached
 from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
 from xkg.build.static_stages import describe_extraction, describe_grounding
 from xkg.build.techniques.extract import Extraction
-from xkg.errors import AnswerError, LanguageModelError
+from xkg.errors import LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
-from xkg.value import Value
 
 # Nothing more is known, since other lines were not examined.
 NOT_AMONG_THE_NEAREST = "not found among the lines that a search of the repository ranks nearest"
-
-
-class Overview(Value):
-    """The overview of a repository."""
-
-    text: str
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
@@ -123,24 +118,13 @@ class GuidedBuild:
 
     def ground(self, codebase: Codebase) -> None:
         self._stage = "ground"
-        about = {"repository": codebase.repository.id}
-        try:
-            self._overview = self._cache.stage(
-                "overview",
-                {**about, **self._prompts_key("overview")},
-                Overview,
-                lambda: Overview(text=overview(codebase, self._ask)),
-                lambda o: f"{len(o.text.split())} words",
-            ).text
-        except AnswerError as error:
-            self._overview = static_overview(codebase)
-            self._incomplete.append(str(error))
+        self._overview = overview(codebase)
         techniques = self.techniques
         grounded = self._cache.stage(
             "ground",
             {
                 **self._opened.source,
-                **self._prompts_key("overview", "ground"),
+                **self._prompts_key("ground"),
                 "overview": self._overview,
                 "techniques": [t.model_dump(mode="json") for t in techniques],
             },
@@ -258,9 +242,15 @@ class GuidedBuild:
         if context.runner is None:
             return None
         limits = limits_for(context.settings.sandbox)
-        places = dict.fromkeys(symbol for symbols in self.located.values() for symbol in symbols)
-        needed = {package for symbol in places for package in slice_symbols(codebase, [symbol]).packages}
-        base: dict[str, Sequence[str]] = dict.fromkeys(sorted({*ALWAYS, *needed}), ())
+        needed = {
+            package
+            for technique, symbols in self.located.items()
+            for symbol in symbols
+            for package in slice_symbols(
+                codebase, [symbol], lines=narrowed(codebase, self._lines.get(technique, {}))
+            ).packages
+        }
+        base: dict[str, Sequence[str]] = dict.fromkeys(sorted({*ALWAYS, *needed} - PLUMBING), ())
         return Trials(
             self._cache.folder / "runs",
             context.runner,

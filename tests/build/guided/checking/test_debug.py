@@ -244,6 +244,13 @@ def test_a_model_that_sees_no_way_ends_it() -> None:
     assert len(ask.requests) == 1
 
 
+def test_lines_of_components_are_not_sent_with_a_failure() -> None:
+    lines = {"own_excerpt": "def ess(w): ...\n", "excerpt": "def ess(w): ...\ndef of_a_component(): ...\n"}
+    ask = FakeModel({"repair": [edit("v * total", "v / total")]})
+    debug(broken("v / total", "v * total").model_copy(update=lines), DEFINITION, quickly, ask)
+    assert ask.requests[0][2]["sources"] == "def ess(w): ...\n"
+
+
 def test_a_spent_budget_is_for_the_caller() -> None:
     ask = FakeModel({"repair": [BudgetError("spent")]})
     with pytest.raises(BudgetError):

@@ -123,3 +123,8 @@ def test_faults_of_a_test_are_reported(test: str, words: str) -> None:
 )
 def test_other_ways_to_write_a_test_are_fine(test: str) -> None:
     assert faults_of(GOOD, test) == ""
+
+
+def test_names_inside_a_function_cannot_be_imported() -> None:
+    source = "def f(x):\n    inner = x + 1\n    return inner\n"
+    assert "does not define inner" in faults_of(source, "from implementation import f, inner\n\nassert f(1) == 2\n")

@@ -200,6 +200,17 @@ def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase:
     assert all(len(set(symbols)) == 7 for symbols in found.values())
 
 
+def test_of_copies_only_one_is_a_candidate_for_all_techniques(tmp_path: Path) -> None:
+    copy = "def echo_memory(memory, spectra):\n    slots = memory @ spectra\n    return slots / slots.sum()\n"
+    for i in range(3):
+        (tmp_path / f"run{i}.py").write_text(copy)
+    (tmp_path / "gate.py").write_text("def spectral_gate(bands, floor):\n    return [b for b in bands if b > floor]\n")
+    code = parse_repository(fetch_repository(str(tmp_path), tmp_path / "cache"))
+    found = candidates([MEMORY, GATE], code, HashEmbedder(), limit=7).symbols
+    copies = {symbol for symbols in found.values() for symbol in symbols if symbol.endswith("::echo_memory")}
+    assert len(copies) == 1
+
+
 def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:
     model = FakeModel({"ground": answering({})})
     located(codebase, model, [technique("Echo memory", "slots " * 600)])
@@ -214,7 +225,11 @@ def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None
         folder = tmp_path / str(functions)
         folder.mkdir()
         for i in range(functions):
-            lines = "".join(f"    echo{j} = echo{j - 1} * memory + {j} * {long} / oldest\n" for j in range(1, 51))
+            operators = "+-*/%@"[i % 6], "+-*/%@"[i // 6]  # no two are alike
+            lines = "".join(
+                f"    echo{j} = echo{j - 1} {operators[0]} memory {operators[1]} {long} / oldest\n"
+                for j in range(1, 51)
+            )
             (folder / f"m{i}.py").write_text(f"def echo{i}(echo0, memory, {long}, oldest):\n{lines}    return echo50\n")
         code = parse_repository(fetch_repository(str(folder), tmp_path / "cache"))
         model = FakeModel({"ground": answering({})})
@@ -225,7 +240,7 @@ def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None
     assert few.count("echo27 = echo26") == 2
     assert "…" not in few
     assert len(many) <= 30_000
-    assert many.count("… ") >= 10
+    assert many.count("… ") >= 5
 
 
 def test_the_lines_that_do_a_technique_are_taken_from_what_the_model_quotes(codebase: Codebase) -> None:

@@ -134,6 +134,6 @@ def test_code_of_vendored_packages_is_asked_about_last() -> None:
         "run_tide.py": long.format("pull") + "if __name__ == '__main__':\n    pull(1)\n",
     }
     first, second, *others = public_code(codebase_of(files))
-    assert first.text == "run_tide.py: def pull(x)"
-    assert second.text == "models.py: def tidal(x)"
+    assert first.text == "models.py: def tidal(x)"
+    assert second.text == "run_tide.py: def pull(x)"
     assert len(others) == 38

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.edits import EditError, Repair, applied
 from xkg.build.guided.checking.run_report import report, steady
 from xkg.build.guided.checking.shown_module import shown_module
@@ -16,8 +17,6 @@ from xkg.sandbox.evidence.levels import Proof
 from xkg.value import Value
 
 ROUNDS = 8
-MOST_CODE = 52_100
-CUT = "\n… (cut)"
 _REMEMBERED = 4
 
 Trial = Callable[[Draft], Proof]
@@ -161,14 +160,4 @@ def _sources(state: Debugged) -> str:
     """The source lines, if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
-    draft = state.draft
-    return room_for(draft.excerpt, draft.implementation, draft.test)
-
-
-def room_for(excerpt: str, *others: str) -> str:
-    """The start of an excerpt that fits into a prompt together with `others`."""
-    room = MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in others)
-    data = excerpt.encode("utf-8", "replace")
-    if len(data) <= room:
-        return excerpt
-    return data[: max(room, 0)].decode("utf-8", "ignore").rpartition("\n")[0] + CUT
+    return compared_lines(state.draft, state.draft.implementation, state.draft.test)

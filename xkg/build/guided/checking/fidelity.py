@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from xkg.build.guided.checking.compared_lines import compared_lines
-from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.definition_statements import numbered, statements_of
 from xkg.build.guided.draft import Draft, prompt
@@ -54,7 +53,7 @@ def review(draft: Draft, share: float, ask: Ask, lookup: Lookup) -> Fidelity:
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
-        "sources": compared_sources(draft),
+        "sources": compared_lines(draft, shown_module(draft), only_used=True),
     }
 
     def check(answer: Verdict) -> str | More | None:
@@ -99,12 +98,6 @@ def _fidelity(draft: Draft, share: float, answer: Verdict, departures: Iterable[
 def _difference(before: str, after: str) -> str:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=_CONTEXT, lineterm="")
     return "\n".join(list(lines)[2:])
-
-
-def compared_sources(draft: Draft) -> str:
-    """The source lines that a draft's own statements are compared with, cut to fit into a prompt."""
-    module = shown_module(draft)
-    return room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module)
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:

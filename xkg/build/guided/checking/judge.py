@@ -2,7 +2,7 @@
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.guided.checking.compared_lines import compared_lines
-from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for, with_old_test
+from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, with_old_test
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
 from xkg.build.guided.checking.insertion import callable_components
@@ -94,13 +94,12 @@ def revise(
     """The draft revised once by the findings, then debugged in the remaining `rounds`; it may not be better. If the
     model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
-    lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
     inputs = {
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
-        "sources": room_for(lines, draft.implementation, draft.test),
+        "sources": compared_lines(draft, draft.implementation, draft.test),
         "components": callable_components(draft),
         "documentation": draft.documentation,
     }

@@ -4,10 +4,12 @@ import ast
 import sys
 from collections.abc import Collection, Iterator
 
+from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.model import Level
 from xkg.sandbox.evidence.mutation import stubs
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.sandbox.evidence.tampering import bound_names
 
 # Modules that a method's own code does not need.
 PLUMBING = frozenset(
@@ -66,7 +68,8 @@ def script_faults(test: str, implementation: str, allowed: Collection[str]) -> I
     names, whole = _imported_from_implementation(tree)
     if not names and not whole:
         yield "test: it imports nothing from implementation; write `from implementation import …` with the names tested"
-    missing = sorted(names - _defined(syntax_tree(implementation)))
+    scope = module_scope(implementation)
+    missing = sorted(names - scope.bindings.keys()) if scope is not None else []
     if missing:
         yield f"test: implementation does not define {', '.join(missing[:5])}"
     if any(isinstance(node, ast.Try) and node.handlers for node in ast.walk(tree)):
@@ -106,7 +109,7 @@ def _imports(where: str, tree: ast.Module, allowed: Collection[str]) -> Iterator
 
 
 def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
-    own = _defined(tree)
+    own = bound_names(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = _dotted(node.func)
@@ -154,18 +157,6 @@ def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
         elif isinstance(node, ast.Import):
             whole = whole or any(alias.name == "implementation" for alias in node.names)
     return names, whole
-
-
-def _defined(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-    return names
 
 
 def _asserts(node: ast.AST) -> bool:

@@ -1,3 +1,3 @@
-"""A model reads the paper: its techniques, their definitions, an overview of the code, and the code's location.
+"""A model reads the paper: its techniques, their definitions, and the location of their code.
 
 May import: the packages of build without a model."""

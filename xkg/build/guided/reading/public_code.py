@@ -20,14 +20,14 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """At most forty public functions and classes of at least four lines each, from the most important files first."""
-    found = [
-        PublicCode(source.symbol.id, f"{module.path}: {described(source)}")
-        for module in by_importance(codebase)
-        for source in tops(module)
-        if _is_public(source)
-    ]
-    return found[:MOST]
+    """At most forty public functions and classes of at least four lines each, from the most important files first. Of
+    those that are described alike, only the first."""
+    found: dict[str, PublicCode] = {}
+    for module in by_importance(codebase):
+        for source in filter(_is_public, tops(module)):
+            text = described(source)
+            found.setdefault(text, PublicCode(source.symbol.id, f"{module.path}: {text}"))
+    return list(found.values())[:MOST]
 
 
 def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) -> tuple[str, ...]:
