@@ -34,7 +34,8 @@ _BOOKKEEPING = re.compile(
 )
 _RECORDING = re.compile(r"[\w.\[\]'-]+\.(?:append|extend|update)\(.*")
 _NEUTRAL = re.compile(
-    r"[\])}\s;,:]*+(?:(?:pass|\.\.\.|break|continue|else|try|finally|end|return(?:[\s\w,.]*+)|\w++\s*+=\s*+\w++)[\s:{;]*+)?"
+    r"[\])}\s;,:]*+(?:(?:pass|\.\.\.|break|continue|else|try|finally|end|return(?:[\s\w,.]*+)"
+    r"|\w++(?:,\s*+\w++)*+\s*+=\s*+[\w.]++(?:,\s*+[\w.]++)*+)[\s:{;]*+)?"
 )
 
 
