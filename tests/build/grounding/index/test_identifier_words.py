@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from xkg.build.grounding.index.identifier_words import (
     Vocabulary,
     content_stems,
-    defined_acronyms,
     initials,
     stems,
     words,
@@ -51,18 +50,6 @@ def test_initials_with_and_without_little_words() -> None:
     assert initials("kernel") == set()
 
 
-def test_acronyms_that_a_text_defines() -> None:
-    text = (
-        "Implicit Q-learning (IQL) and the cross-entropy method (CEM) differ. We call it Batch and Match (BaM), see "
-        "(A) and (Smith, 2020) and (see above). Again interquartile length (IQL)."
-    )
-    assert defined_acronyms(text) == {
-        "IQL": "Implicit Q-learning",
-        "CEM": "cross-entropy method",
-        "BaM": "Batch and Match",
-    }
-
-
 @pytest.mark.parametrize(
     ("word", "name"),
     [("initi", "init"), ("control", "ctrl"), ("regular", "reg"), ("patchif", "patchifi"), ("predict", "pred")],
@@ -91,4 +78,3 @@ def test_any_text_is_taken(text: str, names: list[str]) -> None:
         assert all(0 < sure <= 1 for sure in related.values())
         assert related.get(word, 1) == 1
     assert set(vocabulary.compounds(stems(text))) <= set(names)
-    assert all(short in text and long in text for short, long in defined_acronyms(text).items() if " " not in long)

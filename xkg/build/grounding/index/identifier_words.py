@@ -89,37 +89,6 @@ def initials(text: str) -> set[str]:
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
 
 
-def defined_acronyms(text: str) -> dict[str, str]:
-    """Short form → long form, for every "long form (SHORT)" in a text; the first definition of a short form counts.
-
-    Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in biomedical text", PSB 2003."""
-    acronyms: dict[str, str] = {}
-    for match in re.finditer(r"\(([A-Za-z][\w-]{1,9})\)", text):
-        short = match[1]
-        if sum(c.isupper() for c in short) * 2 < len(short) or short in acronyms:
-            continue
-        before = re.split(r"[.;:()\[\]{}$\\]", text[max(0, match.start() - 120) : match.start()])[-1].split()
-        candidate = " ".join(before[-min(len(short) + 5, len(short) * 2) :])
-        if long := _long_form(short, candidate):
-            acronyms[short] = long
-    return acronyms
-
-
-def _long_form(short: str, text: str) -> str | None:
-    at = len(text) - 1
-    for i in range(len(short) - 1, -1, -1):
-        letter = short[i].lower()
-        if not letter.isalnum():
-            continue
-        while at >= 0 and (text[at].lower() != letter or (i == 0 and at > 0 and text[at - 1].isalnum())):
-            at -= 1
-        if at < 0:
-            return None
-        at -= 1
-    long = text[at + 1 :].strip()
-    return long if len(long) > len(short) and short.lower() not in long.lower().split() else None
-
-
 class Vocabulary:
     """The stems that occur in a repository's names, looked up by the words of a paper.
 

@@ -14,6 +14,7 @@ LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print v
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
+_LONGEST = 150  # lines of a statement: a bracket in text that is not read as such may never be closed
 _OPENING: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r"\"\"\"|'''"),
     "//": re.compile(r"/\*"),
@@ -40,7 +41,7 @@ _NEUTRAL = re.compile(
 
 
 @dataclass(frozen=True)
-class _Statement:
+class Statement:
     """Lines `first` to `last` of a statement, without its body. `text` has no comments, and `s` in place of each
     string."""
 
@@ -55,7 +56,7 @@ def working_ranges(
 ) -> list[tuple[int, int]]:
     """The runs of working lines among lines `first` to `last` (1-based, inclusive). `mark` begins a comment; `signed`
     are the first lines of symbols, where signatures begin."""
-    found = list(_statements(lines, first, min(last, len(lines)), mark=mark))
+    found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
     if "working" not in states:  # recording a loop's results may be all that a function does
         states = ["working" if state == "recording" else state for state in states]
@@ -80,7 +81,7 @@ def working_ranges(
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
     """The statements of a constructor that create an attribute, such as `self.act = GELU()`: first line, last line,
     attribute name."""
-    for statement in _statements(lines, 1, len(lines), mark=mark):
+    for statement in statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
             yield statement.first, statement.last, made[1]
@@ -97,7 +98,8 @@ def _state(text: str) -> str:
     return "recording" if _RECORDING.fullmatch(text) else "working"
 
 
-def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[_Statement]:
+def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[Statement]:
+    """The statements that begin on lines `first` to `last`, in order. `mark` begins a comment."""
     start = depth = indent = 0
     inside, parts = "", list[str]()  # the mark of an open multi-line string or comment
     for number in range(first, last + 1):
@@ -109,10 +111,10 @@ def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMar
             start, indent = number, len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
         parts.append(text)
         depth = max(0, depth + sum(map(text.count, "([")) - sum(map(text.count, ")]")))
-        if number == last or not (depth or inside or text.endswith("\\")):
+        if number in (last, start + _LONGEST) or not (depth or inside or text.endswith("\\")):
             if whole := " ".join(filter(None, parts)):
-                yield _Statement(start, number, indent, whole)
-            start, parts = 0, []
+                yield Statement(start, number, indent, whole)
+            start, depth, parts = 0, 0, []
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
