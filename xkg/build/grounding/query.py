@@ -79,8 +79,6 @@ class TechniqueQuery:
                 weights[word] = 1.0
                 for related, confidence in vocabulary.related(word).items():
                     weights[related] = max(weights.get(related, 0.0), confidence)
-            for compound, places in vocabulary.compounds(form).items():
-                weights[compound] = float(len(places))
         for word, confidence in self.acronyms.items():
             if word in vocabulary.known:
                 weights[word] = max(weights.get(word, 0.0), 2 * confidence)

@@ -65,10 +65,6 @@ def test_other_words_are_not_taken_for_short_ones(word: str, name: str) -> None:
     assert Vocabulary([name]).related(word) == {}
 
 
-def test_neighbours_written_as_one_word() -> None:
-    assert Vocabulary(["lowrank", "updat"]).compounds(["low", "rank", "updat"]) == {"lowrank": {0, 1}}
-
-
 @given(st.text(max_size=200), st.lists(st.text(alphabet="abcdefgrst", min_size=1, max_size=8), max_size=20))
 def test_any_text_is_taken(text: str, names: list[str]) -> None:
     vocabulary = Vocabulary(names)
@@ -77,4 +73,3 @@ def test_any_text_is_taken(text: str, names: list[str]) -> None:
         assert set(related) <= set(names)
         assert all(0 < sure <= 1 for sure in related.values())
         assert related.get(word, 1) == 1
-    assert set(vocabulary.compounds(stems(text))) <= set(names)

@@ -4,7 +4,7 @@ Prose has "initialization" and "Direct Preference Optimization"; code has `init`
 programmers generally shorten words; there is no list of particular terms."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -92,8 +92,7 @@ def initials(text: str) -> set[str]:
 class Vocabulary:
     """The stems that occur in a repository's names, looked up by the words of a paper.
 
-    Code changes a word in three ways: a prefix (`init`, `reg`, `patchify` for patchification), the consonants (`ctrl`),
-    and a compound (`lowrank` for low rank: `compounds`)."""
+    Code shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or its consonants (`ctrl`)."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = frozenset(known)
@@ -111,16 +110,6 @@ class Vocabulary:
                 if (confidence := _likeness(word, known)) > 0
             }
         return self._cache[word]
-
-    def compounds(self, run: Sequence[str]) -> dict[str, set[int]]:
-        """The stems of the repository that join adjacent words of `run` → the positions of these words."""
-        found: dict[str, set[int]] = {}
-        for size in (2, 3):
-            for start in range(len(run) - size + 1):
-                joined = "".join(run[start : start + size])
-                for name in {joined, stem(joined)} & self.known:
-                    found.setdefault(name, set()).update(range(start, start + size))
-        return found
 
 
 def _likeness(word: str, known: str) -> float:
