@@ -67,14 +67,13 @@ def working_ranges(
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
-    end = 0  # last line of the previous statement, 0 after an idle one
+    broken = True  # an idle statement follows the last run
     for statement, state in zip(found, states, strict=True):
-        if state == "working":
-            if runs and end:
-                runs[-1] = runs[-1][0], statement.last
-            else:
-                runs.append((statement.first, statement.last))
-        end = 0 if state == "idle" else statement.last
+        if state == "working" and broken:
+            runs.append((statement.first, statement.last))
+        elif state == "working":
+            runs[-1] = runs[-1][0], statement.last
+        broken = state == "idle" or (broken and state != "working")
     return runs
 
 
