@@ -189,3 +189,23 @@ def test_lines_move_with_a_function_and_are_given_up_when_it_changes() -> None:
 )
 def test_symbols_of_equations_are_spelled_as_in_code(latex: str, symbols: set[str]) -> None:
     assert equation_symbols(latex) == symbols
+
+
+STACK = """\
+class FrameStack:
+    def __init__(self, env, frames):
+        self.frames = deque(maxlen=frames)
+        self.shape = stack_shape(env.frame_shape, frames)
+
+    def step(self, action):
+        config, env = self.config, self.env
+        frame, reward = env.step(action)
+        return concatenate([*self.frames, frame]), reward
+"""
+
+
+def test_what_a_class_does_comes_before_what_its_constructor_sets_up(tmp_path: Path, embedder: Embedder) -> None:
+    stack = Technique(id="p#stack", name="Frame stack", definition="Several frames are one observation.")
+    place = ground([stack], parsed(tmp_path, stack=STACK), embedder).of(stack.id)[0]
+    assert place.symbol.endswith("::FrameStack")
+    assert [(at.start_line, at.end_line) for at in place.focus] == [(8, 9)]

@@ -93,9 +93,6 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
         max(confidence * value(variant) for variant, confidence in {**vocabulary.related(word), word: 1.0}.items())
         for word in form
     ]
-    for compound, places in vocabulary.compounds(form).items():
-        for i in places:
-            values[i] = max(values[i], value(compound))
     # A repository named after a method need not repeat that name in its code.
     weights = [
         0.0 if word in index.titled and not value else min(_UNSEEN, index.rarity(word))
@@ -112,7 +109,7 @@ def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float
     vocabulary = index.vocabulary
     name_words = {word for form in query.forms for word in form}
     name_words |= {related for word in name_words for related in vocabulary.related(word)}
-    name_words |= {compound for form in query.forms for compound in vocabulary.compounds(form)} | set(query.acronyms)
+    name_words |= set(query.acronyms)
     own = [word for word in entry.fields["name"] if word not in _SHAPES] or entry.fields["name"]
     total = sum(index.rarity(word) for word in own)
     if not total:

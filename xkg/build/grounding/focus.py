@@ -6,6 +6,7 @@ from xkg.build.grounding.evidence import is_whole
 from xkg.build.grounding.index.blocks import MOST_LINES, Block
 from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.index.symbol_index import Entry
+from xkg.build.grounding.index.symbol_roles import ATTRIBUTE
 from xkg.build.grounding.index.working_lines import working_ranges
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
@@ -26,8 +27,9 @@ def focus(
     span = entry.source.symbol
     lines = entry.text.split("\n")
 
-    members = (search.index.symbols.entries.get(member) for member in entry.members)
-    signed = {each.source.symbol.start_line - span.start_line + 1 for each in members if each is not None}
+    members = [each for each in map(search.index.symbols.entries.get, entry.members) if each is not None]
+    supporting = [each.source.symbol for each in members if each.supports]
+    signed = {each.source.symbol.start_line - span.start_line + 1 for each in members}
     signed |= {1} if entry.kind != "module" else set()
 
     def runs(block: Block) -> list[Block]:
@@ -46,7 +48,10 @@ def focus(
     for block, score in ranked:
         if found and score < _NEARLY * max(found.values()):
             break
-        found.update(dict.fromkeys(runs(block), score))
+        for run in runs(block):
+            sets_up = any(at.start_line <= run.first <= at.end_line for at in supporting)
+            found[run] = score * (ATTRIBUTE if sets_up else 1.0)
+    found = {run: score for run, score in found.items() if score >= _NEARLY * max(found.values())}
 
     def words(run: Block) -> frozenset[str]:
         return frozenset(content_stems("\n".join(lines[run.first - span.start_line : run.last - span.start_line + 1])))

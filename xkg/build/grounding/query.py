@@ -8,7 +8,6 @@ from xkg.build.grounding.index.equation_symbols import equation_symbols, inline_
 from xkg.build.grounding.index.identifier_words import (
     Vocabulary,
     content_stems,
-    defined_acronyms,
     initials,
     stem,
     stems,
@@ -17,6 +16,7 @@ from xkg.build.grounding.index.identifier_words import (
 from xkg.build.grounding.index.numbered import references
 from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.paper.document import Algorithm, Document, Equation, Section
+from xkg.build.techniques.names import abbreviations
 from xkg.build.techniques.section_roles import Role, role_of_title
 from xkg.model import Technique
 
@@ -79,8 +79,6 @@ class TechniqueQuery:
                 weights[word] = 1.0
                 for related, confidence in vocabulary.related(word).items():
                     weights[related] = max(weights.get(related, 0.0), confidence)
-            for compound, places in vocabulary.compounds(form).items():
-                weights[compound] = float(len(places))
         for word, confidence in self.acronyms.items():
             if word in vocabulary.known:
                 weights[word] = max(weights.get(word, 0.0), 2 * confidence)
@@ -102,10 +100,8 @@ class TechniqueQuery:
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
     """One query per technique, in order. Each "long form (SHORT)" in the paper adds acronyms that techniques do not
     state themselves."""
-    acronyms = defined_acronyms(document.text) if document else {}
-    for technique in techniques:
-        for short, long in defined_acronyms(f"{technique.name}. {technique.definition}").items():
-            acronyms.setdefault(short, long)
+    texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
+    acronyms = abbreviations(texts)
     return [_query(technique, acronyms, document) for technique in techniques]
 
 

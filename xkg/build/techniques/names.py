@@ -22,6 +22,7 @@ from xkg.build.techniques.word_lists import (
 )
 
 MAX_WORDS = 7
+_LONGEST_FORM = 200  # characters of an abbreviation's long form
 _LOWER = r"[^\W\d_]"
 _PLURALS = re.compile(r"(?<=[^\W\d_s]{3})s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
@@ -195,7 +196,7 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
             short = match[1]
             if short in out or not 2 <= len(short) <= 15 or sum(c.isupper() for c in short) < 2:
                 continue
-            before = re.split(r"[,;:.()]\s", text[: match.start()])[-1].split()
+            before = re.split(r"[,;:.()]\s", text[max(0, match.start() - _LONGEST_FORM) : match.start()])[-1].split()
             letters = sum(c.isalnum() for c in short)
             for n in range(1, min(len(before), letters + 3) + 1):
                 long = " ".join(before[-n:]).strip("\"“”'*")

@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.grounding.index.blocks import MOST_LINES, Block, blocks
+from xkg.build.code.codebase import CommentMark
+from xkg.build.grounding.index import blocks as made
+from xkg.build.grounding.index.blocks import MOST_LINES, Block
 
 LOSS = '''\
 def train(model, batches, rate):
@@ -30,6 +32,10 @@ def train(model, batches, rate):
         model.zero_grad()
     return model
 '''
+
+
+def blocks(lines: list[str], first: int, last: int, mark: CommentMark = "#") -> list[Block]:
+    return made.blocks(lines, first, last, mark=mark)
 
 
 def text_of(source: str, block: Block) -> str:
@@ -61,7 +67,7 @@ def test_a_call_over_several_lines_stays_whole() -> None:
 
 def test_braces_and_tabs_are_read_too() -> None:
     source = "void f() {\n\tint a = 0;\n\ta += 1;\n\n\t// decay\n\ta *= 2;\n" + "\tg(a);\n" * 12 + "}\n"
-    decay = next(block for block in blocks(source.split("\n"), 1, 19) if block.first == 5)
+    decay = next(block for block in blocks(source.split("\n"), 1, 19, "//") if block.first == 5)
     assert decay.last >= 6
 
 
@@ -83,3 +89,8 @@ def test_statements_without_an_end_are_cut(count: int) -> None:
     found = blocks(["x += 1"] * count, 1, count)
     assert all(block.lines <= MOST_LINES for block in found)
     assert sum(block.lines for block in found) == count
+
+
+def test_a_bracket_that_is_never_closed_does_not_join_all_lines() -> None:
+    source = ["x = f("] + ["y += 1"] * 1000
+    assert len(blocks(source, 1, 1001)) > 10

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from xkg.build.grounding.index.identifier_words import (
     Vocabulary,
     content_stems,
-    defined_acronyms,
     initials,
     stems,
     words,
@@ -51,18 +50,6 @@ def test_initials_with_and_without_little_words() -> None:
     assert initials("kernel") == set()
 
 
-def test_acronyms_that_a_text_defines() -> None:
-    text = (
-        "Implicit Q-learning (IQL) and the cross-entropy method (CEM) differ. We call it Batch and Match (BaM), see "
-        "(A) and (Smith, 2020) and (see above). Again interquartile length (IQL)."
-    )
-    assert defined_acronyms(text) == {
-        "IQL": "Implicit Q-learning",
-        "CEM": "cross-entropy method",
-        "BaM": "Batch and Match",
-    }
-
-
 @pytest.mark.parametrize(
     ("word", "name"),
     [("initi", "init"), ("control", "ctrl"), ("regular", "reg"), ("patchif", "patchifi"), ("predict", "pred")],
@@ -78,10 +65,6 @@ def test_other_words_are_not_taken_for_short_ones(word: str, name: str) -> None:
     assert Vocabulary([name]).related(word) == {}
 
 
-def test_neighbours_written_as_one_word() -> None:
-    assert Vocabulary(["lowrank", "updat"]).compounds(["low", "rank", "updat"]) == {"lowrank": {0, 1}}
-
-
 @given(st.text(max_size=200), st.lists(st.text(alphabet="abcdefgrst", min_size=1, max_size=8), max_size=20))
 def test_any_text_is_taken(text: str, names: list[str]) -> None:
     vocabulary = Vocabulary(names)
@@ -90,5 +73,3 @@ def test_any_text_is_taken(text: str, names: list[str]) -> None:
         assert set(related) <= set(names)
         assert all(0 < sure <= 1 for sure in related.values())
         assert related.get(word, 1) == 1
-    assert set(vocabulary.compounds(stems(text))) <= set(names)
-    assert all(short in text and long in text for short, long in defined_acronyms(text).items() if " " not in long)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from xkg.build.code.codebase import comment_mark
 from xkg.build.grounding.index.blocks import Block, blocks
 from xkg.build.grounding.index.equation_symbols import normalized
 from xkg.build.grounding.index.fielded_index import FieldedIndex, FieldWeight
@@ -73,7 +74,7 @@ def _own_blocks(entry: Entry, index: SymbolIndex) -> Iterable[IndexedBlock]:
             span = inner.source.symbol
             covered.update(range(span.start_line - symbol.start_line + 1, span.end_line - symbol.start_line + 2))
     for first, last in _runs(len(lines), covered):
-        for block in blocks(lines, first, last):
+        for block in blocks(lines, first, last, mark=comment_mark(entry.language)):
             at = Block(block.first + symbol.start_line - 1, block.last + symbol.start_line - 1)
             text = "\n".join(lines[block.first - 1 : block.last])
             yield IndexedBlock(f"{symbol.path}:{at.first}-{at.last}", entry.id, symbol.path, at, text)

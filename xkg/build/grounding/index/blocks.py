@@ -4,21 +4,19 @@ Blocks are found only by indentation and blank lines, as readers see them. This 
 linear in the number of lines. A comment belongs to the statements under it; a docstring of more than 15 lines is a
 separate block."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
+from xkg.build.code.codebase import CommentMark
+from xkg.build.grounding.index.working_lines import statements
 
 LEAST_LINES = 3
 MOST_LINES = 15
 _DOCSTRING_LINES = 15  # a longer docstring is a separate block
 _WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body has paragraphs
-_TAB = 4
 _DEEPEST = 12  # levels of indentation that are split
 _BRACKETS = (")", "]", "}")
 _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
-_QUOTES = ('"""', "'''")
-_DOCSTRING = re.compile(r"[rRuUbB]?(?:\"\"\"|''')")
-_COMMENTS = ("#", "//", "/*", "*")
 
 
 @dataclass(frozen=True)
@@ -44,54 +42,32 @@ class _Statement:
     body: list["_Statement"] = field(default_factory=list)
 
 
-def blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
-    """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap."""
-    statements = list(_statements(lines, first, last))
-    return [block for block in _grouped(_tree(statements)) if block.last >= block.first]
+def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
+    """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` begins
+    a comment."""
+    return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
 
-def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statement]:
-    """Each line that begins a statement, with the comments above it and the lines that continue it."""
-    blank, comment_from, text_of = True, 0, ""
+def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[_Statement]:
+    """Each statement with the comments above it. A docstring counts as a comment if it is short."""
     current: _Statement | None = None
-    for number in range(first, min(last, len(lines)) + 1):
-        line = lines[number - 1]
-        bare = line.strip()
-        if text_of:  # inside a multi-line string
-            if current is not None and not comment_from:
-                current.last = number
-            if text_of in bare:
-                text_of = ""
+    end, above, separate = first - 1, 0, False
+    for each in statements(lines, first, min(last, len(lines)), mark=mark):
+        above = above or next((n for n in range(end + 1, each.first) if lines[n - 1].strip()), 0)
+        gap, end = separate or above > 0 or each.first > end + 1, each.last
+        separate = each.text == "s" and each.last - each.first >= _DOCSTRING_LINES
+        if each.text == "s" and not separate:
+            above = above or each.first
             continue
-        if not bare:
-            blank = True
+        if current is not None and not above and each.indent == current.indent and each.text.startswith(_BRACKETS):
+            current.last = each.last
             continue
-        indent = len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
-        if bare.startswith(_COMMENTS) or _DOCSTRING.match(bare):
-            text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
-            if text_of and not comment_from and _is_long(lines[number:], text_of):
-                if current is not None:
-                    yield current
-                current, blank = _Statement(number, number, indent, gap=True), True
-            else:
-                comment_from = comment_from or number
-            continue
-        if current is not None and indent == current.indent and bare.startswith(_BRACKETS) and not comment_from:
-            current.last = number
-        else:
-            if current is not None:
-                yield current
-            joined = bare.startswith(_CLOSING) and not comment_from
-            current = _Statement(comment_from or number, number, indent, (blank or comment_from > 0) and not joined)
-        text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
-        blank, comment_from = False, 0
+        if current is not None:
+            yield current
+        joined = each.text.startswith(_CLOSING) and not above
+        current, above = _Statement(above or each.first, each.last, each.indent, gap and not joined), 0
     if current is not None:
         yield current
-
-
-def _is_long(rest: Sequence[str], mark: str) -> bool:
-    """Whether a docstring, open until `mark`, is still open after the next `_DOCSTRING_LINES - 1` lines."""
-    return not any(mark in line for line in rest[: _DOCSTRING_LINES - 1])
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:

@@ -4,7 +4,7 @@ Prose has "initialization" and "Direct Preference Optimization"; code has `init`
 programmers generally shorten words; there is no list of particular terms."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -89,42 +89,10 @@ def initials(text: str) -> set[str]:
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
 
 
-def defined_acronyms(text: str) -> dict[str, str]:
-    """Short form → long form, for every "long form (SHORT)" in a text; the first definition of a short form counts.
-
-    Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in biomedical text", PSB 2003."""
-    acronyms: dict[str, str] = {}
-    for match in re.finditer(r"\(([A-Za-z][\w-]{1,9})\)", text):
-        short = match[1]
-        if sum(c.isupper() for c in short) * 2 < len(short) or short in acronyms:
-            continue
-        before = re.split(r"[.;:()\[\]{}$\\]", text[max(0, match.start() - 120) : match.start()])[-1].split()
-        candidate = " ".join(before[-min(len(short) + 5, len(short) * 2) :])
-        if long := _long_form(short, candidate):
-            acronyms[short] = long
-    return acronyms
-
-
-def _long_form(short: str, text: str) -> str | None:
-    at = len(text) - 1
-    for i in range(len(short) - 1, -1, -1):
-        letter = short[i].lower()
-        if not letter.isalnum():
-            continue
-        while at >= 0 and (text[at].lower() != letter or (i == 0 and at > 0 and text[at - 1].isalnum())):
-            at -= 1
-        if at < 0:
-            return None
-        at -= 1
-    long = text[at + 1 :].strip()
-    return long if len(long) > len(short) and short.lower() not in long.lower().split() else None
-
-
 class Vocabulary:
     """The stems that occur in a repository's names, looked up by the words of a paper.
 
-    Code changes a word in three ways: a prefix (`init`, `reg`, `patchify` for patchification), the consonants (`ctrl`),
-    and a compound (`lowrank` for low rank: `compounds`)."""
+    Code shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or its consonants (`ctrl`)."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = frozenset(known)
@@ -142,16 +110,6 @@ class Vocabulary:
                 if (confidence := _likeness(word, known)) > 0
             }
         return self._cache[word]
-
-    def compounds(self, run: Sequence[str]) -> dict[str, set[int]]:
-        """The stems of the repository that join adjacent words of `run` → the positions of these words."""
-        found: dict[str, set[int]] = {}
-        for size in (2, 3):
-            for start in range(len(run) - size + 1):
-                joined = "".join(run[start : start + size])
-                for name in {joined, stem(joined)} & self.known:
-                    found.setdefault(name, set()).update(range(start, start + size))
-        return found
 
 
 def _likeness(word: str, known: str) -> float:

@@ -172,7 +172,7 @@ def _parts(entry: Entry) -> Iterable[Entry]:
     lines = entry.text.split("\n")
     owner = entry.fields["owner"]
     if entry.lines > _LONG:
-        for block in blocks(lines, 1, len(lines)):
+        for block in blocks(lines, 1, len(lines), mark=comment_mark(entry.language)):
             text = "\n".join(lines[block.first - 1 : block.last])
             if working_ranges(lines, block.first, block.last, mark=comment_mark(entry.language), signed={1}):
                 yield _part(entry, block, text, (), (*owner, *entry.fields["name"]))

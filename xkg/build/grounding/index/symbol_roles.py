@@ -24,7 +24,7 @@ _ROLES = tuple(
 )
 _ASIDE = 0.7
 
-_STEP, _ATTRIBUTE = 0.9, 0.8  # for parts of a long function, of a constructor: whole symbols rank before them
+_STEP, ATTRIBUTE = 0.9, 0.8  # for parts of a long function, of a constructor: whole symbols rank before them
 
 SUPPORTING = 0.55
 """The factor on methods that only support their class: `__init__` names every setting but does little."""
@@ -43,7 +43,7 @@ def role_factor(entry: Entry, about: Set[str]) -> float:
 
 def _shape_factor(entry: Entry) -> float:
     if entry.supports:
-        return _ATTRIBUTE if entry.at else SUPPORTING
+        return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
         # A file with definitions gives way to these; a script has nothing narrower.
         return 0.6 if entry.members else 0.85

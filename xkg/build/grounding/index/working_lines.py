@@ -14,6 +14,7 @@ LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print v
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
+_LONGEST = 150  # lines of a statement: a bracket in text that is not read as such may never be closed
 _OPENING: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r"\"\"\"|'''"),
     "//": re.compile(r"/\*"),
@@ -34,12 +35,13 @@ _BOOKKEEPING = re.compile(
 )
 _RECORDING = re.compile(r"[\w.\[\]'-]+\.(?:append|extend|update)\(.*")
 _NEUTRAL = re.compile(
-    r"[\])}\s;,:]*+(?:(?:pass|\.\.\.|break|continue|else|try|finally|end|return(?:[\s\w,.]*+)|\w++\s*+=\s*+\w++)[\s:{;]*+)?"
+    r"[\])}\s;,:]*+(?:(?:pass|\.\.\.|break|continue|else|try|finally|end|return(?:[\s\w,.]*+)"
+    r"|\w++(?:,\s*+\w++)*+\s*+=\s*+[\w.]++(?:,\s*+[\w.]++)*+)[\s:{;]*+)?"
 )
 
 
 @dataclass(frozen=True)
-class _Statement:
+class Statement:
     """Lines `first` to `last` of a statement, without its body. `text` has no comments, and `s` in place of each
     string."""
 
@@ -54,7 +56,7 @@ def working_ranges(
 ) -> list[tuple[int, int]]:
     """The runs of working lines among lines `first` to `last` (1-based, inclusive). `mark` begins a comment; `signed`
     are the first lines of symbols, where signatures begin."""
-    found = list(_statements(lines, first, min(last, len(lines)), mark=mark))
+    found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
     if "working" not in states:  # recording a loop's results may be all that a function does
         states = ["working" if state == "recording" else state for state in states]
@@ -65,21 +67,20 @@ def working_ranges(
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
-    end = 0  # last line of the previous statement, 0 after an idle one
+    broken = True  # an idle statement follows the last run
     for statement, state in zip(found, states, strict=True):
-        if state == "working":
-            if runs and end:
-                runs[-1] = runs[-1][0], statement.last
-            else:
-                runs.append((statement.first, statement.last))
-        end = 0 if state == "idle" else statement.last
+        if state == "working" and broken:
+            runs.append((statement.first, statement.last))
+        elif state == "working":
+            runs[-1] = runs[-1][0], statement.last
+        broken = state == "idle" or (broken and state != "working")
     return runs
 
 
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
     """The statements of a constructor that create an attribute, such as `self.act = GELU()`: first line, last line,
     attribute name."""
-    for statement in _statements(lines, 1, len(lines), mark=mark):
+    for statement in statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
             yield statement.first, statement.last, made[1]
@@ -96,7 +97,8 @@ def _state(text: str) -> str:
     return "recording" if _RECORDING.fullmatch(text) else "working"
 
 
-def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[_Statement]:
+def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[Statement]:
+    """The statements that begin on lines `first` to `last`, in order. `mark` begins a comment."""
     start = depth = indent = 0
     inside, parts = "", list[str]()  # the mark of an open multi-line string or comment
     for number in range(first, last + 1):
@@ -108,10 +110,10 @@ def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMar
             start, indent = number, len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
         parts.append(text)
         depth = max(0, depth + sum(map(text.count, "([")) - sum(map(text.count, ")]")))
-        if number == last or not (depth or inside or text.endswith("\\")):
+        if number in (last, start + _LONGEST) or not (depth or inside or text.endswith("\\")):
             if whole := " ".join(filter(None, parts)):
-                yield _Statement(start, number, indent, whole)
-            start, parts = 0, []
+                yield Statement(start, number, indent, whole)
+            start, depth, parts = 0, 0, []
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
