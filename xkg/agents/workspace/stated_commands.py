@@ -27,13 +27,14 @@ _SETTING = re.compile(
     r"(export[ \t]+)?([A-Za-z_]\w{0,80})="
     r"((?:[\w./:~-]|\$\{?(?:PYTHONPATH|PWD|HOME)\b\}?|\$\(pwd\)){0,300}|\"[\w./:~-]{0,300}\");?"
 )
+_COMMENT = re.compile(r"(?<=\S)[ \t]{1,99}+#[ \t][^\"']*+$")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,80})\}?")
 _LAUNCHER = re.compile(
     r"(?<!\S)(?:uv|poetry|pipenv|pdm)[ \t]{1,9}run[ \t]{1,9}(?:[^\s;&|]{1,99}[ \t]{1,9}){0,9}?(?=python)"
 )
 _STARTS = re.compile(r"python(?:3(?:\.\d{1,2})?)?|bash|sh|\./.+")
 _PROGRAMS = (".py", ".sh")
-_HELP = {"-h", "--help"}
+_HELP = {"-h", "--help", "--dry-run"}
 _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_000
 
 
@@ -105,7 +106,7 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
             if setting[1]:
                 exports[setting[2]] = f"{setting[2]}={setting[3]}"
             continue
-        line = _LAUNCHER.sub("", line)
+        line = _LAUNCHER.sub("", _COMMENT.sub("", line))
         line = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), line)
         if _PLACEHOLDER.search(line):
             continue
