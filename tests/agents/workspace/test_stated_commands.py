@@ -106,6 +106,8 @@ def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> N
         ("python fit.py --seed 0   # two minutes", ["python fit.py --seed 0"]),
         ("cd rings && poetry run python fit.py", ["cd rings && python fit.py"]),
         ("Figures are drawn by [fit](./fit.py), losses by `./loss.py`", ["./loss.py"]),
+        ("python setup.py develop", []),
+        ("python fit.py --dry-run", ["python fit.py"]),
         ("python fit.py --data DATA_FILE", ["python fit.py"]),
         ("python fit.py --data [MNIST/CIFAR10]", ["python fit.py"]),
         ("python fit.py --device CPU; [ -f log ] && cat log", ["python fit.py --device CPU; [ -f log ] && cat log"]),
@@ -114,7 +116,7 @@ def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> N
 def test_launchers_and_comments_are_left_out_and_words_to_be_replaced_start_nothing(
     line: str, commands: list[str]
 ) -> None:
-    texts = {"README.md": line, "fit.py": "", "loss.py": "#!/usr/bin/env python3\n", "rings/fit.py": ""}
+    texts = {"README.md": line, "fit.py": "", "loss.py": "#!/usr/bin/env python3\n", "setup.py": "", "rings/fit.py": ""}
     assert stated_commands(texts, texts.keys(), [])[:1] == commands
 
 

@@ -2,8 +2,9 @@
 
 A command counts if it starts an existing file, or the only file of that name in a deeper folder. Lines of text are read
 like code blocks, but rank after them. In a block, `cd` and variables apply to the lines below; a missing folder is
-assumed to be the clone itself. Lines with placeholders or unknown variables are left out. If no line is such a command,
-the Python files that the README names are used; those that it starts, in each folder that has them."""
+assumed to be the clone itself. Lines with placeholders or unknown variables, and installations, are left out. If no
+line is such a command, the Python files that the README names are used; those that it starts, in each folder that has
+them."""
 
 import posixpath
 import re
@@ -34,6 +35,7 @@ _LAUNCHER = re.compile(
 )
 _STARTS = re.compile(r"python(?:3(?:\.\d{1,2})?)?|bash|sh|\./.+")
 _PROGRAMS = (".py", ".sh")
+_RUNS = re.compile(r"(?<!\bsetup)\.(?:py|sh)$")
 _HELP = {"-h", "--help", "--dry-run"}
 _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_000
 
@@ -122,7 +124,7 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
             inside = [Started(posixpath.join(start, program.folder), program.words) for program in programs]
             found = [p.script(paths) for p in inside if _STARTS.fullmatch(p.words[0])]
             if found and None not in found:
-                if str(found[0]).endswith(_PROGRAMS) and not any(_HELP & set(p.words) for p in programs):
+                if _RUNS.search(str(found[0])) and not any(_HELP & set(p.words) for p in programs):
                     steps = [f"export {' '.join(exports.values())}"] if exports else []
                     steps += [f"cd {shlex.quote(start)}"] if start else []
                     yield " && ".join([*steps, line]), str(found[0])
