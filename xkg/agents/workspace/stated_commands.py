@@ -28,7 +28,7 @@ _SETTING = re.compile(
     r"(export[ \t]+)?([A-Za-z_]\w{0,80})="
     r"((?:[\w./:~-]|\$\{?(?:PYTHONPATH|PWD|HOME)\b\}?|\$\(pwd\)){0,300}|\"[\w./:~-]{0,300}\");?"
 )
-_COMMENT = re.compile(r"(?<=\S)[ \t]{1,99}+#[ \t][^\"']*+$")
+_COMMENT = re.compile(r"(?<=\S)[ \t]{1,99}+#[ \t][^\"'#]*+$")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,80})\}?")
 _LAUNCHER = re.compile(
     r"(?<!\S)(?:uv|poetry|pipenv|pdm)[ \t]{1,9}run[ \t]{1,9}(?:[^\s;&|]{1,99}[ \t]{1,9}){0,9}?(?=python)"
