@@ -94,6 +94,30 @@ python main.py --lr $UNKNOWN
 def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> None:
     texts = {"README.md": "Run [fit.py](https://example.org/fit.py), then `draw.py` for the figure; see setup.py."}
     assert stated_commands(texts, {"fit.py", "src/draw.py"}, []) == ["python fit.py", "cd src && python draw.py"]
+    texts = {"README.md": "```\ncd models/<name>\npython fit.py\n```"}
+    paths = {"models/b/fit.py", "models/a c/fit.py"}
+    assert stated_commands(texts, paths, []) == ["cd 'models/a c' && python fit.py", "cd models/b && python fit.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "commands"),
+    [
+        ("uv run --python 3.11 python -m rings.fit --epochs 1", ["python -m rings.fit --epochs 1"]),
+        ("python fit.py --seed 0   # two minutes", ["python fit.py --seed 0"]),
+        ("cd rings && poetry run python fit.py", ["cd rings && python fit.py"]),
+        ("Figures are drawn by [fit](./fit.py), losses by `./loss.py`", ["./loss.py"]),
+        ("python setup.py develop", []),
+        ("python fit.py --dry-run", ["python fit.py"]),
+        ("python fit.py --data DATA_FILE", ["python fit.py"]),
+        ("python fit.py --data [MNIST/CIFAR10]", ["python fit.py"]),
+        ("python fit.py --device CPU; [ -f log ] && cat log", ["python fit.py --device CPU; [ -f log ] && cat log"]),
+    ],
+)
+def test_launchers_and_comments_are_left_out_and_words_to_be_replaced_start_nothing(
+    line: str, commands: list[str]
+) -> None:
+    texts = {"README.md": line, "fit.py": "", "loss.py": "#!/usr/bin/env python3\n", "setup.py": "", "rings/fit.py": ""}
+    assert stated_commands(texts, texts.keys(), [])[:1] == commands
 
 
 TREE = {"train_models.py", "nets/main.py", "a/twice.py", "b/twice.py", "run.sh"}

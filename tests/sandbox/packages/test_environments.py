@@ -216,11 +216,25 @@ def test_the_day_of_the_packages_is_never_before_this_python() -> None:
     first = newest_of("2009-01-01")
     assert first is not None
     assert first > "2012"
-    assert newest_of("2999-01-01") == "2999-01-01"
-    begin = first_day(sys.version_info.minor)
-    assert newest_of(begin) == begin < first
+    assert first < first_day(sys.version_info.minor + 1)
     assert newest_of(None) is None
     assert newest_of("yesterday") is None
+
+
+def test_code_of_one_half_year_shares_the_day_of_its_packages() -> None:
+    assert newest_of("2999-01-01") == newest_of("2999-06-30") == "2999-07-01"
+    assert newest_of("2999-07-01") == newest_of("2999-12-31") == "2999-12-31"
+
+
+def test_changed_code_of_ours_asks_the_index_again(
+    index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+    index.add("alpha", "2.0", {"alpha.py": ""})
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+    monkeypatch.setattr("xkg.sandbox.packages.environments._version", lambda: "of another release")
+    assert environments.make(["alpha"]).packages == ("alpha==2.0",)
 
 
 @pytest.mark.product("an index that gives parts of files, and one that does not")

@@ -2,8 +2,9 @@
 
 A command counts if it starts an existing file, or the only file of that name in a deeper folder. Lines of text are read
 like code blocks, but rank after them. In a block, `cd` and variables apply to the lines below; a missing folder is
-assumed to be the clone itself. Lines with placeholders or unknown variables are left out. If no line is such a command,
-the Python files that the README names are used."""
+assumed to be the clone itself. Lines with placeholders or unknown variables, and installations, are left out. If no
+line is such a command, the Python files that the README names are used; those that it starts, in each folder that has
+them."""
 
 import posixpath
 import re
@@ -18,19 +19,25 @@ _FENCES = ("```", "~~~")
 _INDENTS = ("    ", "\t", "$ ")
 _MARKS = re.compile(r"(?:(?:[>*+%$-]|\d{1,2}[.)])[ \t]{1,8}+){1,4}")
 _INLINE = re.compile(r"`([^`\n]{1,500})`")
-_FILE = re.compile(r"(?<![\w./-])[\w./-]{1,120}\.py\b")
+_FILE = re.compile(r"(python3?[ \t]{1,9})?(?<![\w./-])([\w./-]{1,120}\.py)\b")
 _PLACEHOLDER = re.compile(
-    r"<[^<>\n]{1,80}>|(?<!\$)\{\w{1,40}\}|\.\.\.|…|\[-|\$(?!\{?(?:PYTHONPATH|PWD|HOME)\b|\(pwd\))"
+    r"<[^<>\n]{1,80}>|(?<!\$)\{\w{1,40}\}|\.\.\.|…|(?<!\S)(?:\[(?=\S)|[A-Z]{1,40}_[A-Z_]{1,40}(?!\S))"
+    r"|\$(?!\{?(?:PYTHONPATH|PWD|HOME)\b|\(pwd\))"
 )
 _SETTING = re.compile(
     r"(export[ \t]+)?([A-Za-z_]\w{0,80})="
     r"((?:[\w./:~-]|\$\{?(?:PYTHONPATH|PWD|HOME)\b\}?|\$\(pwd\)){0,300}|\"[\w./:~-]{0,300}\");?"
 )
+_COMMENT = re.compile(r"(?<=\S)[ \t]{1,99}+#[ \t][^\"'#]*+$")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,80})\}?")
+_LAUNCHER = re.compile(
+    r"(?<!\S)(?:uv|poetry|pipenv|pdm)[ \t]{1,9}run[ \t]{1,9}(?:[^\s;&|]{1,99}[ \t]{1,9}){0,9}?(?=python)"
+)
 _STARTS = re.compile(r"python(?:3(?:\.\d{1,2})?)?|bash|sh|\./.+")
 _PROGRAMS = (".py", ".sh")
-_HELP = {"-h", "--help"}
-_MOST_FILES, _LONGEST_FILE, _LONGEST_LINE = 50, 100_000, 1_000
+_RUNS = re.compile(r"(?<!\bsetup)\.(?:py|sh)$")
+_HELP = {"-h", "--help", "--dry-run"}
+_MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_000
 
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
@@ -44,14 +51,26 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
         lines = texts[path][:_LONGEST_FILE].splitlines()
         for block, is_text in [(lines, False)] if path.endswith(".sh") else _blocks(lines):
             for command, script in _commands(block, paths):
+                if "python" not in command and script.endswith(".py") and not texts.get(script, "#!").startswith("#!"):
+                    continue  # a file that is only named
                 measures = any(key in texts.get(script, "").lower() for key in keys)
                 absolute = any("/" in (word[:1], word.partition("=")[2][:1]) for word in command.split())
                 rank = (not measures, absolute, is_text)
                 ranked[command] = min(rank, ranked.get(command, rank))
     if not ranked:
-        named = [name for path in _near_top(readmes) for name in _FILE.findall(texts[path][:_LONGEST_FILE])]
-        return [command for name in dict.fromkeys(named) for command, _ in _commands([f"python {name}"], paths)]
+        named = [found for path in _near_top(readmes) for found in _FILE.findall(texts[path][:_LONGEST_FILE])]
+        begun = {name for start, name in named if start}
+        inside = {name: _in_each_folder(name, paths) for _, name in named}
+        return [line for name, lines in inside.items() if len(lines) == 1 or name in begun for line in lines]
     return sorted(ranked, key=lambda command: ranked[command])
+
+
+def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
+    """The commands that start a file in each of the folders that have it, relative to which its path is stated."""
+    ends = f"/{posixpath.normpath(name)}"
+    folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
+    starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
+    return [command for start in starts for command, _ in _commands([*start, f"python {name}"], paths)]
 
 
 def _near_top(paths: Iterable[str]) -> list[str]:
@@ -89,6 +108,7 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
             if setting[1]:
                 exports[setting[2]] = f"{setting[2]}={setting[3]}"
             continue
+        line = _LAUNCHER.sub("", _COMMENT.sub("", line))
         line = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), line)
         if _PLACEHOLDER.search(line):
             continue
@@ -104,7 +124,7 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
             inside = [Started(posixpath.join(start, program.folder), program.words) for program in programs]
             found = [p.script(paths) for p in inside if _STARTS.fullmatch(p.words[0])]
             if found and None not in found:
-                if str(found[0]).endswith(_PROGRAMS) and not any(_HELP & set(p.words) for p in programs):
+                if _RUNS.search(str(found[0])) and not any(_HELP & set(p.words) for p in programs):
                     steps = [f"export {' '.join(exports.values())}"] if exports else []
                     steps += [f"cd {shlex.quote(start)}"] if start else []
                     yield " && ".join([*steps, line]), str(found[0])

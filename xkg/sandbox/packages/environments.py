@@ -92,9 +92,9 @@ class UvEnvironments:
     this one, an installed interpreter that fits better is used. Packages that have no wheel for any interpreter are
     built from source.
 
-    Versions that the requirements do not name are those of the day on which the code was written, or of the time when
-    its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. If the newest versions satisfy
-    more imports, they are used instead.
+    Versions that the requirements do not name are those of the half-year in which the code was written, or of the time
+    when its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. If the newest versions
+    satisfy more imports, they are used instead.
 
     `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
     unavailable ones with their reasons; the rest is installed. Declared packages are installed too if they fit; a note
@@ -216,7 +216,7 @@ class UvEnvironments:
         )
         downloads = self._settings.python_downloads
         pythons = (str(request.versions), self._tag(own()), sorted(self._others()), downloads)
-        question = json.dumps([packages, pythons, request.written, sorted(index.hosts), cpu])
+        question = json.dumps([packages, pythons, request.written, sorted(index.hosts), cpu, _version()])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -409,6 +409,13 @@ class UvEnvironments:
             yield
 
 
+@functools.cache
+def _version() -> str:
+    """A hash of the modules and tables that choose packages, so that changed ones never give an answer of old ones."""
+    files = sorted(file for file in Path(__file__).parent.iterdir() if file.is_file())
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def _empty(interpreter: Interpreter) -> Environment:
     python = None if interpreter == own() else interpreter.program
     return Environment(site=None, hash=set_hash((), interpreter.tag), python=python)
@@ -449,17 +456,17 @@ def _version_notes(
 
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
-    """The last day whose packages suit code of the day `written`. For code older than its Python (by default this one),
-    it is half a year after that Python's release, when most packages had wheels for it. Otherwise it is the day itself.
-    None if the day is not known."""
+    """The last day whose packages suit code of the day `written`: the end of its half-year, so that repositories of one
+    time share their large packages. For code older than its Python (by default this one), it is half a year after that
+    Python's release, when most packages had wheels for it. None if the day is not known."""
     interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")
     except ValueError:
         return None
-    if day.isoformat() >= python_choice.first_day(interpreter.minor):
-        return day.isoformat()
-    return date(2012 + interpreter.minor, 4, 1).isoformat()
+    if day.isoformat() < python_choice.first_day(interpreter.minor):
+        return date(2012 + interpreter.minor, 4, 1).isoformat()
+    return date(day.year, 7, 1).isoformat() if day.month < 7 else date(day.year, 12, 31).isoformat()
 
 
 def _readable(folder: Path) -> int:

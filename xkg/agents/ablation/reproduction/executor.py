@@ -249,11 +249,11 @@ class Executor:
         return True
 
     def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
-        """Untried packages of another day, with the day and its name: the day of the commit or, if the code is older
+        """Untried packages of another day, with the day and its name: that of the commit or, if the code is older
         than this Python, the first day with packages for it. None if there is no such day."""
         if not self.committed:
             return None
-        days = {self.committed: "the commit's day"}
+        days = {self.committed: "the commit's half-year"}
         if self.committed < (first := first_day(own().minor)):
             days[first] = "the first day with packages for this Python"
         for day, name in days.items():
