@@ -134,5 +134,11 @@ def test_pages_say_who_attests_and_a_name_is_no_markup(service: Service) -> None
         words = "</svg>executed, attested by &lt;b&gt;LAB&lt;/b&gt;</span>"
         assert all(words in page and "<b>LAB" not in page for page in pages())
         assert "1 executed" in httpx2.get(f"{server.base}/papers", timeout=100).text
+        asked = {"q": "steam injection", "attested_by": "<b>LAB</b>"}
+        page = httpx2.get(f"{server.base}/search", params=asked, timeout=100).text
+        assert words in page
+        assert "<option selected>&lt;b&gt;LAB&lt;/b&gt;</option>" in page
         trust.revoke("<b>LAB</b>")
         assert all("</svg>claimed</span>" in page for page in pages())
+        refused = httpx2.get(f"{server.base}/search", params=asked, timeout=100)
+        assert (refused.status_code, "is trusted: there is none" in refused.text) == (400, True)

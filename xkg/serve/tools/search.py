@@ -18,9 +18,9 @@ from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
 
-Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
-WithCode = Annotated[bool, Field(description="only techniques that have code")]
-Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to exclude")]
+Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty: all")]
+WithCode = Annotated[bool, Field(description="only techniques with code")]
+Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to skip")]
 
 ROW_TOKENS = 170
 """The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
@@ -41,18 +41,14 @@ def add(server: MCPServer, service: Service) -> None:
         k: Annotated[int, Field(ge=1, le=50, description="maximum rows")] = 5,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
-        first_year: Annotated[int | None, Field(description="only papers of this year or later")] = None,
-        last_year: Annotated[int | None, Field(description="only papers of this year or earlier")] = None,
-        level: Annotated[Level | None, Field(description="only code of this level or a higher one")] = None,
-        packages: Annotated[
-            list[str], Field(max_length=20, description="only code that needs all of these packages")
-        ] = [],  # noqa: B006
+        first_year: Annotated[int | None, Field(description="only papers since this year")] = None,
+        last_year: Annotated[int | None, Field(description="only papers up to this year")] = None,
+        level: Annotated[Level | None, Field(description="only code of at least this level")] = None,
+        packages: Annotated[list[str], Field(max_length=20, description="only code that needs all of these")] = [],  # noqa: B006
         language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
+        attested_by: Annotated[str | None, Field(max_length=200, description="only code that this key attests")] = None,
         exclude: Exclude = [],  # noqa: B006
-        verify: Annotated[
-            bool,
-            Field(description="let a language model drop rows that do not fit, and explain how to apply the rest"),
-        ] = False,
+        verify: Annotated[bool, Field(description="let a model drop what does not fit, and explain the rest")] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> SearchAnswer:
@@ -63,10 +59,19 @@ def add(server: MCPServer, service: Service) -> None:
         why there is none, measured is the largest effect of an ablation. relatives are techniques above or below the
         row that also match the query. No rows: nothing here fits; nearest is probably not it.
 
-        With verify, a model reads each candidate with its code: rows are those that fit the step, with reason and
-        guidance, dropped are the others. verified names the model, or says why nothing was verified: then judge the
-        rows yourself by question."""
-        filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
+        With verify, a model reads each candidate with its code: rows are those that fit, with reason and guidance,
+        dropped are the others. verified names the model, or says why nothing was verified: then judge the rows
+        yourself by question."""
+        filters = Filters.of(
+            papers=tuple(papers),
+            years=(first_year, last_year),
+            level=level,
+            packages=packages,
+            language=language,
+            exclude=exclude,
+            with_code=with_code,
+            attested_by=attested_by,
+        )
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.seen, filters=filters, verify=verify)
         return _on_page(answer, k, page, detail, service.short_ids)

@@ -3,6 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xkg.attestations.trust import trusted
 from xkg.errors import XkgError
 from xkg.serve.search.filters import Filters
 from xkg.web.access.guard import is_own
@@ -26,6 +27,7 @@ def show(site: Site, request: Request) -> Response:
         "level": level.value if level else "",
         "language": asked.get("language", "")[:40],
         "packages": asked.get("packages", "")[:200],
+        "attested_by": asked.get("attested_by", "")[:200],
         "papers": asked.get("papers", "")[:400],
         "from": integer(request, "from"),
         "to": integer(request, "to"),
@@ -34,21 +36,22 @@ def show(site: Site, request: Request) -> Response:
     }
     answer, error = None, ""
     if text:
-        chosen = Filters(
-            papers=_listed(asked.get("papers", "")),
-            years=(integer(request, "from"), integer(request, "to")),
-            level=level,
-            packages=_listed(asked.get("packages", "")),
-            language=asked.get("language", "").strip()[:40] or None,
-            with_code=asked.get("with_code") == "1",
-        )
         try:
+            chosen = Filters.of(
+                papers=_listed(asked.get("papers", "")),
+                years=(integer(request, "from"), integer(request, "to")),
+                level=level,
+                packages=_listed(asked.get("packages", "")),
+                language=asked.get("language", "").strip()[:40] or None,
+                with_code=asked.get("with_code") == "1",
+                attested_by=asked.get("attested_by", "").strip()[:200] or None,
+            )
             answer = site.service.search(text, k, filters=chosen, verify=verify)
         except XkgError as problem:
             error = str(problem)
     return site.render(
         request, "search.html", 400 if error else 200, answer=answer, error=error, fields=fields, k=k, most=MOST,
-        asked_elsewhere=wants and not verify,
+        asked_elsewhere=wants and not verify, trusted_keys=tuple(trusted().names.values()),
     )  # fmt: skip
 
 
