@@ -258,8 +258,9 @@ class GraphStore(Protocol):
     ) -> int:
         """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that has
         them, the current one if nothing changed. `fences` are the fences of leases, by paper. If it raises, nothing is
-        written: `InputError` for an inconsistent bundle, `LeaseLostError` if another builder has taken a lease
-        meanwhile, `StoreError` if the store cannot be written, and the errors of `recognise.check`."""
+        written, except that a server keeps earlier parts of what is too large for one transaction: `InputError` for an
+        inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
+        cannot be written, and the errors of `recognise.check`."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:

@@ -1,5 +1,6 @@
 """The files of one paper, read only from inside its folder, counted, decoded and hashed."""
 
+import contextlib
 import hashlib
 import os
 import posixpath
@@ -202,7 +203,8 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
         if found is None:
             return data.decode("latin-1"), "Latin-1"
         if found.encoding == "gb18030" and _KANA.search(str(found)):  # both encode kana by the same bytes
-            return _decoded(data, "euc_jp") if declared != "euc_jp" else (str(found), found.encoding)
+            with contextlib.suppress(ValueError):
+                return data.decode("euc_jp"), "euc_jp"
         return str(found), found.encoding
 
 
