@@ -145,6 +145,7 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     # No run comes to use it: not in force, and no candidate of the budget.
     unused = [o for o in campaign.outcomes if o.candidate.component == by_name["inert"].component.id]
     assert {outcome.failure for outcome in unused} == {"not in force"}
+    assert sum(len(outcome.runs) for outcome in unused) == 1  # the first value showed it
     assert by_name["inert"].best is None
     assert sum(outcome.tried for outcome in campaign.outcomes) == len(campaign.space.candidates) - len(unused) == 5
     assert not any("evaluate" in o.diff.partition("@@")[2].partition("\n")[2] and "-    return" in o.diff

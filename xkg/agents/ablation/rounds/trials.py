@@ -53,9 +53,16 @@ class Trials:
             picked = choice.next(room, found)
             if not picked:
                 break
-            started = [self.slots.start(partial(self._work, each)) for each in picked]
-            found += [future.result() for future in started]
+            groups = _of_one_code(picked)
+            started = [self.slots.start(partial(self._in_turn, [picked[i] for i in group])) for group in groups]
+            done: dict[int, CandidateOutcome] = {}
+            for group, run in zip(groups, started, strict=True):
+                done.update(zip(group, run.result(), strict=True))
+            found += [done[i] for i in range(len(picked))]
         return [self._with_all_seeds(outcome) for outcome in found]
+
+    def _in_turn(self, picked: Sequence[Picked]) -> list[CandidateOutcome]:
+        return [self._work(each) for each in picked]
 
     def _work(self, picked: Picked) -> CandidateOutcome:
         outcome = self._try(picked.candidate, picked.round)
@@ -129,6 +136,15 @@ class Trials:
     def _in_force(self, candidate: Candidate) -> bool:
         """Whether a run uses the code that a candidate changes. True if no probe can show it."""
         return not candidate.probe or self.runs.probed(candidate).value != self.baseline.values[0]
+
+
+def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
+    """The indexes of the candidates, those with other values of the same code together: the first may show that
+    nothing uses it, so the others wait for it."""
+    groups: dict[object, list[int]] = {}
+    for i, each in enumerate(picked):
+        groups.setdefault(each.candidate.probe or i, []).append(i)
+    return list(groups.values())
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
