@@ -152,7 +152,8 @@ def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
 def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     kg: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], signals: signal.Signals
 ) -> None:
-    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(4)\n")})
+    endless = (HALF, "import time\ntime.sleep(600)\n")  # it must still run when the signal comes
+    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": endless})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     before = levels(kg, capsys)
     # A shell without job control starts what is in the background with this signal ignored.
@@ -178,6 +179,8 @@ def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     kept = list((kg / "work" / "verify").rglob("verify-*.json"))
     assert len(kept) == 1
     written = kept[0].stat().st_mtime_ns
+    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "assert True\n")})
+    assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     started = time.time_ns()
     assert verify(settings(kg), [], 1).levels == {Level.EXECUTED: 2}
     assert written < started
