@@ -25,7 +25,8 @@ def test_code_in_an_algorithm_keeps_its_lines(tmp_path: Path) -> None:
 def test_a_float_of_code_is_an_algorithm_by_its_caption(tmp_path: Path) -> None:
     found = algorithms(
         tmp_path,
-        "\\begin{listing}\\begin{minted}{python}\ny = 2\n\\end{minted}\\caption{Shell check}\\end{listing}\n"
+        "\\begin{listing}\\begin{minted}[linenos,\n%  mathescape,\n  label={[a]}]{python}\ny = 2\n\\end{minted}"
+        "\\caption{Shell check}\\end{listing}\n"
         "\\begin{figure}\\begin{verbatim}\nz = 3\n\\end{verbatim}\\caption{Pseudocode of hatching}\\end{figure}\n"
         "\\begin{figure}\\begin{verbatim}\nHello\n\\end{verbatim}\\caption{A dialogue}\\end{figure}",
     )

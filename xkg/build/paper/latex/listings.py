@@ -9,6 +9,7 @@ from xkg.build.paper.latex.algorithms import LABEL, caption, unnumbered
 from xkg.build.paper.latex.tex.tokens import Environment
 
 _IS_PSEUDOCODE = re.compile(r"(?i)\b(?:pseudo-?\s?code|algorithm|procedure|listing|implementation|code)\b")
+_OPTIONS = re.compile(r"\A[ \t]*+(?:\[(?:[^\]{}]|\{[^{}]{0,500}\}){0,2000}\])?[ \t]*+(?:\{\w{1,20}\})?")
 _LONGEST = 100_000
 
 
@@ -40,5 +41,5 @@ def float_listing(
 
 def code(body: str) -> str:
     """The lines of a listing without options and common indentation."""
-    lines = re.sub(r"\A\s*+\[[^\]\n]{0,500}\]|\A\s*+\{\w{1,20}\}", "", body).strip("\n").split("\n")
+    lines = _OPTIONS.sub("", body).strip("\n").split("\n")
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
