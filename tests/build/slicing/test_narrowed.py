@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.build.slicing.test_slice import codebase_of
 from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange
@@ -99,3 +101,62 @@ def test_a_method_that_is_ready_elsewhere_is_left_out_of_its_class() -> None:
     names(found.source)
     assert [(at.start_line, at.end_line) for at in found.gaps["walk.py"]] == [(12, 16)]
     assert sliced("perimeter").gaps == {}
+
+
+NESTED = '''import numpy as np
+
+def make(sizes, width=3):
+    """Makes the parts of a network."""
+    shapes = {}
+    names = [
+        "a",
+    ]
+    for i, size in enumerate(sizes):
+        shapes[i] = (size, width)
+        print(size)
+
+    def layer(x, i):
+        return np.zeros(shapes[i]) + scale(x)
+
+    if names:
+        def report(names):
+            return len(names)
+    else:
+        report = None
+
+    total = 0
+    for size in sizes:
+        if size < 0:
+            continue
+        total += size
+    area = total * width
+    return area
+
+
+def scale(x):
+    return 2 * x
+'''
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept", "left_out"),
+    [
+        (
+            (13, 14),
+            ["shapes = {}", "shapes[i] = (size, width)", "return 2 * x"],
+            ["print", "names", "total", "return area"],
+        ),
+        ((18, 18), ["if names:", "    names = [", "pass  # left out"], ["shapes", "total", "scale"]),
+        ((27, 27), ["total = 0", "continue", "area = total * width", "return area"], ["shapes", "report"]),
+        ((3, 26), ["print(size)", "report = None", "return area"], ["left out"]),
+    ],
+)
+def test_some_lines_of_a_function_come_with_what_they_need(
+    lines: tuple[int, int], kept: list[str], left_out: list[str]
+) -> None:
+    whole = "local:made@0123456789:net.py::make"
+    at = LineRange(start_line=lines[0], end_line=lines[1])
+    cut = slice_symbols(codebase_of({"net.py": NESTED}), [whole], lines={whole: [at]})
+    assert [line for line in kept if line not in cut.source] == []
+    assert [line for line in left_out if line in cut.source.replace("left out: lines", "gap")] == []
+    assert callable(names(cut.source)["make"])

@@ -109,6 +109,15 @@ def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codeba
     assert evaluate([tmp_path], cases) == expected
 
 
+def test_any_line_of_a_function_slices(tangled: Codebase) -> None:
+    functions = [source.symbol for source in tangled.symbols().values() if source.symbol.kind == "function"]
+    for symbol in functions:
+        for line in range(symbol.start_line + 1, symbol.end_line + 1):
+            at = LineRange(start_line=line, end_line=line)
+            result = slice_symbols(tangled, [symbol.id], lines={symbol.id: [at]})
+            assert undefined(result.source) == []
+
+
 def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
     refused = set()
     for identity, source in tangled.symbols().items():

@@ -247,7 +247,7 @@ class GuidedBuild:
             for technique, symbols in self.located.items()
             for symbol in symbols
             for package in slice_symbols(
-                codebase, [symbol], lines=narrowed(codebase, self._lines.get(technique, {}))
+                codebase, [symbol], lines=narrowed(codebase, [symbol], self._lines.get(technique, {}))
             ).packages
         }
         base: dict[str, Sequence[str]] = dict.fromkeys(sorted({*ALWAYS, *needed} - PLUMBING), ())

@@ -66,9 +66,48 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
     return found
 
 
-class Parts:
-    """The kept part of a top-level class: `whole`, or the requested members (`roots`) and everything that they reach,
-    except methods that are `ready` elsewhere. `gaps` are the omitted lines, in order."""
+class KeptLines:
+    """The kept part of a top-level class or function: `whole`, or what its inner statements `roots` need. `gaps` are
+    the omitted lines, in order, `mentions` the attributes in the kept part."""
+
+    def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
+        self.node = node
+        self.roots = set(roots)
+        self.whole = False
+        self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
+        self.mentions = Mentions()
+
+    def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
+        """Keeps whatever the mentioned attributes reach, of objects of the slice's classes (`own`) or of any object
+        (`other`). Returns whether more is kept than before."""
+        raise NotImplementedError
+
+    @property
+    def retained_lines(self) -> int:
+        return last_line(self.node) - first_line(self.node) + 1 - self.missing_lines
+
+    @property
+    def missing_lines(self) -> int:
+        """The number of omitted lines."""
+        return sum(gap.last - gap.first + 1 for gap in self.gaps)
+
+    def holds(self, line: int) -> bool:
+        """Whether a line of the file is kept."""
+        return not any(gap.first <= line <= gap.last for gap in self.gaps)
+
+    def sets_up(self, _line: int) -> bool:
+        """Whether a line only sets up what is kept."""
+        return False
+
+    @property
+    def inherited(self) -> frozenset[int]:
+        """The identities of the names in the list of a class's bases."""
+        bases: list[ast.expr] = getattr(self.node, "bases", [])
+        return frozenset(id(n) for base in bases for n in ast.walk(base) if isinstance(n, ast.Name))
+
+
+class ClassParts(KeptLines):
+    """The requested members of a class and everything that they reach, except methods that are `ready` elsewhere."""
 
     def __init__(
         self,
@@ -78,11 +117,8 @@ class Parts:
         foreign: Collection[str],
         ready: Collection[ast.stmt] = (),
     ) -> None:
-        self.node = node
-        self.roots = set(roots)
-        self.whole = False
-        self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
-        self.mentions = Mentions()
+        super().__init__(node, roots)
+        self.node: ast.ClassDef = node
         self._lines = lines
         self._foreign = foreign
         self._found: dict[ast.stmt, Mentions] = {}
@@ -96,8 +132,6 @@ class Parts:
                 self._storing.setdefault(name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps whatever the mentioned attributes reach, of objects of the slice's classes (`own`) or of any object
-        (`other`). Returns whether more is kept than before."""
         before = self.retained_lines
         kept = None if self.whole else self._reached(own, other)
         if kept is None:
@@ -108,28 +142,10 @@ class Parts:
             self.gaps = tuple(self._left_out(kept))
         return self.retained_lines > before
 
-    @property
-    def retained_lines(self) -> int:
-        return last_line(self.node) - first_line(self.node) + 1 - self.missing_lines
-
-    @property
-    def missing_lines(self) -> int:
-        """The number of omitted lines."""
-        return sum(gap.last - gap.first + 1 for gap in self.gaps)
-
     def sets_up(self, line: int) -> bool:
         """Whether a line is in a constructor that is not a root: it only sets up the kept methods."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
-
-    @property
-    def inherited(self) -> frozenset[int]:
-        """The identities of the names in the list of bases."""
-        return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
-
-    def holds(self, line: int) -> bool:
-        """Whether a line of the file is kept."""
-        return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
         """The kept members; None if they reach attributes by computed names."""
@@ -171,9 +187,9 @@ class Parts:
 
     def _left_out(self, kept: Collection[ast.stmt]) -> Iterator[Gap]:
         body = self.node.body
-        remaining = [m for m in body if m in kept or not _has_own_lines(m, self._lines)]
+        remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines)]
         if not any(isinstance(m, Function) for m in remaining):  # only its name is used
-            remaining = [m for m in remaining if not _is_long_text(m) or not _has_own_lines(m, self._lines)]
+            remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:
             if member not in remaining:
@@ -251,7 +267,7 @@ def _is_long_text(member: ast.stmt) -> bool:
     return is_text and last_line(member) - member.lineno >= _LONG_TEXT
 
 
-def _has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
+def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
     """Whether a statement shares its lines with nothing but comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.slicing.class_parts import Parts, mentions
+from xkg.build.slicing.class_parts import ClassParts, KeptLines, mentions
+from xkg.build.slicing.function_parts import FunctionParts
 from xkg.build.slicing.scoping.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
     Builtin,
@@ -60,9 +61,9 @@ class Dependence:
     """Grows from the seeds, nearest dependencies first, until nothing is missing or `max_lines` is reached.
 
     `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
-    classes with their kept lines; with `whole_classes` classes are kept whole. `ready` are definitions, and
-    `ready_members` members of classes, that are used but not included. Definitions in `outlined` files count as beyond
-    the limit."""
+    classes and functions with their kept lines; with `whole_classes` classes are kept whole. `ready` are definitions,
+    and `ready_members` members of classes, that are used but not included. Definitions in `outlined` files count as
+    beyond the limit."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Dependence:
         self.lines_left = max_lines
         self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
-        self.parts: dict[Place, Parts] = {}
+        self.parts: dict[Place, KeptLines] = {}
         self.nested: dict[Place, list[NestedImport]] = {}
         self.namespaces: dict[str, dict[str, Target]] = {}
         self.externals: dict[External, str] = {}
@@ -110,7 +111,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements, most important first, to the needed members of classes; an empty value means the
+        """`seeds` maps statements, most important first, to the needed statements inside them; an empty value means the
         whole statement. Dependencies of earlier seeds come first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
@@ -185,11 +186,12 @@ class Dependence:
             self._follow(place, position)
         return True
 
-    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> Parts:
+    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> KeptLines:
         lines = self.program.texts[place.path].split("\n")
-        node, ready = self.statement(place).node, self.ready_members.get(place, ())
-        assert isinstance(node, ast.ClassDef)
-        return Parts(node, roots, lines, self._foreign_names(place.path), ready)
+        node, foreign = self.statement(place).node, self._foreign_names(place.path)
+        if isinstance(node, ast.ClassDef):
+            return ClassParts(node, roots, lines, foreign, self.ready_members.get(place, ()))
+        return FunctionParts(node, roots, lines, foreign)
 
     def _foreign_names(self, path: str) -> frozenset[str]:
         """The names in a module that are imported from outside the repository."""

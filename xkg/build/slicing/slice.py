@@ -14,9 +14,10 @@ from types import MappingProxyType
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.class_parts import Parts, first_line, last_line
+from xkg.build.slicing.class_parts import KeptLines, first_line, last_line
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.flat_names import NAMESPACE_TYPES, flat_names, undefined_names
+from xkg.build.slicing.function_parts import statements_on
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
@@ -77,9 +78,10 @@ def slice_symbols(
     """One self-contained module for these symbols. It has only those methods and attributes of a class that are
     reached, with the signatures of the rest as comments, unless the class is a requested symbol itself, or
     `whole_classes` is set. If it would be longer than `max_lines`, the most distant dependencies are cut, but never the
-    statements of the symbols themselves. Of a module whose id is in `lines`, it has only the statements on these lines
-    and their dependencies. Functions and methods that are `ready` elsewhere are left out unless they are requested, and
-    definitions in `outlined` files are cut. Raises `UnknownIdError` for an id that the codebase does not have.
+    statements of the symbols themselves. Of a module or a function whose id is in `lines`, it has only the statements
+    on these lines and their dependencies. Functions and methods that are `ready` elsewhere are left out unless they are
+    requested, and definitions in `outlined` files are cut. Raises `UnknownIdError` for an id that the codebase does not
+    have.
     """
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
@@ -147,7 +149,7 @@ class _Slicer:
                 )
                 return Slice(source="", refused=f"{symbol.path} {why}")
             for place in found:
-                wanted = self._wanted(place, symbol)
+                wanted = self._wanted(place, symbol, lines.get(identity, ()))
                 whole = not wanted or (place in seeds and not seeds[place])
                 seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)
@@ -207,8 +209,13 @@ class _Slicer:
                 elif statement.first_line == symbol.start_line:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
-    def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
-        """The members of a class that are needed for a symbol; empty if the whole statement is needed."""
+    def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
+        """The members of a class, or the statements of a function, that are needed for a symbol or its `lines`;
+        empty if the whole statement is needed."""
+        node = self.need.statement(place).node
+        if isinstance(node, Function):
+            inside = statements_on([node], lines)
+            return [] if node in inside else inside
         member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
         if member is None and left_out:
             return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
@@ -420,7 +427,7 @@ class _Slicer:
                         found[symbol.id] = None
         return tuple(found)
 
-    def _is_retained(self, symbol: Symbol, parts: Parts | None) -> bool:
+    def _is_retained(self, symbol: Symbol, parts: KeptLines | None) -> bool:
         """Whether a symbol of an included statement is itself in the slice: a whole statement, or a kept member of a
         class that is only partly there."""
         is_inner = "." in symbol.qualified_name

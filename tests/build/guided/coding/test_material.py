@@ -144,11 +144,16 @@ def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
     assert found.is_cut
 
 
-def test_only_whole_files_are_narrowed_to_lines() -> None:
-    codebase = codebase_of({"a.py": documented("long", "", 200, 0)})
-    at = [LineRange(start_line=30, end_line=30)]
-    lines = dict.fromkeys(codebase.symbols(), at)
-    assert tuple(narrowed(codebase, lines)) == ("local:made@0123456789:a.py",)
+def test_files_and_functions_are_narrowed_and_a_function_in_another_always() -> None:
+    text = (
+        "class A:\n    def m(self):\n        return 1\n\n\ndef f(x):\n    def g(y):\n        return y\n    return g\n"
+    )
+    codebase = codebase_of({"a.py": text})
+    at = [LineRange(start_line=9, end_line=9)]
+    every = list(codebase.symbols())
+    whole, inner = "local:made@0123456789:a.py", [LineRange(start_line=7, end_line=8)]
+    assert narrowed(codebase, every, dict.fromkeys(every, at)) == {whole: at, f"{whole}::f": at, f"{whole}::f.g": at}
+    assert narrowed(codebase, every, {}) == {f"{whole}::f.g": inner}
 
 
 def test_of_vendored_packages_there_are_outlines() -> None:

@@ -71,8 +71,11 @@ def material(
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Left out for room, though it is used: {names}; signatures are at the end of the code")
-    for component in dict.fromkeys(ready.values()):
-        names = ", ".join(place_of(symbols[identity].symbol) for identity, of in ready.items() if of == component)
+    hidden = {
+        identity: of for identity, of in ready.items() if _heading(codebase, symbols[identity].symbol) not in cut.source
+    }
+    for component in dict.fromkeys(hidden.values()):
+        names = ", ".join(place_of(symbols[identity].symbol) for identity, of in hidden.items() if of == component)
         remarks.append(f"Not shown again, since the component {component} was made from it: {names}")
     whole = _head(cut.source)
     if whole != cut.source:
@@ -93,10 +96,27 @@ def material(
     )
 
 
-def narrowed(codebase: Codebase, lines: Mapping[str, Sequence[LineRange]]) -> dict[str, Sequence[LineRange]]:
-    """The given lines of whole files; functions and classes are shown whole."""
-    symbols = codebase.symbols()
-    return {identity: within for identity, within in lines.items() if symbols[identity].symbol.kind == "module"}
+def narrowed(
+    codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]
+) -> dict[str, Sequence[LineRange]]:
+    """The lines of those located symbols that need not be shown whole: of modules and functions the given ones, of a
+    function inside another its own. Methods and classes are shown whole."""
+    found: dict[str, Sequence[LineRange]] = {}
+    for identity in located:
+        symbol = codebase.symbols()[identity].symbol
+        if symbol.kind in ("module", "function") and identity in lines:
+            found[identity] = lines[identity]
+        elif symbol.kind == "function" and "." in symbol.qualified_name:
+            found[identity] = [LineRange(start_line=symbol.start_line, end_line=symbol.end_line)]
+    return found
+
+
+def _heading(codebase: Codebase, symbol: Symbol) -> str:
+    """The first line of a function or class after its decorators."""
+    lines = codebase.source(symbol).split("\n")
+    return next(
+        (line.strip() for line in lines if line.lstrip().startswith(("def ", "async def ", "class "))), lines[0]
+    )
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:

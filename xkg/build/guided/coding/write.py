@@ -101,7 +101,7 @@ def modularize_with_model(
     imported. `absent` names components without code. `lines` are the relevant lines of located symbols that do more.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and the errors of `ask`."""
-    cut = narrowed(codebase, lines)
+    cut = narrowed(codebase, located, lines)
     found = material(codebase, located, cut, _made(codebase, located, components))
     lookup = Lookup(codebase)
     parts = [Part(component.name, component.implementation) for component in components]

@@ -35,11 +35,14 @@ def _root(node: ast.expr) -> str | None:
 
 @lru_cache(maxsize=100_000)
 def changed_names(statement: Statement) -> frozenset[str]:
+    """Names whose values a top-level statement changes, as in `changed_in`."""
+    return frozenset() if statement.is_import else frozenset(changed_in(statement.node))
+
+
+def changed_in(statement: ast.stmt) -> set[str]:
     """Names whose values a statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
-    if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
-        return frozenset()
     found: set[str] = set()
-    stack: list[ast.AST] = [statement.node]
+    stack: list[ast.AST] = [statement]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
@@ -52,7 +55,7 @@ def changed_names(statement: Statement) -> frozenset[str]:
         if root:
             found.add(root)
         stack += ast.iter_child_nodes(node)
-    return frozenset(found)
+    return found
 
 
 _WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
