@@ -1,11 +1,11 @@
 """A library of many papers: push and pull of one, and pull of many compared with rsync and import.
 
-    python -m evaluation.speed.library [--papers 10000] [--whole 1000]
+    python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
 The index has `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these are
 pulled together. One paper is pulled over HTTP on this machine; many are pulled from the folder. rsync copies the
 library, and `import` indexes the same bundles from files, with all vectors in its cache. Times of many papers are the
-median of three runs, in turns."""
+median of the rounds, in turns."""
 
 import hashlib
 import http.server
@@ -70,16 +70,16 @@ class SeededWords(SeededVectors):
         return encoded
 
 
-def main(*, papers: int = 10_000, whole: int = 1000) -> None:
+def main(*, papers: int = 10_000, whole: int = 1000, rounds: int = 3) -> None:
     table = Table("what", "figure", title=f"{papers:,} papers, {whole:,} of them whole")
     with tempfile.TemporaryDirectory(prefix="xkg-library-") as folder:
-        for what, figure in measured(Path(folder), papers, whole):
+        for what, figure in measured(Path(folder), papers, whole, rounds):
             print(f"{what}: {figure}", flush=True)
             table.add_row(what, figure)
     Console(width=110).print(table)
 
 
-def measured(folder: Path, papers: int, whole: int) -> Iterator[tuple[str, str]]:
+def measured(folder: Path, papers: int, whole: int, rounds: int) -> Iterator[tuple[str, str]]:
     library = folder / "library"
     packed, added = fill(folder, library, papers, whole)
     yield "first push: packages, index", f"{packed:.1f} s, {added}"
@@ -92,7 +92,7 @@ def measured(folder: Path, papers: int, whole: int) -> Iterator[tuple[str, str]]
         yield "requests beside its package", f"{len(small)}, {sum(size for _, size in small) / 1e3:.0f} KB"
         yield "its package", f"{package[1] / 1e3:.0f} KB"
     pulls, copies, imports = list[Took](), list[Took](), list[Took]()
-    for number in range(3):
+    for number in range(rounds):
         here = folder / str(number)
         pulled, imported = settings(here / "pulled"), settings(here / "imported")
         pulls.append(seconds(partial(pull, pulled, str(library), topic=_WHOLE)))
