@@ -99,9 +99,7 @@ def report(log: EvalLog) -> tuple[Results, dict[str, float], str]:
     return results, figures, "; ".join(results.problems)
 
 
-def test_a_plan_is_made_judged_and_reported(
-    instances: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_is_judged_and_reported(instances: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     questions: list[str] = []
     planner = planning(*PLAN, {**PLAN[0], "name": "P3", "action": "SHUFFLE"}, asked=questions)
     log = run(author(str(instances)), planner, tmp_path, judge=knowing(N="P1", O="P9"))
