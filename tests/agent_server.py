@@ -2,51 +2,25 @@
 Gemini's generateContent, each as a stream of server-sent events."""
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
+
+from tests.loopback import QuietHandler, Served
 
 IN, CACHED, OUT = 1000, 400, 50
 """Tokens of every answer."""
 
 
-class AgentServer:
+class AgentServer(Served):
     """Gives the text that `answer` makes of a request's body; `requests` are the bodies."""
 
     def __init__(self, answer: Callable[[Mapping[str, Any]], str]) -> None:
         self.answer = answer
         self.requests: list[dict[str, Any]] = []
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.owner = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> "AgentServer":
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_Handler)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    owner: AgentServer
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: object) -> None:
-        pass
-
+class _Handler(QuietHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.partition("?")[0]

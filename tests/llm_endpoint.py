@@ -9,11 +9,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
 from pydantic import BaseModel
+
+from tests.loopback import QuietHandler, Served
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ Fault = Callable[["Handler"], None]
 Answer = str | Mapping[str, Any] | BaseModel | Said | Fault
 
 
-class ScriptedEndpoint:
+class ScriptedEndpoint(Served):
     """`answers`: one a request, in their order; or a function of the request's body that gives one each time. An answer
     is a text, an object to send as JSON, `Said`, or a fault such as `status(500)`, `silent`. With no answer left it
     says HTTP 400. `requests` holds the bodies that came, `keys` their authorization."""
@@ -44,22 +45,14 @@ class ScriptedEndpoint:
         self.keys: list[str] = []
         self.released = threading.Event()
         self.lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        self._server.endpoint = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> "ScriptedEndpoint":
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
+        super().__init__(Handler)
+        self.url += "/v1"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.released.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
 
     def next(self, body: dict[str, Any]) -> Answer:
         if self._script is not None:
@@ -74,22 +67,10 @@ def asked(body: Mapping[str, Any]) -> str:
     return text
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-    endpoint: ScriptedEndpoint
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no failure here."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-
+class Handler(QuietHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        endpoint = self.server.endpoint
+        endpoint: ScriptedEndpoint = self.server.owner
         with endpoint.lock:
             endpoint.requests.append(body)
             endpoint.keys.append(self.headers.get("authorization", ""))
@@ -113,9 +94,6 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 def completion(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +145,7 @@ def cut(handler: Handler) -> None:
 
 def silent(handler: Handler) -> None:
     """Says nothing until the test ends."""
-    handler.server.endpoint.released.wait(120)
+    handler.server.owner.released.wait(120)
     handler.close_connection = True
 
 
@@ -176,6 +154,6 @@ def trickling(handler: Handler) -> None:
     handler.send_response(200)
     handler.end_headers()
     handler.close_connection = True
-    while not handler.server.endpoint.released.wait(0.02):
+    while not handler.server.owner.released.wait(0.02):
         handler.wfile.write(b" ")
         handler.wfile.flush()

@@ -26,9 +26,7 @@ def public(kind: type) -> dict[str, object]:
     return {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
 
 
-def test_what_the_docstrings_show_is_what_happens(
-    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_docstrings_show_what_happens(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "storage").mkdir()
     (tmp_path / "storage" / "default").symlink_to(published)
     monkeypatch.chdir(tmp_path)
@@ -120,9 +118,7 @@ async def test_the_loop_goes_on_while_a_graph_is_asked(published: Path, monkeypa
         await kg.paper(EXAMPLE_ID)
 
 
-async def test_a_call_that_is_cancelled_before_its_turn_is_never_made(
-    published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_call_cancelled_before_its_turn_is_never_made(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with xkg.open_async(published) as kg:
         leave, asked = threading.Event(), []
 

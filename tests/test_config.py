@@ -64,9 +64,7 @@ def test_a_file_of_no_text_and_an_empty_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("XKG_SANDBOX__SEKONDS", "3"), ("XKG_SANDBOX", "{not json"), ("XKG_SANDBOX", "[1]")]
 )
-def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_an_unknown_or_malformed_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError) as caught:
         load()
@@ -99,9 +97,7 @@ def test_an_issuer_is_never_asked_in_the_clear(monkeypatch: pytest.MonkeyPatch, 
     assert load().serve.oauth.issuer == "http://127.0.0.1:8080/realm"
 
 
-def test_a_file_that_came_with_a_repository_cannot_give_up_the_sandbox(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_a_repository_cannot_give_up_the_sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "xkg.yaml").write_text("sandbox: {runner: unsafe-subprocess}\n")
     with pytest.raises(ConfigError, match="cannot turn off the sandbox"):
         load()

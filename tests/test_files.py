@@ -44,9 +44,7 @@ def test_hashes_are_those_that_others_compute(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
-def test_an_interruption_at_any_step_leaves_the_old_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
+def test_an_interruption_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     path = tmp_path / "bundle.json"
     write_whole(path, OLD)
 

@@ -120,9 +120,7 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
 
 
 @pytest.mark.product("a kill of a whole build; tests/build/test_pipeline.py has one of a stage", every=True)
-def test_a_build_killed_at_random_moments_repeats_only_questions_under_way(
-    tmp_path: Path, undisturbed: Undisturbed
-) -> None:
+def test_a_build_killed_at_any_moment_repeats_only_open_questions(tmp_path: Path, undisturbed: Undisturbed) -> None:
     bundle, questions, embeddings = undisturbed
     jobs, most, chance = 4, 3, random.Random(3)
     with builds(tmp_path, jobs, pause=0.04, embeddings=embeddings) as build:

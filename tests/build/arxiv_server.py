@@ -4,21 +4,28 @@ import gzip
 import io
 import re
 import tarfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-FEED = """<?xml version="1.0" encoding="UTF-8"?>
+from tests.loopback import QuietHandler, Served
+
+_FEED = """<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"
  xmlns:arxiv="http://arxiv.org/schemas/atom"><title>arXiv Query</title><id>http://arxiv.org/api/x</id>
-<opensearch:totalResults>{count}</opensearch:totalResults><opensearch:startIndex>0</opensearch:startIndex>
-<opensearch:itemsPerPage>1</opensearch:itemsPerPage>{entry}</feed>"""
+<opensearch:totalResults>{count}</opensearch:totalResults><opensearch:startIndex>{start}</opensearch:startIndex>
+<opensearch:itemsPerPage>{size}</opensearch:itemsPerPage>{entries}</feed>"""
 
 Fault = Callable[[BaseHTTPRequestHandler], None]
+
+
+def feed(*entries: str, count: int | None = None, start: int = 0, size: int = 1) -> bytes:
+    """An answer of the API with these entries, of `count` in all."""
+    total = len(entries) if count is None else count
+    return _FEED.format(count=total, start=start, size=size, entries="".join(entries)).encode()
 
 
 @dataclass
@@ -78,7 +85,7 @@ class Arxiv:
                 self._by_ids(asked["id_list"][0]) if "id_list" in asked else self._by_titles(asked["search_query"][0])
             )
             most = int(asked.get("max_results", ["10"])[0])
-            reply(handler, 200, FEED.format(count=len(found[:most]), entry="".join(found[:most])).encode())
+            reply(handler, 200, feed(*found[:most]))
         elif parts.path in self.files:
             reply(handler, 200, self.files[parts.path])
         else:
@@ -114,25 +121,17 @@ def serving() -> Iterator[Arxiv]:
 def on_loopback(answer: Callable[[BaseHTTPRequestHandler, bytes], None]) -> Iterator[str]:
     """The address of a server that gives each request, with its body, to `answer`."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
+        protocol_version = "HTTP/1.0"
+
         def do_GET(self) -> None:
             answer(self, b"")
 
         def do_POST(self) -> None:
             answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with Served(Handler) as server:
+        yield server.url
 
 
 def reply(handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:

@@ -13,14 +13,8 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.build.arxiv_server import Fault, on_loopback, reply
+from tests.build.arxiv_server import Fault, feed, on_loopback, reply
 from xkg.clock import CLOCK, Clock
-
-FEED = """<?xml version="1.0" encoding="UTF-8"?>
-<feed xmlns="http://www.w3.org/2005/Atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"
- xmlns:arxiv="http://arxiv.org/schemas/atom"><title>arXiv Query</title><id>http://arxiv.org/api/x</id>
-<opensearch:totalResults>{count}</opensearch:totalResults><opensearch:startIndex>{start}</opensearch:startIndex>
-<opensearch:itemsPerPage>{size}</opensearch:itemsPerPage>{entries}</feed>"""
 
 
 @dataclass
@@ -160,9 +154,9 @@ class Scholarly:
         else:
             found = [paper for paper in self._found(query.get("search_query", "")) if paper.listed]
         start, size = int(query.get("start", 0)), int(query.get("max_results", 10))
-        entries = "".join(paper.entry() for paper in found[start : start + size])
-        feed = FEED.format(count=len(found), start=start, size=size, entries=entries)
-        reply(handler, 200, feed.encode(), {"Content-Type": "application/atom+xml"})
+        entries = [paper.entry() for paper in found[start : start + size]]
+        answer = feed(*entries, count=len(found), start=start, size=size)
+        reply(handler, 200, answer, {"Content-Type": "application/atom+xml"})
 
     def _found(self, query: str) -> list[StandInPaper]:
         scores: dict[str, float] = {}

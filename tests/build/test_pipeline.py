@@ -133,9 +133,7 @@ def test_every_excerpt_is_a_place_in_the_paper_s_own_files(built_once: tuple[Pat
         assert excerpt.line <= len((PAPER.parent / excerpt.path).read_text().splitlines())
 
 
-def test_an_unchanged_rerun_repeats_nothing_and_gives_an_equal_bundle(
-    built_once: tuple[Path, Built], build: Build
-) -> None:
+def test_an_unchanged_rerun_repeats_nothing_and_is_equal(built_once: tuple[Path, Built], build: Build) -> None:
     kg, first = built_once
     environments = Lent()
     again = build(kg=kg, environments=environments)
@@ -144,9 +142,7 @@ def test_an_unchanged_rerun_repeats_nothing_and_gives_an_equal_bundle(
     assert environments.requests == []
 
 
-def test_the_same_input_in_two_folders_gives_the_same_graph(
-    built_once: tuple[Path, Built], build: Build, tmp_path: Path
-) -> None:
+def test_the_same_input_elsewhere_is_the_same(built_once: tuple[Path, Built], build: Build, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "moved/svgd")
     moved = build(tmp_path / "moved/svgd/paper/svgd.tex", str(tmp_path / "moved/svgd/code"), runner=None)
 
@@ -184,9 +180,7 @@ def test_a_build_that_is_killed_goes_on_where_it_stopped(
     assert [c.id for c in rerun.bundle.code] == [c.id for c in built_once[1].bundle.code]
 
 
-def test_a_changed_repository_is_read_anew_and_the_paper_is_not(
-    built_once: tuple[Path, Built], build: Build, tmp_path: Path
-) -> None:
+def test_only_a_changed_repository_is_read_anew(built_once: tuple[Path, Built], build: Build, tmp_path: Path) -> None:
     shutil.copytree(built_once[0], tmp_path / "kg")
     shutil.copytree(CODE, tmp_path / "code")
     kernels = tmp_path / "code/svgd/kernels.py"
@@ -201,9 +195,7 @@ def test_a_changed_repository_is_read_anew_and_the_paper_is_not(
     assert any(s.qualified_name == "added" for s in rerun.bundle.symbols)
 
 
-def test_another_required_level_prunes_again_and_builds_nothing(
-    built_once: tuple[Path, Built], build: Build, tmp_path: Path
-) -> None:
+def test_another_required_level_only_prunes_again(built_once: tuple[Path, Built], build: Build, tmp_path: Path) -> None:
     shutil.copytree(built_once[0], tmp_path / "kg")
     strict = build(prune=PruneSettings(min_level=Level.EXECUTED))
     assert [name for name, is_reused in reused(strict).items() if not is_reused] == ["parse", "fetch", "prune"]

@@ -268,11 +268,6 @@ def test_an_entry_of_conda_that_is_no_text_gives_nothing() -> None:
     assert read_requirements({"environment.yml": "dependencies: [[numpy], scipy, 1]\n"}).lines == ["scipy"]
 
 
-def test_a_setup_that_is_nested_too_deep_is_ignored() -> None:
-    deep = "x = " + "-" * 20_000 + "1\nsetup(install_requires=['numpy'])\n"
-    assert read_requirements({"setup.py": deep, "requirements.txt": "scipy\n"}).lines == ["scipy"]
-
-
 @pytest.mark.parametrize(
     ("path", "text", "line"),
     [

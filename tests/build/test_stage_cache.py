@@ -143,9 +143,7 @@ def test_an_unreadable_folder_gives_a_one_line_error(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_full_disk_gives_a_one_line_error_and_leaves_no_partial_output(
-    split: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_one_line_and_leaves_no_partial_output(split: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 

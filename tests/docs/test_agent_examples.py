@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.agents.codification.runs import METHOD, AskedForChecks, edits, final, function, parts, step
-from tests.build.repositories.test_checkout import git
+from tests.build.repositories.test_checkout import committed, git
 from tests.conftest import ROOT
 from tests.docs.examples import blocks, calls
 from tests.docs.test_examples import NEEDS_AGENT
@@ -43,16 +43,10 @@ print(f"test accuracy: {sum(right) / len(right)}")
 
 
 @pytest.mark.product("each page × its examples", every=True)
-def test_the_examples_of_the_agent_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_agent_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     found = blocks(ROOT / NEEDS_AGENT)
-    repository = tmp_path / "repo"
-    git(tmp_path, "init", "-q", "-b", "trunk", str(repository))
-    for name, text in {"train.py": TRAIN, "evaluate.py": EVALUATE, "model.py": "", "metrics.py": ""}.items():
-        (repository / name).write_text(text)
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "one")
+    files = {"train.py": TRAIN, "evaluate.py": EVALUATE, "model.py": "", "metrics.py": ""}
+    repository = committed(tmp_path / "repo", files)
     (tmp_path / "paper.tex").write_text(
         "\\documentclass{article}\\begin{document}\\section{Method}\\label{sec:method}" + METHOD + "\\end{document}"
     )

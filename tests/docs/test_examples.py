@@ -176,9 +176,7 @@ def test_the_examples_of_a_page_work(name: str, here: Path, repository: str, mon
     _try(name, here, lambda text: text.replace("https://github.com/owner/name", repository), monkeypatch)
 
 
-def test_the_examples_of_the_shared_store_work(
-    here: Path, neo4j_database: Neo4jServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_of_the_shared_store(here: Path, neo4j_database: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in = {"neo4j+s://graph.example.org": neo4j_database.url, "…": neo4j_database.password}
     monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
     _try(NEEDS_NEO4J, here, lambda text: stand_in.get(text, text), monkeypatch)

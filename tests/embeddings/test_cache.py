@@ -45,20 +45,7 @@ def opened(embedder: Counting, path: Path) -> CachedEmbedder:
     return CachedEmbedder(lambda: embedder, path, embedder.model)
 
 
-def test_a_text_is_embedded_once(tmp_path: Path) -> None:
-    inner = Counting()
-    with opened(inner, tmp_path / "new" / "cache.sqlite") as cached:
-        first = cached.embed(["b", "a", "b", "b"])
-        second = cached.embed(["a", "c"])
-    assert sorted(inner.asked) == ["a", "b", "c"]
-    expected = np.array([inner.vector(text) for text in "babb"])
-    assert np.array_equal(first, expected)
-    assert np.array_equal(second, [inner.vector("a"), inner.vector("c")])
-
-
-def test_beyond_a_bound_what_was_not_used_for_the_longest_time_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beyond_a_bound_the_least_recently_used_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner, path = Counting(), tmp_path / "cache.sqlite"
     hours = iter(range(1, 100))
     monkeypatch.setattr("xkg.embeddings.cache.time.time", lambda: 3600.0 * next(hours))
@@ -89,9 +76,10 @@ def test_beyond_a_bound_what_was_not_used_for_the_longest_time_goes(
 
 
 def test_known_texts_need_no_model(tmp_path: Path) -> None:
-    with opened(Counting(), tmp_path / "c") as cached:
+    path = tmp_path / "new" / "cache.sqlite"
+    with opened(Counting(), path) as cached:
         stored = cached.embed(["x", "y"])
-    with CachedEmbedder(refuse, tmp_path / "c", "counting") as cached:
+    with CachedEmbedder(refuse, path, "counting") as cached:
         assert cached.dimension == 8
         assert np.array_equal(cached.embed(["y", "x", "y"]), stored[[1, 0, 1]])
         assert cached.embed([]).shape == (0, 8)
@@ -99,9 +87,7 @@ def test_known_texts_need_no_model(tmp_path: Path) -> None:
 
 @settings(max_examples=25)
 @given(calls=st.lists(st.lists(st.text(st.characters(), max_size=3), max_size=6), max_size=5))
-def test_any_calls_give_what_the_embedder_gives(
-    tmp_path_factory: pytest.TempPathFactory, calls: list[list[str]]
-) -> None:
+def test_any_calls_give_the_right_vectors(tmp_path_factory: pytest.TempPathFactory, calls: list[list[str]]) -> None:
     path = tmp_path_factory.mktemp("cache") / "c"
     inner = Counting()
     for texts in calls:
@@ -305,9 +291,7 @@ def test_a_factory_that_makes_another_model_is_refused(tmp_path: Path) -> None:
         cached.embed(["x"])
 
 
-def test_who_opens_while_a_damaged_file_is_set_aside_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_while_a_bad_file_is_set_aside_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "c"
     path.write_bytes(b"not a database at all" * 99)
     replace = Path.replace

@@ -165,9 +165,7 @@ def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEm
 @settings(max_examples=8)
 @given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
 @pytest.mark.parametrize("bits", [8, 32])
-def test_a_text_is_read_among_others_as_it_is_alone(
-    real: OnnxEmbedder, eight: OnnxEmbedder, bits: int, texts: list[str]
-) -> None:
+def test_batches_change_no_vector(real: OnnxEmbedder, eight: OnnxEmbedder, bits: int, texts: list[str]) -> None:
     embedder = eight if bits == 8 else real
     for text, reading, vector in zip(texts, embedder.encode(texts), embedder.embed(texts), strict=True):
         assert np.array_equal(reading.vector, vector)

@@ -43,7 +43,7 @@ class Server(ScriptedEndpoint):
 
 def embeddings(dimension: int) -> Fault:
     def answer(handler: Handler) -> None:
-        texts = handler.server.endpoint.requests[-1]["input"]
+        texts = handler.server.owner.requests[-1]["input"]
         data = [{"index": i, "embedding": vector(t, dimension).tolist()} for i, t in enumerate(texts)]
         handler.reply(200, json.dumps({"object": "list", "data": data[::-1], "model": "any"}).encode())
 
@@ -116,9 +116,7 @@ def test_what_passes_is_tried_again(server: Server, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_a_refused_key_is_not_tried_again_and_not_shown(
-    server: Server, caplog: pytest.LogCaptureFixture, code: int
-) -> None:
+def test_a_refused_key_is_not_repeated_or_shown(server: Server, caplog: pytest.LogCaptureFixture, code: int) -> None:
     caplog.set_level(logging.DEBUG)
     server.faults = [status(code, f"Incorrect API key provided: {KEY[:8]}***; you sent {KEY}")]
     line = refused(connected(server))

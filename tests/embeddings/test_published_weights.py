@@ -1,14 +1,14 @@
 """The default weights: fetched once from a hub on loopback, and refused if they are not the published ones."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
+from tests.loopback import Served
 from xkg.embeddings import published_weights
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import find_weights
@@ -29,14 +29,9 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "hub")))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    yield served
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with Served(partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "hub"))) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield served
 
 
 def test_they_are_fetched_once_and_changed_ones_are_refused(hub: Path) -> None:

@@ -64,9 +64,7 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str, monke
 
 
 @pytest.mark.parametrize("url", ["localhost:80", "ftp://host/v1", f"https://u:{KEY}@host/v1", "http://"])
-def test_an_address_of_the_environment_that_is_none_is_named_and_not_shown(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_malformed_address_of_the_environment_is_named_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(ConfigError, match="OPENAI_BASE_URL") as caught:
         access(LlmSettings())

@@ -53,9 +53,7 @@ def has_limit(body: dict[str, Any]) -> bool:
         (lambda body: "max_completion_tokens" in body, 400, "max_tokens is unsupported: set max_completion_tokens"),
     ],
 )
-def test_what_an_endpoint_refuses_is_left_out_from_then_on(
-    accepts: Callable[[dict[str, Any]], bool], code: int, words: str
-) -> None:
+def test_what_an_endpoint_refuses_is_left_out(accepts: Callable[[dict[str, Any]], bool], code: int, words: str) -> None:
     asked, endpoint = replies(lambda body: GOOD if accepts(body) else status(code, words))
     assert [reply.text for reply in asked] == [GOOD, GOOD]
     assert len(endpoint.requests) <= 4

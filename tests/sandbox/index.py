@@ -6,12 +6,12 @@ import io
 import json
 import re
 import tarfile
-import threading
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.loopback import QuietHandler, Served
 
 
 def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: tuple[str, ...] = ()) -> bytes:
@@ -76,9 +76,7 @@ class Index:
 
 @contextmanager
 def serving(index: Index) -> Iterator[Index]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             index.asked.append(self.path)
             time.sleep(index.silent_seconds)
@@ -127,21 +125,6 @@ def serving(index: Index) -> Iterator[Index]:
                     return 200, "\n".join(links).encode(), {"Content-Type": "text/html"}
             return 404, b"", {}
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """A client that goes away is no failure of a test."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        index.url = f"http://127.0.0.1:{server.server_port}/simple"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield index
-        finally:
-            server.shutdown()
-            thread.join()
+    with Served(Handler) as server:
+        index.url = f"{server.url}/simple"
+        yield index

@@ -71,9 +71,7 @@ def attack():
 """
 
 
-def test_a_build_finds_no_key_no_network_and_no_store(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_finds_no_key_network_or_store(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     home = tmp_path / "home"
     home.mkdir()

@@ -210,9 +210,7 @@ def test_what_the_installer_leaves_leads_nowhere(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("index")
-def test_after_a_broken_installer_the_next_is_made_as_if_nothing_had_been(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_broken_installer_the_next_is_made_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leave = INSTEAD["a link in the place of all"].format(folder=str(tmp_path))
     assert taken_over(monkeypatch, tmp_path, f"import os\nos.chdir('/make/work')\n{leave}\n").site is None
     monkeypatch.undo()

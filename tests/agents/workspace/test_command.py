@@ -179,9 +179,7 @@ def readable(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def test_packages_that_are_given_are_found_and_not_installed(
-    workspace: Workspace, tmp_path: Path, parsers: Parsers
-) -> None:
+def test_given_packages_are_found_and_not_installed(workspace: Workspace, tmp_path: Path, parsers: Parsers) -> None:
     warn = "import warnings\n\ndef wave():\n    warnings.warn('a strong wave')\n    return 7\n"
     libraries = {"tides/__init__.py": warn, "foam.py": "DEEP = 5\n", "foam-1.0.dist-info/METADATA": ""}
     site = readable(tmp_path / "site", libraries)
@@ -240,9 +238,7 @@ def test_the_packages_of_a_command_are_those_that_its_files_import(
     assert asked == [packages]
 
 
-def test_a_script_imports_the_repositorys_own_packages_as_if_they_were_installed(
-    workspace: Workspace, commands: Commands
-) -> None:
+def test_a_script_imports_the_repositorys_packages_as_if_installed(workspace: Workspace, commands: Commands) -> None:
     files = {
         "setup.py": "from setuptools import setup\nsetup(name='tidal-waves',\n      version='1.2')\n",
         "waves/__init__.py": "HIGH = 2\n",
@@ -374,9 +370,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ("open(p)", "../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
     ],
 )
-def test_a_file_that_a_run_lacks_is_named_with_the_option_that_gives_it(
-    workspace: Workspace, code: str, path: str, remedy: str
-) -> None:
+def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str, path: str, remedy: str) -> None:
     workspace.edit({"lib/here.csv": "1\n"}, "data")
     error = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
     output = f'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n    {code}\n{error}'

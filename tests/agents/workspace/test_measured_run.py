@@ -133,9 +133,7 @@ def run(
 
 @pytest.mark.product("each hostile act")
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_evaluates_apart_gives_the_honest_metric(
-    world: Workspace, commands: Commands, reader: SourceReader, kind: str
-) -> None:
+def test_an_evaluation_apart_is_honest(world: Workspace, commands: Commands, reader: SourceReader, kind: str) -> None:
     world.edit({"model.py": hostile(HOSTILE[kind])}, kind)
     result, origin = run(world, commands, reader)
     assert value(result, reader) == HONEST
@@ -144,9 +142,7 @@ def test_what_evaluates_apart_gives_the_honest_metric(
 
 
 @pytest.mark.parametrize("kind", ["objects that are replaced", "files that are written"])
-def test_what_measures_in_the_process_of_edited_code_says_so(
-    world: Workspace, commands: Commands, reader: SourceReader, kind: str
-) -> None:
+def test_a_shared_process_is_told(world: Workspace, commands: Commands, reader: SourceReader, kind: str) -> None:
     world.edit({"model.py": hostile(HOSTILE[kind])}, kind)
     result, origin = run(world, commands, reader, None)
     said = "\n".join(remarks(result, METRIC, reader, origin))
@@ -166,7 +162,7 @@ def test_landlock_measures_apart_too(world: Workspace, reader: SourceReader) -> 
     assert (value(result, reader), result.apart) == (HONEST, True)
 
 
-def test_a_metric_that_the_run_claims_is_held_against_the_measured_one(
+def test_a_claimed_metric_is_held_against_measurement(
     world: Workspace, commands: Commands, reader: SourceReader
 ) -> None:
     world.edit({"model.py": hostile((), "print('accuracy: 0.1')\nimport metrics\nmetrics.accuracy = one\n")}, "claim")
@@ -174,9 +170,7 @@ def test_a_metric_that_the_run_claims_is_held_against_the_measured_one(
     assert "the run itself reported 1, and its evaluation measured 0.75" in remarks(result, METRIC, reader, origin)
 
 
-def test_a_file_of_the_metric_is_not_taken_from_the_run(
-    world: Workspace, commands: Commands, reader: SourceReader
-) -> None:
+def test_the_metric_s_file_is_not_the_run_s(world: Workspace, commands: Commands, reader: SourceReader) -> None:
     metric = Metric.parse("json:result.json#accuracy:max")
     world.edit({"model.py": hostile(["open('result.json', 'w').write('{\"accuracy\": 1.0}')"])}, "forge the file")
     result, _ = run(world, commands, reader, metric=metric)
@@ -184,9 +178,7 @@ def test_a_file_of_the_metric_is_not_taken_from_the_run(
     assert result.claimed(metric, reader) == 1.0
 
 
-def test_an_evaluation_that_imports_edited_code_is_not_apart(
-    world: Workspace, commands: Commands, reader: SourceReader
-) -> None:
+def test_an_evaluation_of_edited_code_is_not_apart(world: Workspace, commands: Commands, reader: SourceReader) -> None:
     script = "from model import predict\nprint('accuracy:', sum(predict(x) == x for x in (0, 1, 2, 9)) / 4)\n"
     world.edit({"again.py": script, "model.py": "def predict(x):\n    return min(x, 2)\n"}, "clip")
     result, origin = run(world, commands, reader, "python again.py")
@@ -195,9 +187,7 @@ def test_an_evaluation_that_imports_edited_code_is_not_apart(
     assert "in a process that may run edited code" in "\n".join(remarks(result, METRIC, reader, origin))
 
 
-def test_the_starter_needs_no_remark_and_its_outputs_are_measured(
-    world: Workspace, commands: Commands, reader: SourceReader
-) -> None:
+def test_the_starter_is_measured_without_remarks(world: Workspace, commands: Commands, reader: SourceReader) -> None:
     origin = Origin(measuring=("evaluate.py",), outputs=None)
     world.edit({"found.json": "[5]"}, "an output that is committed")
     result = measured(commands, world, "python train.py", "python evaluate.py", METRIC, reader, origin)
@@ -205,9 +195,7 @@ def test_the_starter_needs_no_remark_and_its_outputs_are_measured(
     assert remarks(result, METRIC, reader, origin) == ()
 
 
-def test_an_evaluation_that_fails_says_which_command_did(
-    world: Workspace, commands: Commands, reader: SourceReader
-) -> None:
+def test_a_failed_evaluation_says_which_command_did(world: Workspace, commands: Commands, reader: SourceReader) -> None:
     world.edit({"model.py": "import os\ndef predict(x):\n    return x\n"}, "same")
     result, _ = run(world, commands, reader, "python absent.py")
     assert result.problem is not None

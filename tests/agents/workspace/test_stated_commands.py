@@ -113,9 +113,7 @@ def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> N
         ("python fit.py --device CPU; [ -f log ] && cat log", ["python fit.py --device CPU; [ -f log ] && cat log"]),
     ],
 )
-def test_launchers_and_comments_are_left_out_and_words_to_be_replaced_start_nothing(
-    line: str, commands: list[str]
-) -> None:
+def test_launchers_and_comments_are_left_out_and_placeholders_start_nothing(line: str, commands: list[str]) -> None:
     texts = {"README.md": line, "fit.py": "", "loss.py": "#!/usr/bin/env python3\n", "setup.py": "", "rings/fit.py": ""}
     assert stated_commands(texts, texts.keys(), [])[:1] == commands
 

@@ -61,9 +61,7 @@ def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
         workspace.text(path)
 
 
-def test_data_of_the_repository_is_there_and_the_largest_files_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repository_data_is_there_and_large_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.agents.workspace.starter.MAX_BYTES", 9 << 20)
     (tmp_path / "starter").mkdir()
     for name, size in (("run.py", 10), ("train.csv", 4 << 20), ("dev.csv", 3 << 20), ("weights.bin", 5 << 20)):
@@ -82,9 +80,7 @@ def test_an_unknown_file_names_its_neighbours(workspace: Workspace) -> None:
 
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from(["a", "b", "undo"]), max_size=7), st.integers(0, 7))
-def test_a_rewound_workspace_is_the_one_of_that_version(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[str], until: int
-) -> None:
+def test_a_rewound_workspace_is_older(tmp_path_factory: pytest.TempPathFactory, steps: list[str], until: int) -> None:
     folder = tmp_path_factory.mktemp("rewind")
     (folder / "starter").mkdir()
     (folder / "starter" / "a").write_text("0")
@@ -103,9 +99,7 @@ def test_a_rewound_workspace_is_the_one_of_that_version(
     assert len(workspace.current.undo) == undoable[until]
 
 
-def test_a_run_killed_at_any_write_has_the_version_before_or_after(
-    starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_killed_at_a_write_is_consistent(starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each write that survives a power cut is the last, in turn."""
     read, real = read_starter(str(starter), tmp_path / "cache"), files.write_whole
 

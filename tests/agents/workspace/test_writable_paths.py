@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build.repositories.test_checkout import git
+from tests.build.repositories.test_checkout import committed
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.workspace.apply import branch, patch
@@ -104,15 +104,8 @@ def test_a_candidate_that_changes_a_hidden_file_is_refused() -> None:
     assert "may not be written" in str(refusal(candidate, {path: text}, {path: "rate: 0.5\n"}, ()))
 
 
-def test_a_change_from_before_the_rule_is_not_brought_to_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    (folder / "train.py").write_text("x = 1\n")
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "first")
+def test_a_change_older_than_the_rule_is_not_brought_to_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = committed(tmp_path / "repository", {"train.py": "x = 1\n"})
     workspace = Workspace.create(tmp_path / "run", read_starter(str(folder), tmp_path / "cache"))
     with monkeypatch.context() as older:
         older.setattr("xkg.agents.workspace.workspace.refused_path", lambda *_: None)

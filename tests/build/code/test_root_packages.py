@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.code.repository import parse_repository
-from xkg.build.repositories.checkout import Checkout, File
+from tests.build.codebases import codebase_of
 from xkg.build.slicing.slice import slice_symbols
-from xkg.model import Repository
 
 SETUP = "from setuptools import setup\nsetup(name='proj-x', packages=['proj'], package_dir={'proj': 'code_dir'})\n"
 RUN = "from proj.a import a\nfrom proj.b import b\ndef main(): return a() + b()\n"
@@ -20,13 +18,8 @@ USES_NET = "from proj.model import Net\ndef main(): return Net.depth\n"
 
 
 def sliced(files: dict[str, str], symbol: str, folder: str = "proj-main") -> Any:
-    def read(paths: Any) -> Any:
-        return (files[p].encode() for p in paths)
-
-    entries = tuple(File(path, "file", len(text)) for path, text in sorted(files.items()))
     identity = f"local:{folder}@0123456789"
-    codebase = parse_repository(Checkout(Repository(id=identity, url=""), entries, (), read))
-    return slice_symbols(codebase, [f"{identity}:{symbol}"])
+    return slice_symbols(codebase_of(files, identity), [f"{identity}:{symbol}"])
 
 
 def value(source: str) -> Any:

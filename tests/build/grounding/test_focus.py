@@ -1,15 +1,12 @@
 """The lines of a long function that a technique is about."""
 
-from pathlib import Path
-
 import pytest
 
+from tests.build.codebases import codebase_of
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import ground
 from xkg.build.grounding.index.equation_symbols import equation_symbols
 from xkg.build.grounding.relocate import moved_focus
-from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import LineRange, Symbol, Technique
@@ -45,15 +42,12 @@ def embedder() -> Embedder:
     return OnnxEmbedder()
 
 
-def parsed(folder: Path, **files: str) -> Codebase:
-    (folder / "code").mkdir()
-    for name, text in files.items():
-        (folder / "code" / f"{name}.py").write_text(text)
-    return parse_repository(fetch_repository(str(folder / "code"), folder / "cache"))
+def parsed(**files: str) -> Codebase:
+    return codebase_of({f"{name}.py": text for name, text in files.items()})
 
 
-def test_two_techniques_in_one_function_have_their_own_lines(tmp_path: Path, embedder: Embedder) -> None:
-    found = ground([DISTILLATION, COSINE], parsed(tmp_path, train=TRAIN), embedder)
+def test_two_techniques_in_one_function_have_their_own_lines(embedder: Embedder) -> None:
+    found = ground([DISTILLATION, COSINE], parsed(train=TRAIN), embedder)
     lines = TRAIN.split("\n")
     for wanted, word in ((DISTILLATION, "kl_divergence"), (COSINE, "cos(pi")):
         place = found.of(wanted.id)[0]
@@ -65,9 +59,9 @@ def test_two_techniques_in_one_function_have_their_own_lines(tmp_path: Path, emb
         assert place.focus[0].why.startswith("names ")
 
 
-def test_a_short_function_is_its_own_focus_but_for_its_signature(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_short_function_is_its_own_focus_but_for_its_signature(embedder: Embedder) -> None:
     source = "def cosine_schedule(step, steps):\n    return 0.5 * (1 + cos(pi * step / steps))\n"
-    place = ground([COSINE], parsed(tmp_path, rates=source), embedder).of(COSINE.id)[0]
+    place = ground([COSINE], parsed(rates=source), embedder).of(COSINE.id)[0]
     assert [(at.start_line, at.end_line) for at in place.focus] == [(2, 2)]
 
 
@@ -93,9 +87,9 @@ def run_lazy_newton(field, jacobian, z, period, rate, steps, verbose=False):
 '''
 
 
-def test_a_focus_has_no_docstring_and_nothing_that_only_reports(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_focus_has_no_docstring_and_nothing_that_only_reports(embedder: Embedder) -> None:
     newton = Technique(id="p#n", name="Lazy Newton", definition="The Jacobian is renewed every few steps.")
-    place = ground([newton], parsed(tmp_path, steps=LAZY), embedder).of(newton.id)[0]
+    place = ground([newton], parsed(steps=LAZY), embedder).of(newton.id)[0]
     assert [(at.start_line, at.end_line) for at in place.focus] == [(13, 15)]
 
 
@@ -113,59 +107,54 @@ class ScaleBlock(Module):
 
 
 @pytest.mark.parametrize(("name", "line"), [("Activation", 6), ("Convolution 1", 5)])
-def test_an_attribute_is_found_where_it_is_made(name: str, line: int, tmp_path: Path, embedder: Embedder) -> None:
+def test_an_attribute_is_found_where_it_is_made(name: str, line: int, embedder: Embedder) -> None:
     attribute = Technique(id="p#a", name=name)
-    place = ground([attribute], parsed(tmp_path, net=NET), embedder).of(attribute.id)[0]
+    place = ground([attribute], parsed(net=NET), embedder).of(attribute.id)[0]
     assert place.symbol.endswith("ScaleBlock.__init__")
     assert [(at.start_line, at.end_line) for at in place.focus] == [(line, line)]
     assert place.confidence == "doubtful"
 
 
-def test_a_step_of_a_long_function_competes_with_functions(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_step_of_a_long_function_competes_with_functions(embedder: Embedder) -> None:
     work = "".join(f"    a = read({i})\n    b = wrap(a)\n    put(b)\n\n" for i in range(20))
     penalty = (
         "    # gradient penalty\n    slope = grad(critic(mixed), mixed)\n    loss = loss + (slope.norm(2) - 1) ** 2\n"
     )
     other = "def plot_gradient(figure):\n    figure.line(gradient(figure.points))\n"
     wanted = Technique(id="p#g", name="Gradient penalty", definition="The norm of the critic's slope is kept near one.")
-    place = ground(
-        [wanted], parsed(tmp_path, train=f"def train(frame):\n{work}{penalty}\n{work}", other=other), embedder
-    )
+    place = ground([wanted], parsed(train=f"def train(frame):\n{work}{penalty}\n{work}", other=other), embedder)
     first = place.of(wanted.id)[0]
     assert first.symbol.endswith("train.py::train")
     assert [(at.start_line, at.end_line) for at in first.focus] == [(83, 84)]
 
 
-def test_a_copy_under_another_name_is_named_with_the_place(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_copy_under_another_name_is_named_with_the_place(embedder: Embedder) -> None:
     body = "".join(f"    rate_{i} = base * cos(pi * {i} / steps)\n" for i in range(12))
     new, old = (f"def {name}(base, steps):\n{body}    return rate_0\n" for name in ("cosine_schedule", "cosine_old"))
-    places = ground([COSINE], parsed(tmp_path, rates=new, rates_old=old), embedder).of(COSINE.id)
+    places = ground([COSINE], parsed(rates=new, rates_old=old), embedder).of(COSINE.id)
     assert [place.symbol.rpartition("::")[2] for place in places if "rates" in place.symbol][:1] == ["cosine_schedule"]
     assert [twin.rpartition("::")[2] for twin in places[0].twins] == ["cosine_old"]
 
 
-def test_a_large_class_is_placed_by_its_method(tmp_path: Path, embedder: Embedder) -> None:
-    methods = "".join(f"    def load_{i}(self, path):\n        return open_table(path, {i})\n\n" for i in range(60))
-    decay = (
-        "    def decay(self, step):\n        # cosine schedule of the learning rate\n        return cos(pi * step)\n"
-    )
-    place = ground([COSINE], parsed(tmp_path, cosine=f"class CosineSchedule:\n{methods}{decay}"), embedder)
-    assert place.of(COSINE.id)[0].symbol.endswith("CosineSchedule.decay")
+LOADERS = "".join(f"    def load_{i}(self, path):\n        return open_table(path, {i})\n\n" for i in range(60))
+NAMING = (
+    "    def __init__(self, cosine_rate, learning_rate):\n"
+    "        # the cosine along which the learning rate decays\n"
+    "        self.cosine_rate = cosine_rate\n        self.learning_rate = learning_rate\n\n"
+)
 
 
-def test_a_large_class_is_placed_where_it_works_not_where_its_settings_are_named(
-    tmp_path: Path, embedder: Embedder
-) -> None:
-    methods = "".join(f"    def load_{i}(self, path):\n        return open_table(path, {i})\n\n" for i in range(60))
-    source = (
-        "class CosineSchedule:\n    def __init__(self, cosine_rate, learning_rate):\n"
-        "        # the cosine along which the learning rate decays\n"
-        "        self.cosine_rate = cosine_rate\n        self.learning_rate = learning_rate\n\n"
-        f"{methods}    def step(self, steps):\n"
-        "        rate = self.learning_rate\n        return rate * cos(pi * steps)\n"
-    )
-    place = ground([COSINE], parsed(tmp_path, cosine=source), embedder).of(COSINE.id)[0]
-    assert place.symbol.endswith("CosineSchedule.step")
+@pytest.mark.parametrize(
+    ("constructor", "method"),
+    [
+        ("", "decay(self, step):\n        # cosine schedule of the learning rate\n        return cos(pi * step)\n"),
+        (NAMING, "step(self, steps):\n        rate = self.learning_rate\n        return rate * cos(pi * steps)\n"),
+    ],
+)
+def test_a_large_class_is_placed_by_the_method_that_works(constructor: str, method: str, embedder: Embedder) -> None:
+    source = f"class CosineSchedule:\n{constructor}{LOADERS}    def {method}"
+    place = ground([COSINE], parsed(cosine=source), embedder).of(COSINE.id)[0]
+    assert place.symbol.endswith(f"CosineSchedule.{method.partition('(')[0]}")
 
 
 def test_lines_move_with_a_function_and_are_given_up_when_it_changes() -> None:
@@ -204,8 +193,8 @@ class FrameStack:
 """
 
 
-def test_what_a_class_does_comes_before_what_its_constructor_sets_up(tmp_path: Path, embedder: Embedder) -> None:
+def test_what_a_class_does_comes_before_what_its_constructor_sets_up(embedder: Embedder) -> None:
     stack = Technique(id="p#stack", name="Frame stack", definition="Several frames are one observation.")
-    place = ground([stack], parsed(tmp_path, stack=STACK), embedder).of(stack.id)[0]
+    place = ground([stack], parsed(stack=STACK), embedder).of(stack.id)[0]
     assert place.symbol.endswith("::FrameStack")
     assert [(at.start_line, at.end_line) for at in place.focus] == [(8, 9)]

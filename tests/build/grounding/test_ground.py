@@ -1,6 +1,5 @@
 """Techniques against a small hand-made repository, with the model that is used by default."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.build.codebases import codebase_of
 from xkg.build.code.codebase import Codebase, Module
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import PLACES, Grounding, ground
@@ -67,20 +67,6 @@ def grounding(codebase: Codebase, embedder: Embedder) -> Grounding:
     return ground([TERN, *COMPONENTS], codebase, embedder)
 
 
-def parsed_markdown(text: str) -> Document:
-    heading = text.index("# Related Work")
-    return Document(
-        format="markdown",
-        title="",
-        abstract="",
-        text=text,
-        sections=(
-            Section(title="Cut sampling", level=1, start=0, body_start=15, end=heading),
-            Section(title="Related Work", level=1, start=heading, body_start=heading + 14, end=len(text)),
-        ),
-    )
-
-
 def places(grounding: Grounding, technique: Technique) -> list[str]:
     return [location.symbol.partition(":tern/")[2] for location in grounding.of(technique.id)]
 
@@ -102,10 +88,6 @@ def test_a_technique_is_located_where_the_code_does_it(grounding: Grounding, wan
     assert grounding.primaries.get(wanted.id, symbol).endswith(symbol)
 
 
-def test_tests_plots_and_settings_come_after_the_class(grounding: Grounding) -> None:
-    assert not any("check" in p or "plot" in p or "settings" in p or "__" in p for p in places(grounding, MEMORY)[:1])
-
-
 def test_a_plot_is_found_for_a_technique_about_plotting(codebase: Codebase, embedder: Embedder) -> None:
     plotting = technique("Plotting the echo memory", "A figure shows the slots of past spectra, the oldest slot first.")
     assert places(ground([plotting], codebase, embedder), plotting)[0] == "plots.py::plot_echo_memory"
@@ -120,10 +102,12 @@ def test_a_script_without_definitions_is_located_as_a_file(codebase: Codebase, e
 
 
 def test_what_the_repository_does_not_hold_is_weak(codebase: Codebase, embedder: Embedder) -> None:
-    found = ground(FOREIGN, codebase, embedder)
+    found = ground([*FOREIGN, technique("…")], codebase, embedder)
     assert not found.primaries
     assert not found.certain
     assert len(found.doubtful) <= 1
+    assert {place.confidence for place in found.of(FOREIGN[3].id)} == {"weak"}
+    assert not found.of(f"{TERN.id}/…"), "no word and no meaning of it fits"
 
 
 def test_among_its_own_techniques_a_foreign_one_is_still_not_certain(codebase: Codebase, embedder: Embedder) -> None:
@@ -149,19 +133,12 @@ RIVAL = """class EchoMemoryBank:
 
 
 @pytest.mark.parametrize("rival", ["none", "a copy", "other code"])
-def test_a_place_is_certain_only_if_no_other_code_comes_near(rival: str, tmp_path: Path, embedder: Embedder) -> None:
-    shutil.copytree(DATA, tmp_path / "tern")
+def test_a_place_is_certain_only_if_no_other_code_comes_near(rival: str, embedder: Embedder) -> None:
+    files = {path.relative_to(DATA).as_posix(): path.read_text() for path in DATA.rglob("*.py")}
     if rival != "none":
-        text = (DATA / "tern" / "memory.py").read_text() if rival == "a copy" else RIVAL
-        (tmp_path / "tern" / "tern" / "rival.py").write_text(text)
-    found = ground([MEMORY], parse_repository(fetch_repository(str(tmp_path / "tern"), tmp_path / "cache")), embedder)
+        files["tern/rival.py"] = files["tern/memory.py"] if rival == "a copy" else RIVAL
+    found = ground([MEMORY], codebase_of(files, "local:tern@0"), embedder)
     assert bool(found.certain) == (rival != "other code")
-
-
-def test_nothing_is_answered_only_if_no_word_and_no_meaning_fits(codebase: Codebase, embedder: Embedder) -> None:
-    found = ground([FOREIGN[3], technique("…")], codebase, embedder)
-    assert {place.confidence for place in found.of(FOREIGN[3].id)} == {"weak"}
-    assert not found.of(f"{TERN.id}/…")
 
 
 CUT = '''class CutFilter:
@@ -190,45 +167,48 @@ class CutSchedule:
 '''
 
 
-@pytest.fixture(scope="module")
-def cut(tmp_path_factory: pytest.TempPathFactory) -> Codebase:
-    folder = tmp_path_factory.mktemp("cut")
-    (folder / "cut.py").write_text(CUT)
-    return parse_repository(fetch_repository(str(folder), tmp_path_factory.mktemp("cache")))
+CUT_SAMPLING = codebase_of({"cut.py": CUT})
 
 
-def test_a_method_that_a_paper_only_compares_with_gets_no_code_of_another_name(
-    cut: Codebase, embedder: Embedder
-) -> None:
+def test_a_method_that_a_paper_only_compares_with_gets_no_code_of_another_name(embedder: Embedder) -> None:
     text = "# Cut sampling\n\nCut sampling keeps tokens.\n\n# Related Work\n\nNucleus sampling keeps top tokens.\n"
-    paper = parsed_markdown(text)
-    at = text.index("Nucleus")
+    heading, at = text.index("# Related Work"), text.index("Nucleus")
+    sections = (
+        Section(title="Cut sampling", level=1, start=0, body_start=15, end=heading),
+        Section(title="Related Work", level=1, start=heading, body_start=heading + 14, end=len(text)),
+    )
+    paper = Document(format="markdown", title="", abstract="", text=text, sections=sections)
     nucleus = Technique(
         id="p#nucleus",
         name="Nucleus sampling",
         definition="Keeps the tokens above a share of the top token's probability.",
         excerpts=(Excerpt(section="Related Work", start=at, end=at + 30),),
     )
-    found = ground([nucleus], cut, embedder, paper)
+    found = ground([nucleus], CUT_SAMPLING, embedder, paper)
     assert not found.primaries
     assert {place.confidence for place in found.of(nucleus.id)} == {"weak"}
 
 
-def test_a_class_belongs_to_the_technique_whose_name_fits_it_better(cut: Codebase, embedder: Embedder) -> None:
+def test_a_class_belongs_to_the_technique_whose_name_fits_it_better(embedder: Embedder) -> None:
     sampling = technique("Cut sampling", "Keeps tokens above a share of the top token's probability.", None)
     rival = technique("Cut filter", "Keeps tokens above a share of the top token's probability.", None)
-    assert sampling.id in ground([sampling], cut, embedder).primaries
-    assert [*ground([sampling, rival], cut, embedder).primaries] == [rival.id]
+    assert sampling.id in ground([sampling], CUT_SAMPLING, embedder).primaries
+    assert [*ground([sampling, rival], CUT_SAMPLING, embedder).primaries] == [rival.id]
 
 
-@pytest.mark.parametrize("name", ["Token dataset", "Cut schedule"])
-def test_no_code_is_cut_from_stubs_and_from_what_only_reads_data(name: str, cut: Codebase, embedder: Embedder) -> None:
-    wanted = technique(name, "Tokens of a text." if "data" not in name else "", None)
-    found = ground([wanted], cut, embedder)
+@pytest.mark.parametrize(
+    ("name", "definition", "cut"),
+    [
+        ("Token dataset", "", True),  # it is what was asked for
+        ("Token reader", "Reads the tokens of a text.", False),
+        ("Cut schedule", "Tokens of a text.", False),
+    ],
+)
+def test_no_code_is_cut_from_stubs_or_data_readers(name: str, definition: str, cut: bool, embedder: Embedder) -> None:
+    wanted = technique(name, definition, None)
+    found = ground([wanted], CUT_SAMPLING, embedder)
     assert found.of(wanted.id)
-    assert bool(found.primaries) == (name == "Token dataset")  # it is what was asked for
-    reading = technique("Token reader", "Reads the tokens of a text.", None)
-    assert not ground([reading], cut, embedder).primaries
+    assert bool(found.primaries) == cut
 
 
 def test_siblings_take_different_places_where_both_fit(codebase: Codebase, embedder: Embedder) -> None:
@@ -255,34 +235,27 @@ ADAPTER = (
 )
 
 
-def test_a_repository_named_after_the_method_need_not_say_its_name_inside(embedder: Embedder, tmp_path: Path) -> None:
+def test_a_repository_named_after_the_method_need_not_say_its_name_inside(embedder: Embedder) -> None:
     wanted = technique("Quill Adapter", "Candidates of a frozen black box are ranked.", None)
-    scores = {}
-    for folder in ("quill-adapter", "elsewhere"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "model.py").write_text(ADAPTER)
-        codebase = parse_repository(fetch_repository(str(tmp_path / folder), tmp_path / "cache"))
-        scores[folder] = ground([wanted], codebase, embedder).of(wanted.id)[0].score
-    assert scores["quill-adapter"] > scores["elsewhere"]
+    named, other = (codebase_of({"model.py": ADAPTER}, f"local:{name}@0") for name in ("quill-adapter", "elsewhere"))
+    scores = [ground([wanted], codebase, embedder).of(wanted.id)[0].score for codebase in (named, other)]
+    assert scores[0] > scores[1]
 
 
-def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(
-    embedder: Embedder, tmp_path: Path
-) -> None:
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "solver.py").write_text(
-        'def tern_loop(x):\n    """Retrieval of temporal echoes."""\n    return tern(x)\n\n\n'
-        'def tern(x):\n    """Retrieval of temporal echoes."""\n    return x\n'
-    )
+def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(embedder: Embedder) -> None:
     # The acronym is the whole name: nothing in the paper writes it out.
     wanted = technique("TERN", "Retrieval of temporal echoes.", None)
-    codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
+    codebase = codebase_of(
+        {
+            "solver.py": 'def tern_loop(x):\n    """Retrieval of temporal echoes."""\n    return tern(x)\n\n\n'
+            'def tern(x):\n    """Retrieval of temporal echoes."""\n    return x\n'
+        }
+    )
     assert ground([wanted], codebase, embedder).of(wanted.id)[0].symbol.endswith("::tern")
 
 
-def test_what_the_technique_names_is_among_the_first_beside_who_uses_it(embedder: Embedder, tmp_path: Path) -> None:
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "losses.py").write_text(
+def test_what_the_technique_names_is_among_the_first_beside_who_uses_it(embedder: Embedder) -> None:
+    losses = (
         "class AdversarialObjective:\n"
         '    """Real and fake logits of the model, with a margin, as the discriminator sees them."""\n\n'
         "    def run(self, real_logits, fake_logits, margin=1.0):\n"
@@ -295,9 +268,8 @@ def test_what_the_technique_names_is_among_the_first_beside_who_uses_it(embedder
     wanted = technique(
         "Hinge loss of the discriminator", "The discriminator is trained with a margin on real and fake logits.", None
     )
-    codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
-    found = [location.symbol.rpartition("::")[2] for location in ground([wanted], codebase, embedder).of(wanted.id)]
-    assert "hinge_d_loss" in found[:2]
+    places = ground([wanted], codebase_of({"losses.py": losses}), embedder).of(wanted.id)
+    assert "hinge_d_loss" in [location.symbol.rpartition("::")[2] for location in places][:2]
 
 
 def test_names_in_equations_beside_the_definition_count() -> None:
@@ -316,9 +288,7 @@ def test_names_in_equations_beside_the_definition_count() -> None:
     assert "left" not in query.definition
 
 
-def test_scores_and_ranks_are_in_order_and_the_same_each_time(
-    codebase: Codebase, embedder: Embedder, grounding: Grounding
-) -> None:
+def test_scores_and_ranks_are_ordered_and_stable(codebase: Codebase, embedder: Embedder, grounding: Grounding) -> None:
     assert ground([TERN, *COMPONENTS], codebase, embedder) == grounding
     for wanted in [TERN, *COMPONENTS]:
         found = grounding.of(wanted.id)
@@ -354,9 +324,7 @@ class OneVector:
     st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80)), max_size=6),
     st.lists(st.integers(min_value=-1, max_value=5), min_size=6, max_size=6),
 )
-def test_any_text_and_any_parents_are_answered(
-    codebase: Codebase, texts: list[tuple[str, str]], parents: list[int]
-) -> None:
+def test_any_texts_and_parents_are_taken(codebase: Codebase, texts: list[tuple[str, str]], parents: list[int]) -> None:
     # Parents may be unknown, oneself, or form a ring: what a technique is part of must not hang or fail.
     given_ = [
         Technique(id=f"t{i}", name=name, definition=text, parent=f"t{parents[i]}" if parents[i] >= 0 else None)
@@ -383,12 +351,11 @@ def test_search_ranks_by_words_by_vectors_and_by_both(codebase: Codebase, embedd
         assert all(first in fused[:4] for first in firsts if firsts.count(first) > 1)
 
 
-def test_a_large_repository_is_embedded_only_where_words_reach(embedder: Embedder, tmp_path: Path) -> None:
+def test_a_large_repository_is_embedded_only_where_words_reach(embedder: Embedder) -> None:
+    files = {"kernel.py": 'def rbf(x, y):\n    """Gaussian kernel of two points."""\n    return x - y\n'}
     for n in range(8):
-        body = "".join(f"def filler_{n}_{i}(a):\n    return a + {i}\n\n\n" for i in range(100))
-        (tmp_path / f"part{n}.py").write_text(body)
-    (tmp_path / "kernel.py").write_text('def rbf(x, y):\n    """Gaussian kernel of two points."""\n    return x - y\n')
-    codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
+        files[f"part{n}.py"] = "".join(f"def filler_{n}_{i}(a):\n    return a + {i}\n\n\n" for i in range(100))
+    codebase = codebase_of(files)
     wanted = technique("Gaussian kernel", "A kernel of two points that falls with their distance.", None)
     embedded: list[str] = []
 

@@ -1,11 +1,11 @@
 """Folders as they lie there, parsed again only when they changed."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.build.repositories.test_checkout import committed, git
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.working_copy import WorkingCopies
 from xkg.build.parsing.parsers import Parsers
@@ -13,21 +13,12 @@ from xkg.build.repositories.checkout import Checkout, read_folder
 from xkg.errors import InputError
 
 
-def git(folder: Path, *arguments: str) -> None:
-    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, env={**os.environ, **who})
-
-
 def names(codebase: Codebase) -> set[str]:
     return {f"{s.symbol.path}:{s.symbol.qualified_name}" for s in codebase.symbols().values()}
 
 
 def test_a_work_tree_is_read_with_its_changes_and_without_what_is_ignored(tmp_path: Path, parsers: Parsers) -> None:
-    git(tmp_path, "init", "-q")
-    (tmp_path / "a.py").write_text("def committed():\n    pass\n")
-    (tmp_path / ".gitignore").write_text("out/\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "a")
+    committed(tmp_path, {"a.py": "def committed():\n    pass\n", ".gitignore": "out/\n"})
     clean = WorkingCopies(parsers).read(tmp_path).codebase
     assert clean.repository.commit is None
     (tmp_path / "a.py").write_text("def changed():\n    pass\n")
@@ -40,11 +31,7 @@ def test_a_work_tree_is_read_with_its_changes_and_without_what_is_ignored(tmp_pa
 
 
 def test_a_git_directory_is_read_at_its_commit(tmp_path: Path, parsers: Parsers) -> None:
-    (tmp_path / "work").mkdir()
-    git(tmp_path / "work", "init", "-q")
-    (tmp_path / "work" / "a.py").write_text("def f():\n    pass\n")
-    git(tmp_path / "work", "add", ".")
-    git(tmp_path / "work", "commit", "-qm", "a")
+    committed(tmp_path / "work", {"a.py": "def f():\n    pass\n"})
     git(tmp_path, "clone", "-q", "--bare", "work", "bare.git")
     codebase = WorkingCopies(parsers).read(tmp_path / "bare.git").codebase
     assert len(codebase.repository.commit or "") == 40

@@ -3,8 +3,8 @@
 import traceback
 from types import ModuleType
 
+from xkg.build.guided.coding.trial import node
 from xkg.build.guided.draft import Draft
-from xkg.model import Code, code_id
 from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.mutation import body_lines
 from xkg.sandbox.evidence.python_ast import silently
@@ -46,11 +46,5 @@ class QuickRunner:
 
 def quickly(draft: Draft) -> Proof:
     """A `Trial` over the quick runner."""
-    node = Code(
-        id=code_id("p#t", draft.implementation, draft.test),
-        technique="p#t",
-        implementation=draft.implementation,
-        test=draft.test,
-    )
     proven = [c.implementation for c in draft.components if c.proven]
-    return prove(node, QuickRunner(), Environment(site=None, hash="0" * 16), Limits(), components=proven)
+    return prove(node(draft), QuickRunner(), Environment(site=None, hash="0" * 16), Limits(), components=proven)

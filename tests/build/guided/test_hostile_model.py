@@ -45,9 +45,7 @@ print(chr(10).join(found))
 """
 
 
-def test_what_a_model_writes_gets_no_key_no_file_and_no_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_s_code_gets_no_key_no_file_and_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret, left = tmp_path / "secret", tmp_path / "left"
     secret.write_text(SECRET)
     for name in ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY"):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import codebase_of
 from xkg.build.guided.lookup import Asking, Lookup
 
 FILES = {

@@ -94,28 +94,6 @@ def hidden(built: Built) -> dict[str, str | None]:
 NO_MORE = edits("nothing of these two files can be changed so that it runs here")
 
 
-def test_a_repair_that_weakens_is_taken_back_until_no_attempt_is_left(build: Pipeline) -> None:
-    wrong = DAMP_TEST.replace("7.75", "7.5")
-    weaker = edits(
-        "the test is too strict", ("test", "== [4.0, 5.0, 7.5]", "!= []"), ("test", "== [4.0, 7.0]", "!= []")
-    )
-    built = build(modularize=with_test(wrong), repair=for_damping(weaker))
-    repairs = build.requests("repair")
-    assert len(repairs) == 5
-    assert [each.complaint for each in repairs[:2]] == [None, None]
-    assert "the body of damp left out" in repairs[1].inputs["tried"]
-    assert "this was run already" in (repairs[2].complaint or "")
-    evidence = last(built, DAMPING)
-    assert (evidence.level, evidence.repairs) == (Level.IMPORTED, 0)
-    assert "no usable answer after 4 attempts" in (evidence.reason or "")
-    code = built.bundle.code_of(DAMPING)
-    assert code is not None
-    assert (code.test, code.implementation) == (wrong, DAMP)
-    assert built.bundle.paper.state == "partial"
-    assert built.bundle.paper.incomplete[0].startswith("Exponential damping: debug, ")
-    assert levels(built)[CLIPPING] is levels(built)[FILTER] is Level.FAITHFUL
-
-
 HEAD = "import os\nimport pathlib\nfrom implementation import damp\n\n"
 TAIL = "\nassert damp([4.0, 8.0]) == [4.0, 5.0]\n"
 
@@ -146,13 +124,6 @@ def test_a_test_that_misbehaves_costs_its_own_level_alone(build: Pipeline, test:
     assert built.bundle.paper.state == "complete"
     assert levels(built)[CLIPPING] is levels(built)[FILTER] is Level.FAITHFUL
     assert f"its code is at '{level}', below 'executed': {evidence.reason}" == hidden(built)[DAMPING]
-
-
-def test_a_test_that_misbehaves_is_repaired(build: Pipeline) -> None:
-    build.seconds = 2
-    repair = for_damping(edits("it never ends", ("test", "while damp([1.0]):\n    pass\n\n", "")))
-    built = build(modularize=with_test(HEAD + "while damp([1.0]):\n    pass\n\n" + DAMP_TEST), repair=repair)
-    assert [e.level for e in built.bundle.code_of(DAMPING).evidence] == [Level.IMPORTED, Level.FAITHFUL]  # type: ignore[union-attr]
 
 
 @pytest.mark.product("each odd answer × a whole build")

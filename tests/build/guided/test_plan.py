@@ -13,7 +13,7 @@ from xkg.build.pipeline import open_paper
 from xkg.config import LlmSettings, Price
 from xkg.errors import AnswerError
 from xkg.llm.prices import Prices
-from xkg.sandbox.runner import Runner
+from xkg.sandbox.runner import Job, Outcome
 
 BEFORE = ["extract", "enrich", "ground", "modularize", "debug", "check"]
 
@@ -23,10 +23,20 @@ def build(tmp_path: Path, parsers: Parsers) -> Builder:
     return Builder(tmp_path, parsers)
 
 
+class Never:
+    """Runs nothing."""
+
+    name = "quick"
+    weaker: tuple[str, ...] = ()
+
+    def run(self, job: Job) -> Outcome:
+        pytest.fail(f"a plan runs {job}")
+
+
 def planned(
     build: Builder, *, repository: bool = True, settings: LlmSettings | None = None, runner: bool = True
 ) -> dict[str, PlannedStage]:
-    context = build.context() if runner else build.context(None)
+    context = build.context(Never() if runner else None)
     if settings is not None:
         context = type(context)(
             context.settings.model_copy(update={"llm": settings}), context.embedder, context.runner, None
@@ -127,27 +137,11 @@ def test_the_build_without_a_sandbox_is_planned_apart(build: Builder) -> None:
     assert list(planned(build)) == ["modularize", "debug", "check"]
 
 
-def test_nothing_runs(build: Builder) -> None:
-    class Never:
-        name = "quick"
-        weaker: tuple[str, ...] = ()
-
-        def run(self, _: object) -> None:
-            pytest.fail("a plan runs nothing")
-
-    runner: Runner = Never()  # type: ignore[assignment]
-    context = build.context(runner)
-    opened, _ = open_paper(build.world.paper, str(build.world.repository), context)
-    assert plan(opened, context)
-
-
 @pytest.mark.parametrize(
     ("found", "characters", "expected"),
     [(2, 60_000, 9), (14, 60_000, 12), (11, 60_000, 11), (3, 10_000, 4), (4, 900, 4)],
 )
-def test_a_paper_of_ordinary_length_is_expected_to_have_more_than_prose_tells(
-    found: int, characters: int, expected: int
-) -> None:
+def test_an_ordinary_paper_is_expected_to_have_more_than_it_says(found: int, characters: int, expected: int) -> None:
     document = Document(format="markdown", title="A", abstract="", text="x" * characters)
     assert expected_techniques(found, document) == expected
 

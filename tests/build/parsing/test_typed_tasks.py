@@ -33,8 +33,6 @@ def test_a_function_runs_with_its_arguments(started: Parsers) -> None:
         (eval, {"source": "1"}),
     ],
 )
-def test_nothing_else_is_run_or_answered(
-    started: Parsers, function: Callable[..., Any], given: dict[str, object]
-) -> None:
+def test_nothing_else_is_answered(started: Parsers, function: Callable[..., Any], given: dict[str, object]) -> None:
     with pytest.raises(WorkerDiedError, match="crashed"):
         started.ask(function, BOUNDS, **given)

@@ -7,10 +7,8 @@ import os
 import ssl
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +16,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.loopback import QuietHandler, Served
 
 
 class GitServer:
@@ -44,22 +44,17 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
     folder = _certificate()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        served = server.git = GitServer(server.server_address[1])  # type: ignore[attr-defined]
-        monkeypatch.setenv("GIT_SSL_CAINFO", str(folder / "certificate.pem"))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
-        try:
-            yield served
-        finally:
-            server.shutdown()
-            thread.join()
+    served = Served(_Handler)
+    http = served.server
+    http.socket = context.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
+    http.owner = GitServer(http.server_port)
+    monkeypatch.setenv("GIT_SSL_CAINFO", str(folder / "certificate.pem"))
+    with served:
+        yield http.owner
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     timeout = 30
-    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         self._serve(b"")
@@ -68,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
     def _serve(self, body: bytes) -> None:
-        server: GitServer = self.server.git  # type: ignore[attr-defined]
+        server: GitServer = self.server.owner
         server.asked.append(self.path)
         parts = urlsplit(self.path)
         if server.elsewhere:
@@ -127,9 +122,6 @@ class _Handler(BaseHTTPRequestHandler):
             except OSError:  # who asked has hung up
                 backend.kill()
                 self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.build.repositories.test_checkout import git
+from tests.build.repositories.test_checkout import committed, git
 from xkg.build.repositories import git as git_program
 from xkg.build.repositories import git_directory
 from xkg.build.repositories.branch import NewCommit, TreeFile, add_branch
@@ -15,12 +15,7 @@ from xkg.sandbox.isolation.programs import ProgramResult
 
 @pytest.fixture
 def users(tmp_path: Path) -> Path:
-    folder = tmp_path / "users"
-    git(tmp_path, "init", "-q", "-b", "trunk", str(folder))
-    (folder / "a.py").write_text("x = 1\n")
-    (folder / "big.bin").write_bytes(b"\0" * 3_000_000)
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
+    folder = committed(tmp_path / "users", {"a.py": "x = 1\n", "big.bin": b"\0" * 3_000_000})
     hook = folder / ".git/hooks/reference-transaction"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
     hook.chmod(0o755)

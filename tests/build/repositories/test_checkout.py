@@ -1,6 +1,6 @@
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -27,23 +27,30 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def committed(folder: Path, files: Mapping[str, str | bytes], *options: str) -> Path:
+    """The folder with these files as a commit more; `options` are those of `git init`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / ".git").exists():
+        git(folder, "init", "-q", "-b", "main", *options)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "files", "--allow-empty")
+    return folder
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Two commits, a tag on the first, a branch, a link and a file too large to read."""
     folder = tmp_path / "Some Project"
-    (folder / "pkg").mkdir(parents=True)
-    git(folder.parent, "init", "-q", "-b", "trunk", str(folder))
-    (folder / "pkg" / "é.py").write_text("x = 1\n")
-    (folder / "LICENSE").write_text("Permission is hereby granted, free of charge, to any person obtaining a copy of")
+    folder.mkdir()
     (folder / "link.py").symlink_to("/etc/hostname")
-    (folder / "big.bin").write_bytes(b"\0" * 2_500_000)
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
+    licence = "Permission is hereby granted, free of charge, to any person obtaining a copy of"
+    committed(folder, {"pkg/é.py": "x = 1\n", "LICENSE": licence, "big.bin": b"\0" * 2_500_000})
     git(folder, "tag", "-a", "v1", "-m", "v1")
     git(folder, "branch", "feature/x")
-    (folder / "pkg" / "é.py").write_text("x = 2\n")
-    git(folder, "commit", "-qam", "two")
-    return folder
+    return committed(folder, {"pkg/é.py": "x = 2\n"})
 
 
 def content(checkout: sources.Checkout, path: str = "pkg/é.py") -> bytes | None:
@@ -116,22 +123,19 @@ def test_a_plain_folder_is_named_by_its_content(tmp_path: Path) -> None:
     assert {f.path: f.size for f in checkout.files} == {"m.py": 6, "pipe.py": None}
 
 
-def test_absent_objects_are_none_and_no_error(repository: Path, tmp_path: Path) -> None:
-    blob = git(repository, "rev-parse", "HEAD:pkg/é.py")
-    (repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    checkout = fetch_repository(f"{repository}@HEAD", tmp_path)
-    assert content(checkout) is None
-    assert {f.path: f.size for f in checkout.files}["pkg/é.py"] is None
-    assert content(checkout, "LICENSE")
-
-
-def test_damaged_objects_are_none_and_no_error(repository: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [False, True])
+def test_absent_and_damaged_objects_are_no_error(repository: Path, tmp_path: Path, damaged: bool) -> None:
     blob = git(repository, "rev-parse", "HEAD:pkg/é.py")
     path = repository / ".git" / "objects" / blob[:2] / blob[2:]
-    path.chmod(0o600)
-    path.write_bytes(path.read_bytes()[:-6] + b"broken")
+    broken = path.read_bytes()[:-6] + b"broken"
+    path.unlink()
+    if damaged:
+        path.write_bytes(broken)
     checkout = fetch_repository(f"{repository}@HEAD", tmp_path)
     assert dict(checkout.read(["LICENSE", "pkg/é.py"]))["LICENSE"]
+    if not damaged:
+        assert content(checkout) is None
+        assert {f.path: f.size for f in checkout.files}["pkg/é.py"] is None
 
 
 @pytest.fixture
@@ -159,18 +163,10 @@ def test_a_clone_is_shallow_and_used_again(repository: Path, tmp_path: Path, ser
 
 
 @pytest.mark.parametrize("reference", ["nope", "abcdef12", "0" * 40])
-def test_a_commit_that_a_remote_does_not_have(
-    repository: Path, tmp_path: Path, server: GitServer, reference: str
-) -> None:
+def test_a_commit_that_a_remote_lacks(repository: Path, tmp_path: Path, server: GitServer, reference: str) -> None:
     with pytest.raises(InputError, match="has no commit, branch or tag"):
         clone(server.add(repository), reference, tmp_path / "cache")
     assert list((tmp_path / "cache").glob("*")) == []
-
-
-def test_an_empty_remote(tmp_path: Path, server: GitServer) -> None:
-    git(tmp_path, "init", "-q", "void")
-    with pytest.raises(InputError, match="empty"):
-        clone(server.add(tmp_path / "void"), None, tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
@@ -228,26 +224,17 @@ def test_licences_that_are_evident(text: str, name: str) -> None:
     assert spdx(text) == name
 
 
+MODEL = "def step(x):\n    return x + 1\n"
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 500000000\n"
 
 
-def test_pointers_submodules_and_bulk_are_listed_and_not_fetched(
-    tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pointers_and_bulk_are_not_fetched(tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch) -> None:
     """A repository as they are: weights in LFS, a notebook and a module too, a submodule that is nowhere, and 24 MB."""
-    part, folder = tmp_path / "part", tmp_path / "whole"
-    for each in (part, folder):
-        git(tmp_path, "init", "-q", str(each))
-    (part / "inner.py").write_text("inner = 1\n")
-    git(part, "add", "-A")
-    git(part, "commit", "-qm", "part")
+    part = committed(tmp_path / "part", {"inner.py": "inner = 1\n"})
+    folder = committed(tmp_path / "whole", {"model.py": MODEL})
     git(folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "vendor")
-    for name in ("weights.bin", "demo.ipynb", "pointed.py"):
-        (folder / name).write_text(POINTER)
-    (folder / "data.bin").write_bytes(os.urandom(24_000_000))
-    (folder / "model.py").write_text("def step(x):\n    return x + 1\n")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "whole")
+    pointers = dict.fromkeys(("weights.bin", "demo.ipynb", "pointed.py"), POINTER)
+    committed(folder, {**pointers, "data.bin": os.urandom(24_000_000)})
     with serving(monkeypatch) as server:
         checkout = fetch_repository(server.add(folder), tmp_path / "cache")
     kinds = {file.path: (file.kind, file.size) for file in checkout.files}
@@ -262,16 +249,9 @@ def test_pointers_submodules_and_bulk_are_listed_and_not_fetched(
 
 
 @pytest.mark.parametrize("filters", [True, False])
-def test_a_repository_that_is_larger_than_the_limit_says_so(
-    filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_over_the_limit_says_so(filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are never read are not fetched, where the server can leave them out; all else counts."""
-    folder = tmp_path / "large"
-    git(tmp_path, "init", "-q", str(folder))
-    (folder / "model.py").write_text("def step(x):\n    return x + 1\n")
-    (folder / "data.bin").write_bytes(os.urandom(6_000_000))
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "large")
+    folder = committed(tmp_path / "large", {"model.py": MODEL, "data.bin": os.urandom(6_000_000)})
     monkeypatch.setattr(git_program, "_NETWORK", git_program._NETWORK.model_copy(update={"disk_mb": 3}))
     with serving(monkeypatch) as server:
         server.filters = filters
@@ -287,15 +267,8 @@ def test_a_repository_that_is_larger_than_the_limit_says_so(
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_a_server_that_leaves_out_nothing_and_has_packed_nothing(
-    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "unpacked"
-    git(tmp_path, "init", "-q", str(folder))
-    (folder / "model.py").write_text("def step(x):\n    return x + 1\n")
-    (folder / "data.bin").write_bytes(os.urandom(3_000_000))
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "One")
+def test_a_server_without_filters_and_packs(packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = committed(tmp_path / "unpacked", {"model.py": MODEL, "data.bin": os.urandom(3_000_000)})
     if packed:
         git(folder, "gc", "-q")
     with serving(monkeypatch) as server:

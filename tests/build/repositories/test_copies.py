@@ -1,35 +1,21 @@
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.build.repositories import git_server
+from tests.build.repositories.test_checkout import committed
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.build.repositories.copies import RepositoryFingerprint, copied, fingerprint, first_commits
 
 
-def git(folder: Path, *arguments: str) -> None:
-    identity = {"GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@example.org", "GIT_CONFIG_GLOBAL": os.devnull}
-    identity |= {"GIT_COMMITTER_NAME": "x", "GIT_COMMITTER_EMAIL": "x@example.org", "PATH": os.environ["PATH"]}
-    subprocess.run(["git", *arguments], cwd=folder, check=True, env=identity, capture_output=True)
-
-
 def written(folder: Path, word: str, count: int = 5) -> Path:
-    folder.mkdir(exist_ok=True)
-    for number in range(count):
-        (folder / f"part{number}.py").write_text(f"def {word}{number}(x):\n    return x + {number}  # {word * 40}\n")
-    (folder / "README.md").write_text("The same words in every repository. " * 20)
-    (folder / "LICENSE").write_text("Permission is hereby granted. " * 20)
-    return folder
-
-
-def committed(folder: Path, subject: str = "Add code") -> Path:
-    if not (folder / ".git").exists():
-        git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", subject)
-    return folder
+    parts = {
+        f"part{number}.py": f"def {word}{number}(x):\n    return x + {number}  # {word * 40}\n"
+        for number in range(count)
+    }
+    same = {"README.md": "The same words in every repository. ", "LICENSE": "Permission is hereby granted. "}
+    return committed(folder, {**parts, **{name: 20 * text for name, text in same.items()}})
 
 
 def of_folder(folder: Path, tmp_path: Path) -> RepositoryFingerprint:
@@ -57,13 +43,10 @@ def test_others_share_a_licence_and_a_readme(tmp_path: Path) -> None:
     assert copied(of_folder(first, tmp_path), of_folder(second, tmp_path)) is None
 
 
-def test_a_fork_that_changed_every_file_has_the_same_first_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    origin = committed(written(tmp_path / "a", "tide"))
+def test_a_fork_with_other_files_has_the_same_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = written(tmp_path / "a", "tide")
     subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / "b")], check=True, capture_output=True)
-    fork = committed(written(tmp_path / "b", "moon"), "Change it all")
-    apart = committed(written(tmp_path / "c", "reef"), "Begin apart")
+    fork, apart = written(tmp_path / "b", "moon"), written(tmp_path / "c", "reef")
     with git_server.serving(monkeypatch) as server:
         urls = [server.add(folder, f"lab/{folder.name}") for folder in (origin, fork, apart)]
         prints = [fingerprint(fetch_repository(url, tmp_path / "cache"), first_commits(url)) for url in urls]

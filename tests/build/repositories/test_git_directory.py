@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.repositories.test_checkout import git
+from tests.build.repositories.test_checkout import committed, git
 from xkg.build.repositories.checkout import Checkout, fetch_repository, read_folder
 from xkg.build.repositories.git_directory import find
 from xkg.errors import InputError
@@ -16,12 +16,7 @@ SECRET = b"def secret():\n    return 'theirs'\n"
 
 
 def repository(folder: Path, name: str, content: bytes, *options: str) -> Path:
-    folder.mkdir(parents=True)
-    git(folder, "init", "-q", "-b", "main", *options)
-    (folder / name).write_bytes(content)
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
-    return folder
+    return committed(folder, {name: content}, *options)
 
 
 @pytest.fixture
@@ -77,53 +72,55 @@ def linked_parts(copy: Path, private: Path) -> None:
         (copy / ".git" / name).symlink_to(private / ".git" / name)
 
 
-def linked_packs_and_index(copy: Path, private: Path) -> None:
+def its_own_at_the_private_commit(copy: Path, private: Path) -> Path:
+    """The folder of objects of a new repository, whose branch is at a commit that it does not have."""
     git(copy, "init", "-q", "-b", "main")
-    git(private, "gc", "-q")
-    shutil.rmtree(copy / ".git" / "objects" / "pack")
-    (copy / ".git" / "objects" / "pack").symlink_to(private / ".git" / "objects" / "pack")
-    (copy / ".git" / "index").symlink_to(private / ".git" / "index")
-    (copy / ".git" / "packed-refs").symlink_to(private / ".git" / "packed-refs")
     (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
+    return copy / ".git" / "objects"
+
+
+def linked_packs_and_index(copy: Path, private: Path) -> None:
+    objects = its_own_at_the_private_commit(copy, private)
+    git(private, "gc", "-q")
+    shutil.rmtree(objects / "pack")
+    (objects / "pack").symlink_to(private / ".git" / "objects" / "pack")
+    for name in ("index", "packed-refs"):
+        (copy / ".git" / name).symlink_to(private / ".git" / name)
 
 
 def linked_loose_objects(copy: Path, private: Path) -> None:
-    git(copy, "init", "-q", "-b", "main")
+    objects = its_own_at_the_private_commit(copy, private)
     for folder in (private / ".git" / "objects").iterdir():
         if len(folder.name) == 2:
-            (copy / ".git" / "objects" / folder.name).mkdir()
+            (objects / folder.name).mkdir()
             for file in folder.iterdir():
-                (copy / ".git" / "objects" / folder.name / file.name).symlink_to(file)
-    (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
+                (objects / folder.name / file.name).symlink_to(file)
 
 
 def alternates(copy: Path, private: Path) -> None:
-    git(copy, "init", "-q", "-b", "main")
-    (copy / ".git" / "objects" / "info" / "alternates").write_text(f"{private}/.git/objects\n")
-    (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
+    objects = its_own_at_the_private_commit(copy, private)
+    (objects / "info" / "alternates").write_text(f"{private}/.git/objects\n")
 
 
 def alternates_of_alternates(copy: Path, private: Path) -> None:
-    git(copy, "init", "-q", "-b", "main")
+    objects = its_own_at_the_private_commit(copy, private)
     (copy / "more" / "info").mkdir(parents=True)
     (copy / "more" / "info" / "alternates").write_text(f"{private}/.git/objects\n")
-    (copy / ".git" / "objects" / "info" / "alternates").write_text("../../more\n")
-    (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
+    (objects / "info" / "alternates").write_text("../../more\n")
 
 
 def http_alternates(copy: Path, private: Path) -> None:
-    git(copy, "init", "-q", "-b", "main")
-    (copy / ".git" / "objects" / "info" / "http-alternates").write_text(f"file://{private}/.git/objects\n")
-    (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
+    objects = its_own_at_the_private_commit(copy, private)
+    (objects / "info" / "http-alternates").write_text(f"file://{private}/.git/objects\n")
 
 
 def linked_alternates(copy: Path, private: Path) -> None:
-    (private / ".git" / "objects" / "info").mkdir(exist_ok=True)
-    (private / ".git" / "objects" / "info" / "alternates").write_text(f"{private}/.git/objects\n")
-    git(copy, "init", "-q", "-b", "main")
-    shutil.rmtree(copy / ".git" / "objects" / "info")
-    (copy / ".git" / "objects" / "info").symlink_to(private / ".git" / "objects" / "info")
-    (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
+    theirs = private / ".git" / "objects" / "info"
+    theirs.mkdir(exist_ok=True)
+    (theirs / "alternates").write_text(f"{private}/.git/objects\n")
+    objects = its_own_at_the_private_commit(copy, private)
+    shutil.rmtree(objects / "info")
+    (objects / "info").symlink_to(theirs)
 
 
 def work_tree_setting(copy: Path, private: Path) -> None:
@@ -176,9 +173,7 @@ def read_in_every_way(copy: Path, roots: list[Path] | None, cache: Path) -> tupl
 
 
 @pytest.mark.parametrize("way", [*WAYS, *BY_ROOTS], ids=lambda way: way.__name__)
-def test_nothing_outside_of_the_roots_is_read(
-    way: Callable[[Path, Path], None], root: Path, private: Path, tmp_path: Path
-) -> None:
+def test_nothing_outside_is_read(way: Callable[[Path, Path], None], root: Path, private: Path, tmp_path: Path) -> None:
     way(root / "copy", private)
     names, contents = read_in_every_way(root / "copy", [root], tmp_path / "cache")
     assert not any("secret.py" in name or "private" in name for name in names)
@@ -187,9 +182,7 @@ def test_nothing_outside_of_the_roots_is_read(
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_nor_what_a_person_did_not_name(
-    way: Callable[[Path, Path], None], root: Path, private: Path, tmp_path: Path
-) -> None:
+def test_nor_what_nobody_named(way: Callable[[Path, Path], None], root: Path, private: Path, tmp_path: Path) -> None:
     way(root / "copy", private)
     names, contents = read_in_every_way(root / "copy", None, tmp_path / "cache")
     assert "secret.py" not in names
@@ -263,10 +256,7 @@ def test_a_bare_repository_inside_a_work_tree_is_data(tmp_path: Path, private: P
 
 def test_nothing_in_a_git_directory_is_waited_for(root: Path, tmp_path: Path) -> None:
     """Pipes and devices in every place that is looked at, and files of a terabyte."""
-    copy = root / "copy"
-    git(copy, "init", "-q", "-b", "main")
-    git(copy, "add", "-A")
-    git(copy, "commit", "-qm", "one")
+    copy = committed(root / "copy", {})
     directory = copy / ".git"
     places = [
         path
@@ -334,12 +324,7 @@ def test_references_are_found_as_git_finds_them(tmp_path: Path) -> None:
 
 def test_an_index_in_two_files_or_without_some_folders_is_listed(tmp_path: Path) -> None:
     folder = repository(tmp_path / "x", "a.py", b"x = 1\n")
-    (folder / "kept").mkdir()
-    (folder / "kept" / "b.py").write_text("y = 1\n")
-    (folder / "left").mkdir()
-    (folder / "left" / "c.py").write_text("z = 1\n")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "two")
+    committed(folder, {"kept/b.py": "y = 1\n", "left/c.py": "z = 1\n"})
     git(folder, "update-index", "--split-index")
     assert [f.path for f in read_folder(folder).files] == ["a.py", "kept/b.py", "left/c.py"]
     git(folder, "update-index", "--no-split-index")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.repositories.git_server import serving
-from tests.build.repositories.test_checkout import git
+from tests.build.repositories.test_checkout import committed, git
 from xkg.build.repositories.checkout import Checkout, fetch_repository, read_folder
 from xkg.errors import InputError
 from xkg.sandbox.isolation import programs
@@ -152,14 +152,13 @@ def wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def hostile(folder: Path, trap: Trap) -> Path:
     """A work tree with a commit that claims to be signed, a blob that is not there, hooks, attributes and all of the
     configuration."""
-    folder.mkdir(parents=True)
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "a.py").write_text("def f():\n    return 1\n")
-    (folder / "gone.py").write_text("def gone():\n    return 1\n")
-    (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
-    (folder / ".gitmodules").write_text('[submodule "evil"]\n\tpath = evil\n\turl = ext::x\n\tupdate = !x\n')
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
+    files = {
+        "a.py": "def f():\n    return 1\n",
+        "gone.py": "def gone():\n    return 1\n",
+        ".gitattributes": "* filter=evil diff=evil merge=evil\n",
+        ".gitmodules": '[submodule "evil"]\n\tpath = evil\n\turl = ext::x\n\tupdate = !x\n',
+    }
+    committed(folder, files)
     tree, author = git(folder, "rev-parse", "HEAD^{tree}"), "E <e@example.org> 1700000000 +0000"
     signed = f"tree {tree}\nauthor {author}\ncommitter {author}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n"
     signed += " -----END PGP SIGNATURE-----\n\nsigned\n"
@@ -248,9 +247,7 @@ PLACES = [
 
 @pytest.mark.usefixtures("wall")
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
-def test_nothing_that_a_repository_names_is_run(
-    place: Callable[[Path, Trap], Path], trap: Trap, tmp_path: Path
-) -> None:
+def test_nothing_a_repository_names_is_run(place: Callable[[Path, Trap], Path], trap: Trap, tmp_path: Path) -> None:
     folder = place(tmp_path, trap)
     assert trap.sprung() == ""
     seen = [*everything(folder, tmp_path)]
@@ -306,7 +303,7 @@ def test_a_redirect_leads_to_no_other_host(repository: Path, tmp_path: Path, mon
         url = listed.add(repository)
         unlisted.add(repository)
         listed.elsewhere = unlisted.url
-        for reference in ("", "@trunk", f"@{'1' * 40}"):
+        for reference in ("", "@main", f"@{'1' * 40}"):
             with pytest.raises(InputError, match="leads to another host, localhost") as caught:
                 fetch_repository(url + reference, tmp_path / "cache")
             assert "\n" not in str(caught.value)
@@ -319,13 +316,7 @@ def test_a_redirect_leads_to_no_other_host(repository: Path, tmp_path: Path, mon
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "trunk")
-    (folder / "a.py").write_text("x = 1\n")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "one")
-    return folder
+    return committed(tmp_path / "plain", {"a.py": "x = 1\n"})
 
 
 def test_git_has_no_variable_of_ours(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

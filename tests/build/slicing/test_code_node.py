@@ -2,12 +2,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.build.codebases import codebase_of
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.repository import parse_repository
-from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.slicing.code_node import code_node
 from xkg.errors import UnknownIdError
-from xkg.model import Repository
 from xkg.sandbox.evidence.static_checks import check_parsed
 
 FILES = {
@@ -37,9 +35,7 @@ def schedule(steps):
 
 
 def parsed(files: Mapping[str, str], commit: str | None = "0123456789abcdef" * 2) -> Codebase:
-    entries = tuple(File(path, "file", len(text.encode())) for path, text in files.items())
-    repository = Repository(id="local:tern@1", url="", commit=commit)
-    return parse_repository(Checkout(repository, entries, (), lambda paths: iter([files[p].encode() for p in paths])))
+    return codebase_of(files, "local:tern@1", commit)
 
 
 def test_a_node_holds_its_symbol_with_what_it_needs_and_says_where_from() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import MADE, codebase_of, symbol
 from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange
 
@@ -41,11 +41,12 @@ def perimeter(width, height):
     return 2 * (width + area(width, height))
 ''',
 }
-PREFIX = "local:made@0123456789:walk.py::"
 
 
-def sliced(symbol: str, *ready: str) -> Slice:
-    return slice_symbols(codebase_of(FILES), [f"{PREFIX}{symbol}"], ready=[f"{PREFIX}{s}" for s in ready])
+def sliced(name: str, *ready: str) -> Slice:
+    return slice_symbols(
+        codebase_of(FILES), [symbol(f"walk.py::{name}")], ready=[symbol(f"walk.py::{each}") for each in ready]
+    )
 
 
 def names(source: str) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def of_notebook(*beginnings: str) -> str:
         "for n in range(num):\n    errors.append(fit[n])\n    show(errors)\ntimes = show(fit)\n"
     )
     numbers = [i for i, line in enumerate(text.split("\n"), 1) if any(line.startswith(b) for b in beginnings)]
-    whole = "local:made@0123456789:demo.py"
+    whole = f"{MADE}:demo.py"
     ranges = {whole: [LineRange(start_line=n, end_line=n) for n in numbers]}
     return slice_symbols(codebase_of({"demo.py": text}), [whole], lines=ranges).source
 

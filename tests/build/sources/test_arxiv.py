@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.build import arxiv_server
-from tests.build.arxiv_server import Arxiv, cut, says, status, tarball, without_end, zipped
-from tests.build.paper.pdfs import column, encrypted, pdf
+from tests.build.arxiv_server import Arxiv, Listed, cut, feed, says, status, tarball, without_end, zipped
+from tests.build.paper.pdfs import column, pdf
 from tests.clock import TurnedClock
 from xkg.build.paper.archive import MOST_UNPACKED
 from xkg.build.paper.read import parse_paper
@@ -55,9 +55,6 @@ def kept(folder: Path) -> dict[str, bytes]:
 
 
 Fetch = Callable[..., PaperFile]
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 # --- what is fetched --------------------------------------------------------------------------------------------------
@@ -253,15 +250,14 @@ def test_an_unknown_id(server: Arxiv, told: Told) -> None:
     assert told(NUMBER + "v7") == f"arXiv has no paper {NUMBER}v7; check the id and the version"
     server.faults += [("/api", status(400))]
     assert "has no paper" in told()
-    wrong = arxiv_server.FEED.format(count=1, entry=arxiv_server.Listed("9999.00001").entry(1))
-    server.faults += [("/api", says(wrong.encode()))]
+    server.faults += [("/api", says(feed(Listed("9999.00001").entry(1))))]
     assert "has no paper" in told()
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"<html>Log in to the network of this hotel</html>",
-     arxiv_server.FEED.format(count=1, entry=arxiv_server.Listed(NUMBER, published="soon").entry(1)).encode()],
+     feed(Listed(NUMBER, published="soon").entry(1))],
     ids=["nothing", "a page", "a date that is none"],
 )  # fmt: skip
 def test_what_is_no_feed_is_told(server: Arxiv, told: Told, body: bytes) -> None:
@@ -308,9 +304,7 @@ def test_a_paper_without_any_file(server: Arxiv, told: Told) -> None:
     ],
     ids=["..", "absolute", "a bomb of one file", "a bomb in an archive"],
 )
-def test_a_source_that_means_harm_is_not_unpacked(
-    server: Arxiv, told: Told, tmp_path: Path, source: bytes, what: str
-) -> None:
+def test_a_hostile_source_is_not_unpacked(server: Arxiv, told: Told, tmp_path: Path, source: bytes, what: str) -> None:
     server.publish(NUMBER, source=source, printed=PRINTED)
     line = told(kind=UnsafeInputError)
     assert line.startswith(f"the source of arXiv:{NUMBER}v1 ")
@@ -328,12 +322,6 @@ def test_a_source_that_is_damaged_is_asked_for_again_next_time(server: Arxiv, fe
     assert parse_paper(fetch(NUMBER).path).format == "latex"
 
 
-def test_a_pdf_that_is_encrypted(server: Arxiv, fetch: Fetch) -> None:
-    server.publish(NUMBER, printed=encrypted())
-    with pytest.raises(InputError, match="is encrypted"):
-        parse_paper(fetch(NUMBER).path)
-
-
 def test_a_folder_that_cannot_be_written(server: Arxiv, tmp_path: Path) -> None:
     server.publish(NUMBER, source=SOURCE)
     (tmp_path / "file").write_text("")
@@ -344,9 +332,7 @@ def test_a_folder_that_cannot_be_written(server: Arxiv, tmp_path: Path) -> None:
 # --- choosing ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_path_that_is_there_goes_before_a_name(
-    server: Arxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_that_exists_goes_before_a_name(server: Arxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.publish(NUMBER, source=SOURCE)
     monkeypatch.chdir(tmp_path)
     source = ArxivSource(tmp_path / "papers", server.url, pause=0)

@@ -69,9 +69,7 @@ def test_a_search_goes_over_pages(server: Scholarly, tmp_path: Path) -> None:
     assert client(server, tmp_path).search(["", "?!"], 5) == []
 
 
-def test_answers_are_asked_for_again_on_condition(
-    server: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_revalidated(server: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "t0ken")
     first = client(server, tmp_path).repository("lab/tides")
     asked = len(server.requests)

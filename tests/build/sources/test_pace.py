@@ -73,9 +73,7 @@ def test_a_clock_that_was_set_back_keeps_nobody_waiting(monkeypatch: pytest.Monk
     assert clock.pauses == [3.0]
 
 
-def test_where_nothing_can_be_written_the_pause_holds_in_the_process(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_folder_the_pause_holds_in_the_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     clock = TurnedClock()

@@ -110,9 +110,7 @@ def test_a_name_in_one_word_is_spelt_as_the_text_spells_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("results", ["Results", "Findings"])
-def test_counted_data_and_architectures_below_findings_are_none_and_no_heading_is_lost(
-    tmp_path: Path, results: str
-) -> None:
+def test_counted_data_and_architectures_below_findings_are_no_techniques(tmp_path: Path, results: str) -> None:
     body = (
         "\\section{Introduction} Calls smear.\n\\section{Approach}\n"
         "\\subsection{Harmonic voting over lags} Each harmonic votes, and the lag with most votes wins.\n"

@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evaluation.ablation_bench.plans import read_jsonl, read_plan
 
@@ -54,10 +52,3 @@ def test_entries_beyond_the_limit_and_outside_the_tags_do_not_count() -> None:
     assert (plan.names, plan.problems.total()) == (["0", "1", "2", "3", "4"], 3)
     plan = read_plan(f"Here you are:\n{json.dumps(GOOD)}", 5)
     assert (plan.entries, plan.problems.total()) == ((), 1)
-
-
-@given(st.text(max_size=300), st.integers(1, 3))
-def test_any_text_is_read(text: str, k: int) -> None:
-    for plan in (read_plan(text, k), read_jsonl(text, k)):
-        assert len(plan.entries) <= k
-        assert read_jsonl(plan.jsonl(), k).entries == plan.entries

@@ -61,9 +61,7 @@ def tasks(tmp_path: Path) -> Path:
     return tmp_path / "tasks"
 
 
-def test_a_task_gets_a_plan_and_pairs_and_no_leak(
-    kg: Path, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_task_gets_pairs_no_leak(kg: Path, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(tasks, kg=kg, out=out, least_score=0, llm="none") == 0
     printed = capsys.readouterr().out

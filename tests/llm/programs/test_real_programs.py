@@ -90,9 +90,7 @@ mcp_servers.other = {{ command = "touch", args = ["{home / "started"}"] }}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_real_program_answers_without_tools_memories_or_keys(
-    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_program_answers_without_tools_or_keys(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = installed(name)
     is_fake = not program.exists()
     if is_fake:
@@ -132,9 +130,7 @@ def test_a_real_program_answers_without_tools_memories_or_keys(
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if installed(name).exists()])
 @SECOND_TIER
-def test_a_real_program_that_searches_has_that_tool_alone(
-    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_searches_has_that_tool_alone(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(installed(name).parent), prepend=":")
     model = "gemini:gemini-3-pro" if name == "gemini" else name
     known = program_of(model)

@@ -59,9 +59,7 @@ def test_a_task_asks_for_bytes_and_answers_in_parts(worker: ConfinedWorker) -> N
         ("no such task", ROOMY, "crashed", ""),
     ],
 )
-def test_what_does_not_answer_as_agreed_ends_alone(
-    worker: ConfinedWorker, task: str, bounds: Bounds, reason: str, at: str
-) -> None:
+def test_a_broken_task_ends_alone(worker: ConfinedWorker, task: str, bounds: Bounds, reason: str, at: str) -> None:
     with pytest.raises(WorkerDiedError) as died:
         worker.call(task, {}, bounds)
     assert (died.value.reason, died.value.at) == (reason, at)

@@ -215,9 +215,7 @@ def test_modules_are_there_and_random_numbers_are_not_the_same(kept: WarmRunner)
     assert outcomes[0].output != outcomes[1].output
 
 
-def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(
-    others: set[int], warm: WarmRunner, lines: list[str]
-) -> None:
+def test_a_run_that_loses_its_process_is_run_again(others: set[int], warm: WarmRunner, lines: list[str]) -> None:
     assert warm.run(script("print(1)")).ok
     (process,) = set(warm_processes()) - others
     below = len(descendants(process))
@@ -240,9 +238,7 @@ def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(
     assert process not in warm_processes()
 
 
-def test_a_process_that_was_lost_between_runs_is_replaced_without_a_word(
-    others: set[int], warm: WarmRunner, lines: list[str]
-) -> None:
+def test_a_process_lost_between_runs_is_replaced_silently(others: set[int], warm: WarmRunner, lines: list[str]) -> None:
     before = set(descendants(os.getpid()))
     assert warm.run(script("print(1)")).ok
     (process,) = set(warm_processes()) - others
@@ -282,9 +278,7 @@ def test_modules_that_cannot_be_forked_are_imported_by_each_run(
     assert why in lines[0]
 
 
-def test_a_module_that_fails_is_told_once_and_the_others_are_kept(
-    cold: Openable, lines: list[str], tmp_path: Path
-) -> None:
+def test_a_module_that_fails_is_told_once_and_others_are_kept(cold: Openable, lines: list[str], tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("raise ValueError('not\\nhere')")
     (tmp_path / "fine.py").write_text("")
     tmp_path.chmod(0o755)
@@ -310,9 +304,7 @@ def test_threads_take_a_process_each(others: set[int], warm: WarmRunner) -> None
     assert len(set(warm_processes()) - others) <= 3
 
 
-def test_what_cannot_be_forked_runs_as_before(
-    warm: WarmRunner, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_fork_runs_as_before(warm: WarmRunner, lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = warm.run(Job(arguments=("-m", "this")))
     assert outcome.ok
     assert outcome.runner == warm.name

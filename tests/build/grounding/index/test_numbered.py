@@ -1,15 +1,12 @@
 """Numbers of equations and algorithms link comments to techniques."""
 
-from pathlib import Path
-
 import pytest
 
-from xkg.build.code.repository import parse_repository
+from tests.build.codebases import codebase_of
 from xkg.build.grounding.ground import ground
 from xkg.build.grounding.index.numbered import references
 from xkg.build.grounding.query import technique_queries
 from xkg.build.paper.document import Algorithm, Document, Equation
-from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Excerpt, Technique
 
@@ -57,16 +54,12 @@ def test_the_numbers_beside_a_technique() -> None:
 
 
 @pytest.mark.parametrize(("number", "first"), [("12", "one"), ("13", "two")])
-def test_of_two_like_functions_the_one_with_the_equation_s_number_is_first(
-    tmp_path: Path, number: str, first: str
-) -> None:
+def test_of_two_like_functions_the_one_with_the_equation_s_number_is_first(number: str, first: str) -> None:
     code = "".join(
         f"def {name}(eggs, step):\n    # Turning of eggs by a step along their axis, Eq. ({n}).\n"
         "    return [egg + step for egg in eggs]\n\n\n"
         for name, n in (("one", 12), ("two", 13))
     )
     filler = "".join(f"def shelf{i}(a):\n    return a * {i}\n\n\n" for i in range(12))
-    (tmp_path / "turn.py").write_text(code + filler)
-    codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path / "cache"))
-    found = ground([TURN], codebase, OnnxEmbedder(), document(number))
+    found = ground([TURN], codebase_of({"turn.py": code + filler}), OnnxEmbedder(), document(number))
     assert found.of(TURN.id)[0].symbol.endswith(f"::{first}")

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
+from tests.build.guided.drafts import draft_of
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
-from xkg.build.guided.checking.debug import Debugged, debug
-from xkg.build.guided.checking.edits import Edit, EditError, applied
+from xkg.build.guided.checking.debug import debug
+from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.run_report import LONGEST, report, steady
+from xkg.build.guided.coding.trial import node
 from xkg.build.guided.draft import Draft
-from xkg.errors import AnswerError, BudgetError
-from xkg.model import Code, Evidence, Level, code_id
+from xkg.errors import AnswerError
+from xkg.model import Evidence, Level
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -34,26 +36,18 @@ assert weights([1.0, 3.0]) == [0.25, 0.75]
 assert effective_size([1.0, 1.0]) == 2.0
 assert abs(effective_size([1.0, 3.0]) - 1.6) < 1e-9
 """
-GOOD = Draft(
-    technique="Effective sample size",
+GOOD = draft_of(
+    MODULE,
+    TEST,
     name="Effective sample size",
-    implementation=MODULE,
-    test=TEST,
-    documentation="",
-    sources=(),
     excerpt="def ess(w):\n    w = w / w.sum()\n    return 1.0 / (w ** 2).sum()\n",
 )
 DEFINITION = "The effective sample size of importance weights: one over the sum of the squared normalised weights."
 
 
 def boxed(draft: Draft) -> Proof:
-    code = Code(
-        id=code_id("p#t", draft.implementation, draft.test),
-        technique="p#t",
-        implementation=draft.implementation,
-        test=draft.test,
-    )
-    return prove(code, BubblewrapRunner(), Environment(site=None, hash="0" * 16), Limits(seconds=20, memory_mb=300))
+    environment = Environment(site=None, hash="0" * 16)
+    return prove(node(draft), BubblewrapRunner(), environment, Limits(seconds=20, memory_mb=300))
 
 
 def failed_proof(
@@ -77,15 +71,6 @@ def broken(old: str, new: str, file: str = "implementation") -> Draft:
     return GOOD.model_copy(update={file: text.replace(old, new)})
 
 
-def test_a_draft_that_runs_at_once_costs_no_question() -> None:
-    ask = FakeModel({})
-    done = debug(GOOD, DEFINITION, quickly, ask)
-    assert (done.draft, done.repairs, done.rounds, done.failed) == (GOOD, 0, 0, None)
-    assert done.proof.evidence.level is Level.TESTED
-    assert done.first == done.proof.evidence
-    assert ask.requests == []
-
-
 def test_a_bug_is_repaired_and_the_first_run_stays() -> None:
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, boxed, ask)
@@ -97,13 +82,6 @@ def test_a_bug_is_repaired_and_the_first_run_stays() -> None:
     assert "AssertionError" in inputs["failure"]
     assert "assert weights([1.0, 3.0]) == [0.25, 0.75]" in inputs["failure"]
     assert "def ess" in inputs["sources"]
-
-
-def test_a_test_that_was_weakened_on_the_way_is_as_it_was_once_the_code_is_mended() -> None:
-    cheat = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0]) is not None", "test")
-    ask = FakeModel({"repair": [cheat, edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
-    assert (done.draft, done.repairs, done.rounds) == (GOOD, 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -128,31 +106,25 @@ def test_a_weaker_test_is_taken_back(weaker: str) -> None:
     assert (done.draft, done.refused, done.passed) == (good, 1, True)
 
 
-def test_where_the_code_was_wrong_the_test_stays_as_it_was() -> None:
-    both = edit("v * total", "v / total")
-    exact = "assert weights([1.0, 3.0]) == [0.25, 0.75]"
-    both["edits"] += edit(exact, "assert weights([1.0, 3.0])[0] > 0", "test")["edits"]
-    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, FakeModel({"repair": [both]}))
-    assert (done.draft, done.passed) == (GOOD, True)
-
-
-def test_a_wrong_expected_value_is_corrected() -> None:
-    ask = FakeModel({"repair": [edit("- 1.7)", "- 1.6)", "test")]})
-    done = debug(broken("- 1.6)", "- 1.7)", "test"), DEFINITION, quickly, ask)
-    assert (done.draft, done.passed) == (GOOD, True)
+@pytest.mark.parametrize("together", [True, False])
+def test_if_the_code_was_wrong_a_weaker_test_is_undone(together: bool) -> None:
+    weaker = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0])[0] > 0", "test")
+    mended = edit("v * total", "v / total")
+    both = {**mended, "edits": mended["edits"] + weaker["edits"]}
+    ask = FakeModel({"repair": [both] if together else [weaker, mended]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    assert (done.draft, done.passed, done.repairs) == (GOOD, True, 1 if together else 2)
 
 
 def test_edits_that_do_not_fit_are_sent_back() -> None:
-    ask = FakeModel({"repair": [edit("v ** total", "v"), edit("values", "v"), edit("v * total", "v / total")]})
+    wrong = [edit("v ** total", "v"), edit("values", "v"), edit("", " \n")]
+    ask = FakeModel({"repair": [*wrong, edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
-    assert done.passed
-    first, second, third = (complaint for *_, complaint in ask.requests)
-    assert first is not None
-    assert second is not None
-    assert "does not occur in the implementation" in first
-    assert "occurs 5 times" in second
-    assert third is None
-    assert done.refused == 0
+    assert (done.passed, done.refused) == (True, 0)
+    complaints = [str(complaint) for *_, complaint in ask.requests]
+    assert "does not occur in the implementation" in complaints[0]
+    assert "occurs 5 times" in complaints[1]
+    assert [complaint == "None" for complaint in complaints] == [False, False, False, True]
 
 
 def test_it_ends_after_the_rounds_with_the_best_draft() -> None:
@@ -251,12 +223,6 @@ def test_lines_of_components_are_not_sent_with_a_failure() -> None:
     assert ask.requests[0][2]["sources"] == "def ess(w): ...\n"
 
 
-def test_a_spent_budget_is_for_the_caller() -> None:
-    ask = FakeModel({"repair": [BudgetError("spent")]})
-    with pytest.raises(BudgetError):
-        debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
-
-
 def test_a_long_source_is_cut_to_what_a_prompt_holds() -> None:
     start = broken("v / total", "v * total").model_copy(update={"excerpt": "x = 1  # é\n" * 9000})
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
@@ -319,37 +285,10 @@ def test_shapes_and_numbers_of_a_message_stay() -> None:
 # --- edits
 
 
-def edited(*edits: tuple[str, str, str]) -> Draft:
-    return applied(GOOD, [Edit.model_validate({"file": f, "search": s, "replace": r}) for f, s, r in edits])
-
-
-def test_edits_are_made_in_order_and_only_in_their_file() -> None:
-    draft = edited(("implementation", "v / total", "v / whole"), ("implementation", "v / whole", "v / all_"))
-    assert "v / all_" in draft.implementation
-    assert draft.test == GOOD.test
-
-
-def test_a_whole_file_may_be_given() -> None:
-    assert edited(("test", "", "assert weights([1.0]) == [1.0]")).test == "assert weights([1.0]) == [1.0]\n"
-
-
-def test_blanks_at_line_ends_do_not_matter() -> None:
-    draft = edited(
-        (
-            "implementation",
-            "def weights(values):   \n    total = sum(values)\t\n",
-            "def weights(values):\n    total = 1\n",
-        )
-    )
-    assert "    total = 1\n    return" in draft.implementation
-
-
-@pytest.mark.parametrize(("search", "replace"), [("nowhere", "x"), ("values", "x"), ("", " \n")])
-def test_an_edit_that_fits_nowhere_or_everywhere_is_an_error(search: str, replace: str) -> None:
-    with pytest.raises(EditError):
-        edited(("implementation", search, replace))
-
-
-def test_the_outcome_survives_the_disk() -> None:
-    done = debug(GOOD, DEFINITION, quickly, FakeModel({}))
-    assert Debugged.model_validate_json(done.model_dump_json()) == done
+def test_edits_are_made_in_order_in_their_file_whatever_blanks_end_lines() -> None:
+    head = "def weights(values):   \n    total = sum(values)\t\n"
+    steps = ("v / total", "v / whole"), ("v / whole", "v / all_"), (head, "def weights(values):\n    all_ = 1\n")
+    edits = [Edit.model_validate({"file": "implementation", "search": s, "replace": r}) for s, r in steps]
+    after = applied(GOOD, edits)
+    assert "    all_ = 1\n    return [v / all_ for" in after.implementation
+    assert after.test == GOOD.test

@@ -1,6 +1,7 @@
+from tests.build.guided.drafts import draft_of
 from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.insertion import callable_components
-from xkg.build.guided.draft import Draft, UsedComponent
+from xkg.build.guided.draft import UsedComponent
 
 MEAN = UsedComponent(name="Mean", implementation="def mean(x):\n    return sum(x) / len(x)\n", proven=True)
 SPREAD = UsedComponent(
@@ -9,13 +10,9 @@ SPREAD = UsedComponent(
     proven=True,
     sources=("local:r@0:a.py::spread",),
 )
-DRAFT = Draft(
-    technique="p#ratio",
-    name="Ratio",
-    implementation="# --- component: Mean\ndef mean(x):\n    return sum(x) / len(x)\n\n"
-    "# --- new\ndef ratio(x):\n    return mean(x)\n",
-    test="from implementation import ratio\n\nassert ratio([1, 3]) == 2\n",
-    documentation="",
+DRAFT = draft_of(
+    "# --- component: Mean\ndef mean(x):\n    return sum(x) / len(x)\n\n# --- new\ndef ratio(x):\n    return mean(x)\n",
+    "from implementation import ratio\n\nassert ratio([1, 3]) == 2\n",
     sources=("local:r@0:a.py::ratio",),
     excerpt="def ratio(x):\n    return mean(x) / spread(x)\n",
     components=(MEAN,),

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.build.codebases import codebase_of
 from tests.build.guided.checking.test_debug import edit
+from tests.build.guided.drafts import draft_of
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
-from tests.build.slicing.test_slice import codebase_of
 from xkg.build.code.codebase import Codebase
 from xkg.build.guided.checking.debug import Debugged, debug
 from xkg.build.guided.checking.edits import Edit, applied
@@ -18,7 +19,7 @@ from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unno
 from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
-from xkg.errors import AnswerError, ModelUnavailableError
+from xkg.errors import AnswerError
 from xkg.model import Evidence, Level, Repository
 from xkg.sandbox.evidence.failure_causes import Cause
 
@@ -57,23 +58,17 @@ BLUNT = """\
 assert len(normalised([1.0, 3.0])) == 2
 assert isinstance(effective_size([1.0, 1.0]), float)
 """
-GOOD = Draft(
-    technique="Effective sample size",
-    name="Effective sample size",
-    implementation=MODULE,
-    test=SHARP,
-    documentation="",
-    sources=(),
-    excerpt=LINES,
-)
+GOOD = draft_of(MODULE, SHARP, name="Effective sample size", excerpt=LINES)
 EMPTY = Codebase(repository=Repository(id="local:empty@0", url=""))
 DEFINITION = "One over the sum of the squared normalised weights."
 FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "statements": [], "faults": []}
-FOREIGN = {
-    "compared": "",
-    "statements": [],
-    "faults": [{"kind": "foreign", "remark": "effective_size cubes the weights; the lines square them"}],
-}
+
+
+def fault(kind: str, remark: str) -> dict[str, Any]:
+    return {"compared": "", "statements": [], "faults": [{"kind": kind, "remark": remark}]}
+
+
+FOREIGN = fault("foreign", "effective_size cubes the weights; the lines square them")
 
 
 def ready(draft: Draft) -> Debugged:
@@ -130,12 +125,8 @@ def test_a_test_too_slow_for_mutation_gets_a_hint() -> None:
 
 
 def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
-    answers: list[Any] = [
-        edit("w**2", "w**3"),
-        edit("", SHARP.splitlines()[0], "test"),
-        edit("", BLUNT + SHARP, "test"),
-    ]
-    ask = FakeModel({"strengthen": answers, "fidelity": [FAITHFUL]})
+    wrong = [edit("w**2", "w**3"), edit("", SHARP.splitlines()[0], "test")]
+    ask = FakeModel({"strengthen": [*wrong, edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
     done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
     assert done.level is Level.FAITHFUL
     complaints = [complaint or "" for name, *_, complaint in ask.requests if name == "strengthen"]
@@ -166,14 +157,8 @@ def test_a_stronger_test_that_proves_no_more_is_dropped() -> None:
 
 
 def test_a_foreign_formula_is_revised_and_judged_again() -> None:
-    answer = {
-        "cause": "cubes",
-        "edits": [
-            {"file": "implementation", "search": "w**3", "replace": "w**2"},
-            {"file": "test", "search": "== 4.0", "replace": "== 2.0"},
-            {"file": "test", "search": "1.0 / 0.4375", "replace": "1.6"},
-        ],
-    }
+    answer = edit("w**3", "w**2")
+    answer["edits"] += edit("", SHARP, "test")["edits"]
     ask = FakeModel({"fidelity": [FOREIGN], "revise": [answer], "recheck": [FAITHFUL]})
     done = checked(cubed(), ask)
     assert (done.draft, done.level) == (GOOD, Level.FAITHFUL)
@@ -187,23 +172,12 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     assert done.evidence[-1].repairs == 1
 
 
-def test_what_the_author_declared_no_longer_holds_for_a_repaired_module() -> None:
+@pytest.mark.parametrize(("file", "kept"), [("implementation", False), ("test", True)])
+def test_what_the_author_declared_holds_until_the_module_changes(file: str, kept: bool) -> None:
     before = GOOD.model_copy(update={"declared": ("[1] left out: the scale",)})
-    after = applied(before, [Edit(file="implementation", search="", replace=MODULE.replace("effective_size", "size"))])
-    assert after.declared == ()
-
-
-def test_what_was_declared_stays_where_only_the_test_changes() -> None:
-    start = GOOD.model_copy(update={"test": BLUNT, "declared": ("[2] left out: the threshold",)})
-    ask = FakeModel(
-        {
-            "strengthen": [{"cause": "", "edits": [{"file": "test", "search": "", "replace": BLUNT + SHARP}]}],
-            "fidelity": [FAITHFUL],
-        }
-    )
-    done = checked(start, ask)
-    assert done.draft.test == BLUNT + SHARP
-    assert done.draft.declared == start.declared
+    text = getattr(GOOD, file).replace("effective_size", "size")
+    after = applied(before, [Edit.model_validate({"file": file, "search": "", "replace": text})])
+    assert after.declared == (before.declared if kept else ())
 
 
 def test_a_revision_that_breaks_the_code_is_dropped() -> None:
@@ -250,17 +224,7 @@ def test_too_little_in_the_sources_is_revised_though_the_review_finds_no_fault()
 
 
 def test_unrelated_code_is_reported_and_not_repaired() -> None:
-    ask = FakeModel(
-        {
-            "fidelity": [
-                {
-                    "compared": "",
-                    "statements": [],
-                    "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}],
-                }
-            ]
-        }
-    )
+    ask = FakeModel({"fidelity": [fault("unrelated", "this computes an entropy")]})
     done = checked(GOOD, ask)
     assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
     assert requested_prompts(ask) == ["fidelity"]
@@ -305,21 +269,10 @@ def test_what_does_not_run_is_not_judged() -> None:
     assert "totals" in (done.evidence[-1].reason or "")
 
 
-def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
-    with pytest.raises(ModelUnavailableError):
-        checked(GOOD, FakeModel({"fidelity": [ModelUnavailableError("down")]}))
-
-
 def test_a_fault_without_a_remark_is_sent_back() -> None:
-    silent = {"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": " "}]}
-    ask = FakeModel({"fidelity": [silent, FAITHFUL]})
+    ask = FakeModel({"fidelity": [fault("missing", " "), FAITHFUL]})
     assert review(GOOD, 0.9, ask, Lookup(EMPTY)).faults == ()
     assert "has no remark" in (ask.requests[0][3] or "")
-
-
-def test_the_outcome_survives_the_disk() -> None:
-    done = checked(GOOD, FakeModel({"fidelity": [FAITHFUL]}))
-    assert Checked.model_validate_json(done.model_dump_json()) == done
 
 
 def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
@@ -349,14 +302,10 @@ def step(log, w, share=0.5):
     n = ess(w)
     return n < share * len(w)
 """
-MADE = Draft(
-    technique="Resampling",
-    name="Resampling",
-    implementation=WHOLE,
-    test="assert needs_resampling([1.0, 1.0, 18.0])\nassert not needs_resampling([1.0, 1.0])\n"
+MADE = draft_of(
+    WHOLE,
+    "assert needs_resampling([1.0, 1.0, 18.0])\nassert not needs_resampling([1.0, 1.0])\n"
     "assert needs_resampling([1.0, 2.0], 0.95)\nassert not needs_resampling([1.0, 3.0], 0.75)\n",
-    documentation="",
-    sources=(),
     excerpt=OWN_LINES + LINES,
     own_excerpt=OWN_LINES,
     components=(UsedComponent(name="Effective sample size", implementation=MODULE, proven=True),),
@@ -485,15 +434,11 @@ def is_small(size, values):
     """Whether a size is below half of their number."""
     return size * 2.0 < len(values) - 0.5
 '''
-SMALL = Draft(
-    technique="Effective sample size",
-    name="Effective sample size",
-    implementation=ONE_LINE_MORE,
-    test="assert effective_size([0.5, 0.5]) == 2.0\nassert abs(effective_size([0.25, 0.75]) - 1.6) < 1e-9\n"
+SMALL = draft_of(
+    ONE_LINE_MORE,
+    "assert effective_size([0.5, 0.5]) == 2.0\nassert abs(effective_size([0.25, 0.75]) - 1.6) < 1e-9\n"
     "assert is_small(1.0, [1, 2, 3])\nassert not is_small(1.5, [1, 2, 3])\nassert not is_small(1.25, [1, 2, 3])\n"
     "assert is_small(1.2, [1, 2, 3])\n",
-    documentation="",
-    sources=(),
     excerpt="def ess(n):\n    return 1.0 / sum(x ** 2 for x in n)\n",
     definition="One over the sum of the squared weights is the size. It is small below half of their number.",
 )

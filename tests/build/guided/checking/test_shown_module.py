@@ -1,5 +1,6 @@
 """What of a composite's module a reviewer reads."""
 
+from tests.build.guided.drafts import draft_of
 from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.draft import Draft, UsedComponent
 
@@ -10,13 +11,9 @@ NEW = "def halved(values):\n    half = weighted(values) / 2\n    return half\n"
 
 
 def composite(component: str, *, new: str = NEW, proven: bool = True) -> Draft:
-    return Draft(
-        technique="p#t",
-        name="T",
-        implementation=f"import math\n\n# --- component: Weighted Sum\n{component}\n# --- new\n{new}",
-        test="assert halved([1.0] * 300)",
-        documentation="D.",
-        sources=(),
+    return draft_of(
+        f"import math\n\n# --- component: Weighted Sum\n{component}\n# --- new\n{new}",
+        "assert halved([1.0] * 300)",
         excerpt="def halved(v):\n    return weighted(v) / 2\n",
         components=(UsedComponent(name="Weighted Sum", implementation=component, proven=proven),),
     )

@@ -21,13 +21,9 @@ for step in (0.3, 2.5):
 """
 
 
-def faults_of(source: str, test: str = TEST) -> str:
-    found = [*implementation_faults(source, ["numpy", "torch"])]
-    return "\n".join([*found, *script_faults(test, source, ["numpy", "torch"])])
-
-
-def test_nothing_is_held_against_good_code() -> None:
-    assert faults_of(GOOD) == ""
+def faults_of(test: str) -> str:
+    found = [*implementation_faults(GOOD, ["numpy", "torch"])]
+    return "\n".join([*found, *script_faults(test, GOOD, ["numpy", "torch"])])
 
 
 @pytest.mark.parametrize(
@@ -84,6 +80,7 @@ def test_what_only_looks_wrong_is_let_through(source: str) -> None:
         ("from implementation import Decay\n\nDecay().at(1)", "asserts nothing"),
         ("from implementation import Decay\n\nDecay().at(1)\nassert True", "asserts nothing"),
         ("from implementation import Decay, Rise\n\nassert Decay().at(1) < Rise", "does not define Rise"),
+        ("from implementation import Decay, step\n\nassert Decay().at(1) < step", "does not define step"),
         ("from implementation import *\n\nassert Decay().at(1) < 1", "import by name"),
         (
             "from implementation import Decay\n\ntry:\n    assert Decay().at(1) < 1\nexcept Exception:\n    pass",
@@ -106,12 +103,13 @@ def test_what_only_looks_wrong_is_let_through(source: str) -> None:
     ],
 )
 def test_faults_of_a_test_are_reported(test: str, words: str) -> None:
-    assert words in faults_of(GOOD, test)
+    assert words in faults_of(test)
 
 
 @pytest.mark.parametrize(
     "test",
     [
+        TEST,
         "import implementation\n\nassert implementation.Decay().at(1) < 1",
         "from implementation import Decay\n\ndef check():\n    assert Decay().at(1) < 1\n\ncheck()",
         "import numpy as np\nfrom implementation import Decay\n\nnp.testing.assert_allclose(Decay().at(0), 1)",
@@ -122,9 +120,4 @@ def test_faults_of_a_test_are_reported(test: str, words: str) -> None:
     ],
 )
 def test_other_ways_to_write_a_test_are_fine(test: str) -> None:
-    assert faults_of(GOOD, test) == ""
-
-
-def test_names_inside_a_function_cannot_be_imported() -> None:
-    source = "def f(x):\n    inner = x + 1\n    return inner\n"
-    assert "does not define inner" in faults_of(source, "from implementation import f, inner\n\nassert f(1) == 2\n")
+    assert faults_of(test) == ""

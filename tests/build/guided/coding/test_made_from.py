@@ -1,4 +1,4 @@
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import codebase_of, symbol
 from xkg.build.guided.coding.made_from import made_from
 
 FILES = {
@@ -26,12 +26,8 @@ class Plan:
 }
 
 
-def symbol(name: str) -> str:
-    return f"local:made@0123456789:a.py::{name}"
-
-
 def test_what_a_module_was_made_from_is_what_it_has_statements_or_names_of() -> None:
-    sources = [symbol(n) for n in ("Plan.log", "smooth", "weights", "FLOOR", "UNUSED", "Plan.rate")]
+    sources = [symbol(f"a.py::{n}") for n in ("Plan.log", "smooth", "weights", "FLOOR", "UNUSED", "Plan.rate")]
     code = """import numpy as np
 FLOOR = 1e-8
 
@@ -43,5 +39,5 @@ def rate(s):
     mean = np.mean(s) - np.std(s)
     return np.clip(mean, 0, 1)
 """
-    found = made_from(code, symbol("Plan.log"), sources, codebase_of(FILES))
+    found = made_from(code, symbol("a.py::Plan.log"), sources, codebase_of(FILES))
     assert [identity.rpartition("::")[2] for identity in found] == ["Plan.log", "smooth", "FLOOR", "Plan.rate"]

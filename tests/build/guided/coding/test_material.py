@@ -1,6 +1,6 @@
 import pytest
 
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import MADE, codebase_of, symbol
 from xkg.build.guided.coding.material import MAX_BYTES, material, narrowed
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange
@@ -40,7 +40,7 @@ def alone():
 
 
 def material_of(*symbols: str):  # type: ignore[no-untyped-def]
-    return material(codebase_of(FILES), [f"local:made@0123456789:{s}" for s in symbols])
+    return material(codebase_of(FILES), [symbol(s) for s in symbols])
 
 
 def short(identities: tuple[str, ...]) -> list[str]:
@@ -125,7 +125,7 @@ def documented(name: str, calls: str, lines: int, remarks: int) -> str:
 def test_long_docstrings_do_not_cost_a_place_the_functions_that_it_calls() -> None:
     text = documented("outer", "middle(x)", 90, 80) + documented("middle", "inner(x)", 90, 80)
     text += documented("inner", "", 90, 80)
-    found = material(codebase_of({"a.py": text}), ["local:made@0123456789:a.py::outer"])
+    found = material(codebase_of({"a.py": text}), [symbol("a.py::outer")])
     assert all(f"def {name}(x):" in found.code for name in ("outer", "middle", "inner"))
     assert not any("Left out" in remark for remark in found.remarks)
     assert "Remark 70 about" in found.code.partition("def outer")[2]
@@ -136,7 +136,7 @@ def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
     text = documented("core", "spline(x)", 100, 0) + documented("spline", "bins(x)", 150, 0)
     text += documented("bins", "", 200, 0) + documented("other", "plots(x) + tables(x)", 30, 0)
     text += documented("plots", "", 250, 0) + documented("tables", "", 250, 0)
-    places = [f"local:made@0123456789:a.py::{name}" for name in ("core", "other")]
+    places = [symbol(f"a.py::{name}") for name in ("core", "other")]
     found = material(codebase_of({"a.py": text}), places)
     assert all(f"def {name}(x):" in found.code for name in ("core", "spline", "bins", "other"))
     [remark] = [each for each in found.remarks if "Left out for room" in each]
@@ -163,8 +163,7 @@ def test_of_vendored_packages_there_are_outlines() -> None:
         "gp/kernel.py": "def covar(x):\n    return x * x\n",
         "model.py": "from gp.kernel import covar\n\ndef fit(x):\n    return covar(x) + 1\n",
     }
-    top = "local:made@0123456789:"
-    found = material(codebase_of(files), [f"{top}model.py::fit"])
+    found = material(codebase_of(files), [symbol("model.py::fit")])
     assert "x * x" not in found.code
     assert "# def covar(x)" in found.code
-    assert "x * x" in material(codebase_of(files), [f"{top}gp/kernel.py::covar"]).code
+    assert "x * x" in material(codebase_of(files), [symbol("gp/kernel.py::covar")]).code

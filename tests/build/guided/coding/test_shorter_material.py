@@ -5,7 +5,7 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import codebase_of, symbol
 from xkg.build.guided.coding.material import material
 from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.model import LineRange
@@ -49,20 +49,7 @@ def measure(values):
     first = spread(values, power=0.5)
     return first / len(values)
 ''',
-    "app.py": """from core import spread
-
-def report(data):
-    if data is not None:
-        result = spread(
-            data, power=0.5
-        )
-        accepted = result < 3
-        print(accepted)
-    return data
-""",
-    "test_core.py": "from core import spread\n\ndef test_it():\n    assert spread([1]) == 0\n    x = spread([2])\n",
 }
-PREFIX = "local:made@0123456789:core.py::"
 
 
 def test_docstrings_are_cut_to_their_first_paragraph_except_the_located_ones() -> None:
@@ -90,7 +77,7 @@ def test_any_code_keeps_what_it_computes(text: str) -> None:
 
 def test_of_a_located_function_with_lines_only_these_are_material() -> None:
     codebase = codebase_of(FILES)
-    identity = f"{PREFIX}spread"
+    identity = symbol("core.py::spread")
     narrowed = material(codebase, [identity], {identity: [LineRange(start_line=5, end_line=5)]})
     assert "centred = values" in narrowed.code
     assert "def measure" not in narrowed.code
@@ -98,8 +85,7 @@ def test_of_a_located_function_with_lines_only_these_are_material() -> None:
 
 
 def test_what_a_component_was_made_from_is_named_and_not_shown_again() -> None:
-    identity, own = f"{PREFIX}spread", f"{PREFIX}measure"
-    found = material(codebase_of(FILES), [own], {}, {identity: "Spread"})
+    found = material(codebase_of(FILES), [symbol("core.py::measure")], {}, {symbol("core.py::spread"): "Spread"})
     assert "def spread" not in found.code
     assert "Not shown again, since the component Spread was made from it: core.py::spread" in found.remarks
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.build.codebases import codebase_of, symbol
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import QuickRunner
-from tests.build.slicing.test_slice import codebase_of
 from tests.tiny_world import (
     FILES,
     Question,
@@ -32,10 +32,6 @@ TOP = Technique(id="p#top", name="Damped peak filter", definition="Clips counts,
 CLIPPING = Technique(id="p#top/clip", name="Median peak clipping", definition="Clips.", parent=TOP.id)
 DAMPING = Technique(id="p#top/damp", name="Exponential damping", definition="Damps.", parent=TOP.id)
 ALL = [TOP, CLIPPING, DAMPING]
-
-
-def symbol(name: str) -> str:
-    return f"local:made@0123456789:{name}"
 
 
 LOCATED = {
@@ -96,6 +92,13 @@ class Build:
         """Prompts, with the technique that each was about, in the order in which they were answered."""
         return [(name, _about(name, inputs)) for name, _, inputs, _ in self.model.requests]
 
+    def offered_to(self, technique: Technique) -> str:
+        """The code of components that the question about a technique's code had."""
+        asked = (
+            i for name, _, i, _ in self.model.requests if name == "modularize" and _about(name, i) == technique.name
+        )
+        return next(asked)["components"]
+
 
 def _about(name: str, inputs: Mapping[str, str]) -> str:
     return Question(name, inputs, None).technique
@@ -141,25 +144,27 @@ STAGE = Technique(id="p#top/stage", name="Smoothing stage", definition="Smooths.
 DEEP = DAMPING.model_copy(update={"parent": STAGE.id})
 
 
+STAGE_LOCATED = {**LOCATED, STAGE.id: LOCATED[TOP.id]}
+SMOOTH = "def smooth(values):\n    return damp(values, 0.5)\n"
+SMOOTH_TEST = "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n"
+
+
 @pytest.mark.product("each fate")
 @pytest.mark.parametrize("fate", ["not located", "declined", "no answer", "does not run", "something else"])
 def test_a_component_without_running_code_gives_way_to_its_own_components(build: Build, fate: str) -> None:
-    located = {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]}
-    if fate == "not located":
-        del located[STAGE.id]
-    broken = written("def smooth(values):\n    return damp(values[9])\n", "from implementation import smooth\n\n"
-                     "assert smooth([1.0]) == [1.0]\n")  # fmt: skip
-    other = written(
-        "def smooth(values):\n    return damp(values, 0.5)\n",
-        "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n",
-    )
+    located = LOCATED if fate == "not located" else STAGE_LOCATED
+    broken = written(SMOOTH.replace("values, 0.5", "values[9]"), SMOOTH_TEST)
 
     def answer(request: Question) -> Any:
         if request.technique != STAGE.name:
             return sound(request)
         if fate == "no answer":
             raise AnswerError("modularize, Smoothing stage: none")
-        return {"declined": declined("It only calls."), "does not run": broken, "something else": other}[fate]
+        return {
+            "declined": declined("It only calls."),
+            "does not run": broken,
+            "something else": written(SMOOTH, SMOOTH_TEST),
+        }[fate]
 
     def judged(request: Question) -> Any:
         odd = request.technique == STAGE.name
@@ -171,46 +176,25 @@ def test_a_component_without_running_code_gives_way_to_its_own_components(build:
     coded, stopped = build([TOP, CLIPPING, STAGE, DEEP], located, modularize=answer, fidelity=judged, repair=repair)
     assert stopped is None
     assert code_of(coded[TOP.id]).level is Level.FAITHFUL
-    offered = next(i["components"] for name, _, i, _ in build.model.requests if _about(name, i) == TOP.name)
+    offered = build.offered_to(TOP)
     assert "def damp(values, rate=0.25)" in offered
     assert "def smooth" not in offered
 
 
 def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Build) -> None:
-    good = written(
-        "def smooth(values):\n    return damp(values, 0.5)\n",
-        "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n",
-    )
+    good = written(SMOOTH, SMOOTH_TEST)
     build(
         [TOP, CLIPPING, STAGE, DEEP],
-        {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]},
+        STAGE_LOCATED,
         modularize=lambda request: good if request.technique == STAGE.name else sound(request),
         fidelity=lambda _: verdict(),
         revise=lambda _: {"cause": "all holds", "edits": []},
         strengthen=lambda _: {"cause": "all is noticed", "edits": []},
     )
-    offered = next(i["components"] for name, _, i, _ in build.model.requests if _about(name, i) == TOP.name)
+    offered = build.offered_to(TOP)
     assert "def smooth(values)" in offered
     assert "Exponential damping" not in offered  # what it takes of that comes with it
     assert offered.count("def damp(") == 1
-
-
-def test_a_technique_that_the_model_cannot_do_leaves_the_others(build: Build) -> None:
-    def answer(request: Question) -> Any:
-        if request.technique == DAMPING.name:
-            raise AnswerError("modularize, Exponential damping: no usable answer")
-        return sound(request)
-
-    coded, stopped = build(modularize=answer)
-    assert stopped is None
-    failed = coded[DAMPING.id]
-    assert (failed.code, failed.derivations) == (None, ())
-    assert failed.failed == "modularize, Exponential damping: no usable answer"
-    assert failed.reason == f"its code could not be written: {failed.failed}"
-    assert code_of(coded[CLIPPING.id]).level is Level.FAITHFUL
-    again, _ = build()  # what failed is asked again, and the composite since its components are others now
-    assert code_of(again[DAMPING.id]).level is Level.FAITHFUL
-    assert [name for prompt, name in build.requests if prompt == "modularize"] == [DAMPING.name, TOP.name]
 
 
 def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_again(build: Build) -> None:
@@ -286,13 +270,6 @@ def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
     assert runs.items() < {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}.items()
 
 
-def test_a_second_build_asks_nothing_and_gives_the_same(build: Build) -> None:
-    first, _ = build(modularize=code)
-    again, _ = build(modularize=lambda _: pytest.fail("asked again"), fidelity=lambda _: pytest.fail("asked again"))
-    assert again == first
-    assert len(build.progress) == 3
-
-
 @pytest.mark.product("each input")
 @pytest.mark.parametrize("change", ["definition", "places", "prompts", "sandbox"])
 def test_a_changed_input_of_a_technique_s_code_repeats_only_its_question(build: Build, change: str) -> None:
@@ -322,15 +299,6 @@ def test_a_result_without_its_registry_is_not_stored(build: Build) -> None:
     assert {name for prompt, name in build.requests if prompt == "modularize"} == {t.name for t in ALL}
 
 
-def test_without_a_sandbox_code_is_parsed_and_says_so(build: Build) -> None:
-    coded, _ = build(runs=False, fidelity=lambda _: pytest.fail("nothing is judged that did not run"))
-    assert {code_of(c).level for c in coded.values()} == {Level.PARSED}
-    for c in coded.values():
-        (evidence,) = code_of(c).evidence
-        assert evidence.reason == "not run: no sandbox here"
-        assert (evidence.runner, c.first, c.repairs) == (None, Level.PARSED, 0)
-
-
 def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) -> None:
     def timeless(coded: Mapping[str, Coded]) -> dict[str, Any]:
         update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
@@ -350,11 +318,6 @@ def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) 
     assert timeless(one) == timeless(four)
 
 
-def test_nothing_located_asks_nothing(build: Build) -> None:
-    assert build(located={}) == ({}, None)
-    assert build.requests == []
-
-
 def test_code_of_a_technique_that_the_definition_names_is_offered_wherever_it_stands(build: Build) -> None:
     beside = Technique(
         id="p#other", name="Damped peak filter", definition="Clips, then applies the exponential damping to counts."
@@ -363,10 +326,7 @@ def test_code_of_a_technique_that_the_definition_names_is_offered_wherever_it_st
     located = {beside.id: LOCATED[TOP.id], alone.id: LOCATED[DAMPING.id]}
     build([beside, alone], located)
     assert [name for prompt, name in build.requests if prompt == "modularize"] == [alone.name, beside.name]
-    inputs = next(
-        i for name, _, i, _ in build.model.requests if name == "modularize" and _about(name, i) == beside.name
-    )
-    assert "# --- component: Exponential damping" in inputs["components"]
+    assert "# --- component: Exponential damping" in build.offered_to(beside)
 
 
 def test_two_techniques_that_name_each_other_do_not_wait_for_each_other(build: Build) -> None:

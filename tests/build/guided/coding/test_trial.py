@@ -8,6 +8,7 @@ from typing import Literal
 
 import pytest
 
+from tests.build.guided.drafts import draft_of
 from tests.build.guided.quick_runner import QuickRunner
 from tests.build.test_package_versions import IN_PACKAGE
 from xkg.build.guided.coding.trial import Trials, node
@@ -22,15 +23,7 @@ TEST = "from implementation import twice\n\nassert twice(3) == 6\nassert twice(-
 
 
 def draft(implementation: str = MODULE, test: str = TEST) -> Draft:
-    return Draft(
-        technique="p#t",
-        name="T",
-        implementation=implementation,
-        test=test,
-        documentation="D.",
-        sources=(),
-        excerpt="lines",
-    )
+    return draft_of(implementation, test, documentation="D.", excerpt="lines")
 
 
 class Place:
@@ -121,27 +114,22 @@ def test_a_module_that_only_a_run_misses_is_added(tmp_path: Path) -> None:
     assert [sorted(request[0]) for request in place.requests] == [[], ["msgpack"]]
 
 
-def test_documentation_and_technique_do_not_decide_a_run(tmp_path: Path) -> None:
-    place = Place()
-    place.trials(tmp_path)(draft())
-    runs = len(place.jobs)
-    place.trials(tmp_path)(draft().model_copy(update={"documentation": "Other.", "sources": ("s",)}))
-    assert len(place.jobs) == runs
-
-
-@pytest.mark.parametrize("change", ["implementation", "test", "limits", "runner"])
-def test_what_decides_a_run_is_run_anew(tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize("change", ["implementation", "test", "limits", "runner", "documentation"])
+def test_only_what_decides_a_run_is_run_anew(tmp_path: Path, change: str) -> None:
     place = Place()
     place.trials(tmp_path)(draft())
     runs = len(place.jobs)
     limits = Limits(seconds=5) if change == "limits" else None
     if change == "runner":
         place.name = "other"
-    other = draft().model_copy(update={"test": TEST + "\n"} if change == "test" else {})
-    if change == "implementation":
-        other = draft("def twice(x):\n    return 2 * x\n")
+    texts = {
+        "implementation": "def twice(x):\n    return 2 * x\n",
+        "test": TEST + "\n",
+        "documentation": "Other.",
+    }
+    other = draft().model_copy(update={name: text for name, text in texts.items() if name == change})
     place.trials(tmp_path, limits=limits)(other)
-    assert len(place.jobs) > runs
+    assert (len(place.jobs) > runs) == (change != "documentation")
 
 
 def test_packages_are_those_of_the_paper_with_the_draft_s_own_and_its_test_s(tmp_path: Path) -> None:
@@ -230,9 +218,7 @@ def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("ended", "cause"), [("killed", Cause.KILLED), ("timeout", Cause.TIME)])
-def test_a_run_that_was_killed_or_took_too_long_is_not_stored(
-    tmp_path: Path, ended: Literal["killed", "timeout"], cause: Cause
-) -> None:
+def test_a_run_that_was_ended_is_not_stored(tmp_path: Path, ended: Literal["killed", "timeout"], cause: Cause) -> None:
     place = Place()
     place.ended = Outcome(
         ended=ended, exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"
@@ -242,7 +228,8 @@ def test_a_run_that_was_killed_or_took_too_long_is_not_stored(
     assert place.trials(tmp_path)(draft()).cause is Cause.PASSES
 
 
-def test_two_run_at_a_time(tmp_path: Path) -> None:
+def test_two_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.sandbox.evidence.run_slots.processors", lambda: 2)
     place = Place()
     place.first_two = threading.Barrier(2)
     trials = place.trials(tmp_path)

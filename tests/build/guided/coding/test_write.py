@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
+from tests.build.codebases import codebase_of, symbol
 from tests.build.guided.fake_model import FakeModel
-from tests.build.slicing.test_slice import codebase_of
+from xkg.build.guided.coding.trial import node
 from xkg.build.guided.coding.write import (
     Component,
     Declined,
@@ -12,9 +13,8 @@ from xkg.build.guided.coding.write import (
     written_from_definition,
 )
 from xkg.build.guided.draft import Draft
-from xkg.errors import AnswerError
 from xkg.llm.client import More
-from xkg.model import Code, Level, Technique
+from xkg.model import Level, Technique
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Environment, Limits
@@ -54,10 +54,6 @@ TECHNIQUE = Technique(id="p#decay", name="Decay", definition="Rates decay\nby ex
 WHOLE = Technique(id="p#schedule", name="Schedule", definition="A rate for each step.")
 
 
-def symbol(name: str) -> str:
-    return f"local:made@0123456789:{name}"
-
-
 def written(model: FakeModel, *components: Component, technique: Technique = TECHNIQUE) -> Draft | Declined:
     place = "rates.py::decay" if technique is TECHNIQUE else "train.py::schedule"
     return modularize_with_model(technique, [symbol(place)], components, codebase_of(FILES), model, "On\nrates")
@@ -65,8 +61,7 @@ def written(model: FakeModel, *components: Component, technique: Technique = TEC
 
 def proven(draft: Draft | Declined) -> Level:
     assert isinstance(draft, Draft)
-    code = Code(id="c", technique=draft.technique, implementation=draft.implementation, test=draft.test)
-    return prove(code, UnsafeSubprocessRunner(), Environment(site=None, hash=""), Limits()).evidence.level
+    return prove(node(draft), UnsafeSubprocessRunner(), Environment(site=None, hash=""), Limits()).evidence.level
 
 
 def component() -> Component:
@@ -224,18 +219,6 @@ def test_all_faults_are_reported_together() -> None:
     written(model)
     complaint = str(model.requests[0][3])
     assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "it is empty"))
-
-
-def test_a_composite_that_cannot_be_composed_is_sent_back() -> None:
-    wrong = SCHEDULE | {"implementation": "from decay import decay\n\ndef schedule(n):\n    return decay(n)\n"}
-    model = FakeModel({"modularize": [wrong, SCHEDULE]})
-    written(model, component(), technique=WHOLE)
-    assert "imports decay, which is not allowed" in str(model.requests[0][3])
-
-
-def test_no_usable_answer_is_raised() -> None:
-    with pytest.raises(AnswerError):
-        written(FakeModel({"modularize": AnswerError("no")}))
 
 
 def test_packages_are_those_that_are_installed_with_their_versions() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import codebase_of
 from xkg.build.guided.reading.missing import Completed, in_preorder, with_missing
 from xkg.build.guided.reading.paper_answer import Missing
 from xkg.build.guided.reading.passages import read_passages

@@ -1,4 +1,4 @@
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.codebases import codebase_of
 from xkg.build.guided.reading.overview import overview
 from xkg.build.guided.reading.public_code import public_code
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.build.guided.drafts import draft_of
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.repair_guard.guard import complaint
 
@@ -82,17 +83,8 @@ def main():
 if __name__ == "__main__":
     main()
 """
-DRAFT = Draft(
-    technique="p#k",
-    name="Kernel discrepancy",
-    implementation=MODULE,
-    test=TEST,
-    documentation="",
-    sources=(),
-    excerpt="",
-)
+DRAFT = draft_of(MODULE, TEST, name="Kernel discrepancy")
 CLOSE = "assert np.allclose(k, [[1.0, 0.13533], [0.60653, 0.60653]], atol=1e-5)"
-SMOOTH = "assert abs(smoother.update(8.0) - 5.0) < 1e-6"
 ZERO = "assert discrepancy(x, x) == 0.0"
 SHAPE = "assert k.shape == (2, 2)"
 BOTH = "assert k.min() > 0 and k.max() <= 1.0"
@@ -258,7 +250,7 @@ LINES = st.sampled_from(
 
 
 def draft(lines: list[str]) -> Draft:
-    return DRAFT.model_copy(update={"implementation": "def f(x):\n    return x + 1\n", "test": "\n".join(lines) + "\n"})
+    return draft_of("def f(x):\n    return x + 1\n", "\n".join(lines) + "\n")
 
 
 @given(st.lists(LINES, max_size=8))

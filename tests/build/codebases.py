@@ -1,0 +1,23 @@
+"""Repositories as texts by path, parsed without files on disk."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.repositories.checkout import Checkout, File
+from xkg.model import Repository
+
+MADE = "local:made@0123456789"
+
+
+def codebase_of(files: Mapping[str, str], identity: str = MADE, commit: str | None = None) -> Codebase:
+    def read(paths: Iterable[str]) -> Iterator[bytes]:
+        return (files[path].encode() for path in paths)
+
+    entries = tuple(File(path, "file", len(text.encode())) for path, text in sorted(files.items()))
+    return parse_repository(Checkout(Repository(id=identity, url="", commit=commit), entries, (), read))
+
+
+def symbol(name: str) -> str:
+    """The id of `path::name` in a repository that is called nothing else."""
+    return f"{MADE}:{name}"
