@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluation.ablation_bench.instances import load, source
 
@@ -66,3 +68,18 @@ def test_what_cannot_be_used_is_counted(folder: Path, row: dict[str, Any] | str,
     assert [instance.id for instance in loaded.instances] == ["loaf"]
     ((found, count),) = loaded.problems.items()
     assert (problem in found, count) == (True, 1)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ROW, "x"]), inner, max_size=6),
+    max_leaves=12,
+)
+
+
+@given(st.lists(json_values | st.text(max_size=20), max_size=4))
+def test_any_file_is_read_row_by_row(tmp_path_factory: pytest.TempPathFactory, rows: list[object]) -> None:
+    path = write(tmp_path_factory.mktemp("rows"), *rows)
+    for task in ("author", "reviewer"):
+        loaded = load(path, task)  # type: ignore[arg-type]
+        assert len(loaded.instances) + loaded.problems.total() <= len(rows) * 21

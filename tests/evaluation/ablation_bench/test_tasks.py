@@ -15,7 +15,7 @@ from evaluation.ablation_bench.__main__ import main
 from evaluation.ablation_bench.report import read_results
 from evaluation.ablation_bench.tasks import author, reviewer
 from evaluation.results.document import Results
-from tests.evaluation.scripted_model import answering
+from tests.evaluation.scripted_model import answering, calling
 from tests.serve.conftest import embedder, graph
 
 __all__ = ["embedder", "graph"]
@@ -158,6 +158,15 @@ def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_p
     assert re.sub(r"\s+", " ", block.sub("", with_graph)) == re.sub(r"\s+", " ", without)
 
 
+@pytest.mark.product("a run of the bench", every=True)
+@pytest.mark.parametrize("planner", ["lm", "product", "agent"])
+def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path, graph: Path, planner: Any) -> None:
+    instances.write_text(instances.read_text().replace(TITLE, "Soups"))
+    submits = model(lambda _: calling("submit", answer=tagged(*PLAN)) if planner == "agent" else tagged(*PLAN))
+    log = run(author(str(instances), planner=planner, graph=str(graph)), submits, tmp_path, judge=knowing())
+    assert "1 x paper that the graph does not have" in report(log)[2]
+
+
 def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Path, graph: Path) -> None:
     def judge(question: str) -> str:
         assert "<<<side_A" in question, "no model is asked for a plan"
@@ -167,6 +176,21 @@ def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Pat
     results, _, _ = report(log)
     assert results.scores["recall"]["loaf"] == 0.5
     assert "mockllm/model" in results.about["judge"]
+
+
+def test_an_agent_reads_the_paper_and_the_graph_over_mcp(instances: Path, tmp_path: Path, graph: Path) -> None:
+    seen: list[str] = []
+    steps = [calling("plan_context", paper=TITLE), calling("submit", answer=tagged(*PLAN))]
+
+    def agent(last: str) -> ModelOutput:
+        seen.append(last)
+        return steps.pop(0)
+
+    task = author(str(instances), planner="agent", graph=str(graph))
+    log = run(task, model(agent), tmp_path, judge=knowing(N="P1"))
+    assert "Pour water on hot iron." in seen[0]
+    assert "Steam Injection" in seen[1]
+    assert report(log)[0].scores["recall"]["loaf"] == 0.5
 
 
 def test_stored_plans_are_judged_and_told_apart_by_their_ids(instances: Path, tmp_path: Path) -> None:

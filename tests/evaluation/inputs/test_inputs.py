@@ -1,17 +1,22 @@
 """Inputs of measurements: graphs, rows, human-made hierarchies, and parameters of tasks."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_ai import Task, task
 
-from evaluation import refusals
 from evaluation.construction.hierarchy import read_hierarchies
 from evaluation.inputs.graph import read_graph
-from evaluation.inputs.inspect_tasks import cut_paper
+from evaluation.inputs.inspect_tasks import checked, cut_paper
 from evaluation.inputs.rows import read_rows
-from tests.evaluation.graphs import files, stored
+from tests.conftest import ROOT
+from tests.evaluation.graphs import files
 from xkg.errors import InputError
 from xkg.value import Value
 
@@ -37,13 +42,6 @@ def test_rows_that_are_malformed_are_counted(tmp_path: Path) -> None:
     assert [problem.split(": ")[1] for problem in problems] == ["line 3", "line 4", "line 5", "line 6"]
 
 
-def test_gold_of_another_graph_is_refused(tmp_path: Path) -> None:
-    gold = {"id": "a", "kind": "short", "query": "entropy", "gold": [["title:tent#of-another-graph"]]}
-    (tmp_path / "gold.jsonl").write_text(json.dumps(gold))
-    with pytest.raises(InputError, match="title:tent#of-another-graph"):
-        refusals.main([tmp_path / "gold.jsonl"], kg=stored(tmp_path))
-
-
 HIERARCHY = {
     "paper": "title:p",
     "techniques": [
@@ -51,6 +49,14 @@ HIERARCHY = {
         {"name": "Other"},
     ],
 }
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "weight", "aliases", "components", "techniques", "paper"]), inner)
+    ),
+    max_leaves=20,
+)
 
 
 def hierarchies(folder: Path, value: object) -> tuple[list[Any], list[str]]:
@@ -74,6 +80,52 @@ def test_a_hierarchy_is_a_walk_and_malformed_ones_are_counted(tmp_path: Path) ->
         (("Other",), 1, ()),
     ]
     assert len(problems) == 6
+
+
+@given(JSON)
+def test_any_json_is_read_or_counted(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+    found, problems = hierarchies(tmp_path_factory.mktemp("gold"), value)
+    assert found or problems or value == []
+
+
+@task
+@checked
+def loaves(folder: str, count: int = 1) -> Task:
+    if count > 9:
+        raise ValueError(f"too many for {folder}")
+    return Task()
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"folder": "x", "count": "two"}, "-T count=two"),
+        ({"folder": 3}, "-T folder=3"),
+        ({}, "'folder'"),
+        ({"folder": "x", "count": 10}, "too many"),
+    ],
+)
+def test_a_wrong_parameter_is_one_line(given: dict[str, Any], named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # the interpreter's own again, after the test
+    with pytest.raises(InputError, match=named) as raised:
+        loaves(**given)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.product("a process: four seconds", every=True)
+def test_the_command_of_inspect_ends_with_that_line(tmp_path: Path) -> None:
+    command = "-m inspect_ai eval evaluation/construction/tasks.py@exact_pairs --model mockllm/model -T graph=nowhere"
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "INSPECT_LOG_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1
+    assert "nowhere" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_a_long_paper_is_cut_before_the_section_that_does_not_fit() -> None:

@@ -1,11 +1,14 @@
+import json
 from pathlib import Path
 
 import pytest
 from inspect_ai import eval as inspect_eval
 
-from evaluation.paperbench import tasks
+from evaluation.paperbench import gains, tasks
+from evaluation.results.document import Results, write
 from tests.evaluation.graphs import stored
 from tests.evaluation.scripted_model import answering, calling, scripted
+from xkg.errors import InputError
 
 EXAMPLE = Path(__file__).parents[3] / "evaluation" / "paperbench" / "example"
 
@@ -83,3 +86,43 @@ def test_the_tools_of_the_graph_are_there_without_the_paper_itself(tmp_path: Pat
     (found, *_) = [message.text for message in log.samples[0].messages if message.role == "tool"]
     assert "Kernel Methods" in found
     assert "Short Account" not in found
+
+
+def test_a_task_without_a_rubric_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "paper.md").write_text("# T")
+    (tmp_path / "blacklist.txt").write_text("https://github.com/a/b")
+    with pytest.raises(InputError, match=r"rubric\.json"):
+        tasks.react_agent(str(tmp_path))
+
+
+def results(folder: Path, name: str, **scores: float) -> Path:
+    write(Results(measure="bench", scores={"score": scores}), folder / name)
+    return folder / name
+
+
+def lines_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_best_of_three_needs_three_runs_on_each_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without = [results(tmp_path, f"without-{n}", a=value) for n, value in enumerate((0.1, 0.4, 0.2))]
+    with_graph = [results(tmp_path, f"with-{n}", a=value) for n, value in enumerate((0.5, 0.3, 0.9))]
+    gains.main(without=without, with_graph=with_graph)
+    (line,) = [line for line in lines_of(capsys) if line.startswith("gain of best@3")]
+    assert "0.500" in line
+    gains.main(without=without, with_graph=with_graph[:2])
+    assert any("best@3 needs 3 runs" in line for line in lines_of(capsys))
+
+
+def test_gains_by_paper_domain_and_failure_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without = results(tmp_path, "without.json", a=0.2, b=0.4, c=0.5)
+    with_graph = results(tmp_path, "with.json", a=0.5, b=0.3, d=0.9)
+    labels = {"a": {"domain": "vision"}, "b": {"domain": "language", "failure_mode": "over-reliance on retrieved code"}}
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    gains.main(without=[without], with_graph=[with_graph], labels=tmp_path / "labels.json")
+    lines = lines_of(capsys)
+    assert "a 1 0.200 0.500 +0.300" in lines
+    assert "language 1 0.400 0.300 -0.100" in lines
+    assert "over-reliance on retrieved code 1 0.400 0.300 -0.100" in lines
+    assert "not labelled 1 0.200 0.500 +0.300" in lines
+    assert any(line.startswith("2 inputs") for line in lines)

@@ -14,6 +14,7 @@ from evaluation.study.__main__ import main
 from evaluation.study.runs import Run, read_score, run
 from evaluation.study.summary import best_at, summarize, table
 from tests.evaluation.graphs import stored
+from xkg.errors import InputError
 
 PROGRAM = """
 import sys
@@ -50,6 +51,11 @@ def test_each_variant_leaves_out_what_it_names(tmp_path: Path, capsys: pytest.Ca
     printed = capsys.readouterr().out
     assert "raw code: the graph has no code in this form for 1 of 1 papers" in printed
     assert "rewritten code: the graph has no code" not in printed
+
+
+def test_a_command_without_a_score_is_no_success(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run has a score"):
+        main(python("print('words')"), kg=stored(tmp_path), out=tmp_path / "study", runs=1, variant=["full"])
 
 
 @pytest.mark.parametrize(
@@ -89,10 +95,18 @@ def test_a_command_gets_the_files_and_runs_once(context: Path) -> None:
     assert (ran().score, log.read_text()) == (3, "xx")
 
 
-def test_a_failed_run_says_why_and_is_tried_again(context: Path) -> None:
-    made = run(python("raise SystemExit('no data')"), "full", "title:a", 1, context, context / "runs", 60)
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ("raise SystemExit('no data')", "no data"),
+        ("print('done')", "printed no line"),
+        ("import time; time.sleep(60)", "took more than"),
+    ],
+)
+def test_a_failed_run_says_why_and_is_tried_again(context: Path, program: str, problem: str) -> None:
+    made = run(python(program), "full", "title:a", 1, context, context / "runs", 2)
     assert made.score is None
-    assert "no data" in made.problem
+    assert problem in made.problem
     assert not (context / "runs").exists()
 
 
