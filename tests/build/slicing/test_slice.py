@@ -102,10 +102,10 @@ def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codeba
 
 def test_any_line_of_a_function_slices(tangled: Codebase) -> None:
     functions = [source.symbol for source in tangled.symbols().values() if source.symbol.kind == "function"]
-    for symbol in functions:
-        for line in range(symbol.start_line + 1, symbol.end_line + 1):
+    for each in functions:
+        for line in range(each.start_line + 1, each.end_line + 1):
             at = LineRange(start_line=line, end_line=line)
-            result = slice_symbols(tangled, [symbol.id], lines={symbol.id: [at]})
+            result = slice_symbols(tangled, [each.id], lines={each.id: [at]})
             assert undefined(result.source) == []
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.build.codebases import MADE, codebase_of, symbol
+from tests.build.codebases import codebase_of, symbol
 from xkg.build.guided.coding.material import MAX_BYTES, material, narrowed
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange
