@@ -715,8 +715,7 @@ print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
     assert {candidate.description for candidate in space.candidates} == {
         "choice(replace): True → False",
         "the update weights = weights * np.exp(-y * vote) → off",
-        "the update weights = weights / np.sum(weights) → off",
-    }
+    }  # shares are no distribution without their sum
 
 
 def candidates_of(text: str, command: str = "python a.py", path: str = "a.py") -> set[str]:
@@ -775,3 +774,66 @@ def grow(depth, turn):
 print("error:", grow(DEPTH, LEFT))
 """
     assert candidates_of(text) == {"DEPTH: 5 → 2", "DEPTH: 5 → 10"}
+
+
+OBJECTS = """
+from torch import nn, optim
+
+RATE = 0.1
+
+
+class Policy(nn.Module):
+    def __init__(self, share=0.5):
+        self.share = share
+
+    def forward(self, x):
+        return x * self.share
+
+
+class Trainer:
+    def __init__(self, policy, rate=RATE):
+        self.policy = policy
+        self.optimizer = optim.Adam(self.policy.parameters(), lr=rate)
+
+    def learn(self, rewards, gamma=0.9):
+        total = 0.0
+        for each in rewards:
+            total = each + gamma * total
+        total.backward()
+        self.optimizer.step()
+
+
+policy = Policy()
+trainer = Trainer(policy)
+for _ in range(9):
+    rewards = [policy(1.0)]
+    trainer.learn(rewards)
+    print("error:", sum(rewards))
+"""
+
+
+def test_an_object_that_another_trains_is_the_same_object() -> None:
+    assert {text.partition(":")[0] for text in candidates_of(OBJECTS)} == {
+        "RATE", "Policy(share)", "learn(gamma)", "the term gamma * total → off"
+    }  # fmt: skip
+
+
+SCALED = """
+import joblib
+from library import Scaler, load, network, split
+
+data = load()
+train_x, test_x, train_y, test_y = split(data.x, data.y)
+scaler = Scaler()
+train_x = scaler.fit_transform(train_x)
+test_x = scaler.transform(test_x)
+joblib.dump(scaler, "scaler.bin")
+model = network()
+history = model.fit(train_x, train_y)
+error = (model.predict(test_x) - test_y).mean()
+print("error:", error)
+"""
+
+
+def test_both_halves_of_a_scaling_are_left_out_together() -> None:
+    assert candidates_of(SCALED) == {"the call scaler.fit_transform(train_x) → off, in all 2 places"}

@@ -23,10 +23,6 @@ _LENGTHS = frozenset(  # of training in libraries; the code's own loops are reco
     " generations repeats repetitions trials trial".split()
 )
 _MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
-_LAYOUT = frozenset(
-    "array asarray atleast_1d atleast_2d reshape transpose swapaxes permute tile squeeze unsqueeze expand_dims flatten"
-    " ravel view astype copy contiguous tuple list dict set int float str sorted reversed numpy to detach cpu".split()
-)
 _METRIC = frozenset(
     "evaluate evaluation eval metric metrics score scores test validate accuracy acc mse rmse mae error auc f1"
     " precision recall r2 loss_fn".split()
@@ -113,16 +109,11 @@ def _is_beside(module: str) -> bool:
     return parts[0] in _BESIDE or "datasets" in parts
 
 
-def is_layout(function: str) -> bool:
-    """Whether a called function only changes the shape or type of its argument, judging by its name."""
-    return function in _LAYOUT or (bool(function) and _LAYOUT.issuperset(words_of(function)))
-
-
 def named_by(path: str, command: str) -> bool:
-    """Whether a command names a file, by its path or the end of it."""
-    return any(
-        path == word or path.endswith(f"/{word}") for word in command.replace('"', " ").replace("'", " ").split()
-    )
+    """Whether a command names a file, by its path or the end of it, or as a module."""
+    words = [word.strip("\"'").removesuffix(".py").replace("/", ".") for word in command.split()]
+    dotted = f".{path.removesuffix('.py').replace('/', '.')}"
+    return any(dotted.endswith(f".{word.lstrip('.')}") for word in words if word)
 
 
 def surely_measures(part: str) -> bool:
@@ -157,7 +148,7 @@ def metric_code(
                 places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))
             elif surely_measures(name):
                 places.append(source.place(node))
-        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function)}
+        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function) and _shows(node)}
         for body in bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
             protected = [s for s in simple if id(s) in labelled]
@@ -199,9 +190,15 @@ def prints(sources: Sequence[PythonSource]) -> list[Place]:
         source.place(statement)
         for source in sources
         for statement in source.statements()
-        if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call)
-        if last_name(call.func) == "print" and any(not isinstance(each, ast.Constant) for each in call.args)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        if last_name(statement.value.func) == "print" and _shows(statement)
     ]
+
+
+def _shows(statement: ast.stmt) -> bool:
+    """Whether a statement does more than print or log a text: `log.info("computing the accuracy")` writes no value."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return not isinstance(call, ast.Call) or any(not isinstance(each, ast.Constant) for each in call.args)
 
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)

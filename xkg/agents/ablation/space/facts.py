@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.exclusions import SPLIT, beside_the_method
-from xkg.agents.ablation.space.python_source import Function, PythonSource, draws, last_name, root_name
+from xkg.agents.ablation.space.python_source import Function, PythonSource, defaults_of, draws, last_name, root_name
 
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
@@ -26,9 +26,9 @@ Lines = tuple[str, int, int]
 
 
 class Fact(NamedTuple):
-    """A statement that assigns a node, with its data sources and its conditions. `effect`: it may change the objects
-    that its receiver was made from. `binds`: it calls a function whose parameter the node is. `escapes`: on an object
-    that others hold too."""
+    """A statement that assigns a node, with its data sources and its conditions. `effect`: a method may change the
+    node; `deep`: also the objects that it was made from. `binds`: it calls a function whose parameter the node is.
+    `escapes`: on an object that others hold too."""
 
     defines: Node
     uses: frozenset[Node]
@@ -36,6 +36,7 @@ class Fact(NamedTuple):
     lines: tuple[Lines, ...]
     function: str
     effect: bool = False
+    deep: bool = False
     binds: bool = False
     escapes: bool = False
 
@@ -93,32 +94,47 @@ class Facts:
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 
+        for inner, called in (pair for pairs in self._functions.values() for pair in pairs):
+            self._default_values(inner, called)
+        self._held: dict[Node, list[Node]] = defaultdict(list)
+        for target, held in self.copies:
+            self._held[target].append(held)
         compared = {node for nodes in self._compares if nodes & self._drawn for node in nodes - self._drawn}
         self.chances |= compared
         self.computed |= compared
 
+    def _default_values(self, inner: _Scope, function: _Call) -> None:
+        for argument, default in defaults_of(function):
+            if inner.outer is not None and not isinstance(default, ast.Constant):
+                node = (inner.id, argument.arg)
+                self._found.append(Fact(node, self._uses(inner.outer, default), frozenset(), (), _MAIN))
+                self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
+
     def closed(self, nodes: Set[Node]) -> set[Node]:
         """These nodes, and the nodes whose value they hold unchanged."""
-        found = set(nodes)
-        while more := {source for target, source in self.copies if target in found} - found:
-            found |= more
+        found, waiting = set[Node](), [*nodes]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += self._held[node]
         return found
 
     def all(self) -> list[Fact]:
-        """The facts, including effects on the objects that a receiver was made from."""
-        by_node: dict[Node, list[Fact]] = defaultdict(list)
-        for fact in self._found:
-            by_node[fact.defines].append(fact)
-        more = []
+        """The facts, including effects on the objects that a receiver was made from, under all their names."""
+        made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
+                made_from[fact.defines] |= {use for use in fact.uses if use[0] in (".", fact.defines[0])}
+        more = []
+        for fact in self._found:
+            if not fact.deep:
                 continue
-            near, front = set[Node](), {fact.defines}
+            found, front = set[Node](), {fact.defines}
             for _ in range(_NEAR):
-                front = {use for node in front for other in by_node[node] if not other.effect for use in other.uses}
-                front = {node for node in front if node[0] in (".", fact.defines[0])} - near
-                near |= front
-            more += [fact._replace(defines=node) for node in near]
+                found |= self.closed(front)
+                front = {use for node in self.closed(front) for use in made_from[node]} - found
+            more += [fact._replace(defines=node) for node in found | front if node != fact.defines]
         return [*self._found, *more]
 
     def _enter(
@@ -151,6 +167,9 @@ class Facts:
                     for a in child.names
                     if a.name.partition(".")[0] not in self._own
                 }
+            elif isinstance(child, ast.ImportFrom):
+                library = not child.level and (child.module or "").partition(".")[0] not in self._own
+                self._modules |= {alias.asname or alias.name for alias in child.names} if library else set()
             elif isinstance(child, ast.stmt | ast.excepthandler):
                 self._enter(source, child, scope, within, bodies)
 
@@ -212,6 +231,11 @@ class Facts:
             (set().union(*(self._uses(scope, each) for each in own)), (self._path, statement.lineno), scope.id)
         )
         for target, value in _given(statement):
+            # `history = model.fit(x)` also changes the model.
+            match value:
+                case ast.Call(func=ast.Attribute(value=owner)) if root_name(owner) not in self._beside:
+                    for node in self._targets(scope, owner) if not self._called(value) else ():
+                        add(node, self._uses(scope, value), effect=True)
             for one, part, index in _pairs(target, value):
                 uses = self._uses(scope, part, index)
                 if isinstance(statement, ast.AugAssign):
@@ -239,11 +263,14 @@ class Facts:
                     first = [each for each in call.args[:1] if not isinstance(each, ast.Call)]
                     changed = [each for each in (receiver, *first) if each is not None]
                     for node in {node for each in changed for node in self._targets(scope, each)}:
-                        add(node, uses, effect=True)
+                        add(node, uses, effect=True, deep=True)
         for inner in (inner for each in own for inner in ast.walk(each)):
             self._roles(scope, inner)
-            operands = [self._uses(scope, each) for each in _operands(inner)]
-            self.compared[lines[-1]] += [[one, other] for i, one in enumerate(operands) for other in operands[i + 1 :]]
+            discarded = isinstance(statement, ast.Expr) and inner is statement.value
+            enters = isinstance(inner, ast.Call) and self._called(inner)  # its statements compare
+            for operands in _operands(inner) if not discarded and not enters else ():
+                of = [self._uses(scope, each) for each in operands]
+                self.compared[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.AugAssign):
@@ -269,6 +296,8 @@ class Facts:
                         found.add(("()" if index is None else f"()[{index}]", last_name(called)))
                         waiting += [called.value] if isinstance(called, ast.Attribute) else []
                         continue
+                case ast.BinOp(left=ast.Constant(value=0), op=ast.Mult()):
+                    continue  # 0 * x has the form of x
                 case ast.Name(id=name):
                     found.add(self._variable(scope, name))
                 case ast.Attribute(attr=name):
@@ -405,14 +434,15 @@ def _factors(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _operands(node: ast.AST) -> list[ast.expr]:
+def _operands(node: ast.AST) -> list[list[ast.expr]]:
+    """The groups of values that a node compares."""
     match node:
         case ast.Compare(left=left, comparators=others):
-            return [left, *others]
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return [left, right]
-        case ast.Call(args=args, keywords=keywords) if last_name(node.func) != "print":
-            return [*args, *(keyword.value for keyword in keywords)]
+            return [[left, *others]]
+        case ast.BinOp(left=left, op=ast.Sub() | ast.BitAnd(), right=right):
+            return [[left, right]]
+        case ast.Call(func=called, args=args, keywords=keywords) if not hasattr(builtins, last_name(called)):
+            return [args, [keyword.value for keyword in keywords]]
     return []
 
 

@@ -9,6 +9,8 @@ from xkg.agents.ablation.space.facts import Fact, Facts, Node
 from xkg.agents.ablation.space.python_source import PythonSource
 
 _LEVELS = 6
+_OPTIONS = frozenset({"argparse", "click", "sys", "os"})
+"""Libraries whose values are numbers and texts that the user gives, not data."""
 
 
 class Flow:
@@ -51,7 +53,7 @@ class Flow:
         nodes = {fact.defines for fact in facts if fact.lines and _meets(_numbers([fact]), place)}
         while True:
             more = [fact for fact in facts if fact.uses & nodes]
-            used = any(fact.effect or fact.binds or fact.defines[0] == "." for fact in more)
+            used = any(fact.deep or fact.binds or fact.defines[0] == "." for fact in more)
             if used or any(fact.control & nodes for fact in facts):
                 return False
             if nodes.issuperset(fact.defines for fact in more):
@@ -96,9 +98,10 @@ class Flow:
         nodes = {node for pair in self._facts.copies for node in pair if node[1] in names}
         return {*names, *(name for _, name in self._facts.closed(nodes))}
 
-    def _slice(self, first: Iterable[Node], *, effects: bool = True) -> tuple[set[Node], list[Fact]]:
+    def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """The nodes that these are computed from, and the facts. A call counts only if its function contributes another
-        node, or if the callee changes an object that others hold too."""
+        node, or if the callee changes an object that others hold too. `values`: without conditions and effects on
+        objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value, and with a dot those that change objects.
         active = {"", *self._callers(self._writing)}
@@ -114,14 +117,14 @@ class Flow:
             while facts:
                 fact = facts.pop()
                 asked = (fact.function, f".{fact.defines[0]}") if fact.escapes else (fact.function,)
-                if fact.effect and not effects:
+                if fact.effect and values:
                     continue
                 if fact.binds and active.isdisjoint(asked):
                     for function in asked:
                         later[function].append(fact)
                     continue
                 reached.append(fact)
-                waiting += fact.uses | fact.control
+                waiting += fact.uses if values else fact.uses | fact.control
                 given = {fact.function, f".{fact.function}"} if fact.defines[0] == "." else {fact.function}
                 for function in given - active if not fact.binds else ():
                     active.add(function)
@@ -144,7 +147,7 @@ class Flow:
         pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] == where for pair in found]
         front, seen = set(first), set(first)
         for _ in range(_LEVELS):
-            slices = [[self._slice(each, effects=False) for each in pair] for pair in pairs]
+            slices = [[self._slice(each, values=True) for each in pair] for pair in pairs]
             slices = [pair for pair in slices if all(facts for _, facts in pair)]
             within = [one for pair in slices for one, other in (pair, pair[::-1]) if self._is_part(one[0], other[0])]
             if within:
@@ -156,11 +159,17 @@ class Flow:
         return set(), []
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
-        return self._sources(one) <= other and not self._sources(other) <= one
+        libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
+        data = bool(libraries - _OPTIONS)  # else it is a number
+        return data and self._sources(one) <= other and not self._sources(other) <= one
 
     def _sources(self, nodes: Set[Node]) -> set[Node]:
-        """The nodes that the code gives a value of their own."""
-        return {node for node in nodes if (facts := self._by_node.get(node)) and not any(fact.uses for fact in facts)}
+        """The nodes that are computed from no other: numbers, and what comes from a library."""
+        return {node for node in nodes if node in self._by_node and not self._computed_from(node)}
+
+    def _computed_from(self, node: Node) -> bool:
+        uses = (use for fact in self._by_node[node] if not fact.effect for use in fact.uses)
+        return any(use != node and use in self._by_node for use in uses)
 
 
 def _is(node: Node, name: str, function: str) -> bool:

@@ -78,6 +78,15 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
             yield from _functions(child, within)
 
 
+def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, with it, in order."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    defaults = function.args.defaults
+    yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
+    named = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    yield from ((argument, default) for argument, default in named if default is not None)
+
+
 def words_of(name: str) -> list[str]:
     """The words of an identifier in lower case: `lossWeight_2` → loss, weight, 2."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
