@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, root_name, words_of
-from xkg.agents.ablation.space.reported import only_reported, reported_functions, reported_names
 from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
@@ -132,15 +131,14 @@ def metric_code(
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
     those of the same function that compute their inputs. The second has the evaluation's functions and files that train
-    nothing, the functions that this code calls, directly or not, if their name says that they measure or has a word of
-    the metric, and values that are only reported. The third has other functions that these lines call by a plain name:
+    nothing, and the functions that this code calls, directly or not, if their name says that they measure or has a word
+    of the metric. The third has other functions that these lines call by a plain name:
     the method may call them too."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
-    printing: list[tuple[Sequence[ast.stmt], set[str]]] = []
     for source in sources:
         parts = list(measuring(source.path, source.tree, metric, program=named_by(source.path, command)))
         for name, node in parts:
@@ -157,8 +155,6 @@ def metric_code(
                 measures = any(_measures(name, vocabulary) for name in _called(statement))
                 if statement not in protected and measures and _binds(statement) & reads:
                     protected.append(statement)
-            printed = set().union(*(reported_names(s) for s in protected)) if protected else set()
-            printing.append(([s for s in simple if s not in protected], printed))
             for statement in protected:
                 written.append(source.place(statement))
                 plain.update(_called_plainly(statement))
@@ -174,10 +170,6 @@ def metric_code(
                 inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
                 known |= inner
                 waiting += sorted(inner)
-    places += [
-        source.place(statement)
-        for source, statement in only_reported(sources, reported_functions(sources, printing) - known)
-    ]
     shared = [
         source.place(function) for name, source, function in functions if name in plain - known and not trains(name)
     ]

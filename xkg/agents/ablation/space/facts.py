@@ -14,6 +14,7 @@ from typing import NamedTuple
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.exclusions import SPLIT, beside_the_method
 from xkg.agents.ablation.space.python_source import Function, PythonSource, defaults_of, draws, last_name, root_name
+from xkg.agents.ablation.space.reported import FORMATS
 
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
@@ -263,7 +264,7 @@ class Facts:
                     first = [each for each in call.args[:1] if not isinstance(each, ast.Call)]
                     changed = [each for each in (receiver, *first) if each is not None]
                     for node in {node for each in changed for node in self._targets(scope, each)}:
-                        add(node, uses, effect=True, deep=True)
+                        add(node, uses, effect=True, deep=last_name(call.func) not in FORMATS)
         for inner in (inner for each in own for inner in ast.walk(each)):
             self._roles(scope, inner)
             discarded = isinstance(statement, ast.Expr) and inner is statement.value

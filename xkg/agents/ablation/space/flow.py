@@ -3,6 +3,7 @@ executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cached_property
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.facts import Fact, Facts, Node
@@ -49,16 +50,22 @@ class Flow:
     def only_measures(self, place: Place) -> bool:
         """Whether a value of these lines goes into the metric and nothing else: no attribute, condition, object or
         argument of the repository's functions depends on it."""
+        defined = {node for node, found in self._by_node.items() for fact in found if _meets(_numbers([fact]), place)}
+        return self.known and defined.isdisjoint(self._useful)
+
+    @cached_property
+    def _useful(self) -> set[Node]:
+        """The nodes that more than the metric depends on."""
         facts = [fact for found in self._by_node.values() for fact in found]
-        nodes = {fact.defines for fact in facts if fact.lines and _meets(_numbers([fact]), place)}
-        while True:
-            more = [fact for fact in facts if fact.uses & nodes]
-            used = any(fact.deep or fact.binds or fact.defines[0] == "." for fact in more)
-            if used or any(fact.control & nodes for fact in facts):
-                return False
-            if nodes.issuperset(fact.defines for fact in more):
-                return self.known
-            nodes |= {fact.defines for fact in more}
+        used = (fact for fact in facts if fact.deep or fact.binds or fact.defines[0] == ".")
+        waiting = [node for fact in used for node in fact.uses] + [node for fact in facts for node in fact.control]
+        found = set[Node]()
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += (use for fact in self._by_node.get(node, ()) for use in fact.uses)
+        return found
 
     def reads(self, name: str, function: str = "") -> bool:
         """Whether the metric is computed from a node of this name, or from a parameter of the given function or

@@ -13,6 +13,7 @@ from xkg.agents.ablation.space.expressions import Change, Site, alternatives, si
 from xkg.agents.ablation.space.flow import Flow
 from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
+from xkg.agents.ablation.space.reported import returned_sums
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,
@@ -62,6 +63,8 @@ def find_space(
     # the slice does not follow values through files, such as from one program of the command to another
     alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
     flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
+    sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
+    protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
     steps = own_steps(sources)
     found = [site for source in sources for site in sites(source, steps)]
     builder = _Builder(techniques, written, protected, executed, flow, sources, parameters)
