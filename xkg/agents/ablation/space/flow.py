@@ -36,9 +36,8 @@ class Flow:
         given: list[Fact] = []
         for uses, where, _ in facts.read:
             nodes, found = self._reference(uses, where) if where in at and self.known else (set(), [])
-            if 2 * len(found) <= len(reached):  # names shared by several functions would connect everything
-                self._task_nodes |= nodes
-                given += found
+            self._task_nodes |= nodes
+            given += found
         self._task_lines = _numbers(given)
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
         self._computed, self._chances = facts.closed(facts.computed), facts.closed(facts.chances)
@@ -150,7 +149,7 @@ class Flow:
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
         """The slice of the reference that a statement compares a prediction with: of two values that are compared,
         subtracted or passed to one function, nearest to the statement first, the one whose sources the other has too,
-        but not the reverse."""
+        if the other has more sources or is computed by far more steps."""
         pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] == where for pair in found]
         front, seen = set(first), set(first)
         for _ in range(_LEVELS):
@@ -168,7 +167,8 @@ class Flow:
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
         libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
         data = bool(libraries - _OPTIONS)  # else it is a number
-        return data and self._sources(one) <= other and not self._sources(other) <= one
+        less = 2 * len(one) <= len(other) or not self._sources(other) <= one
+        return data and less and self._sources(one) <= other
 
     def _sources(self, nodes: Set[Node]) -> set[Node]:
         """The nodes that are computed from no other: numbers, and what comes from a library."""
