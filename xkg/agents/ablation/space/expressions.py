@@ -12,6 +12,7 @@ from xkg.agents.ablation.space.probes import VALUE
 from xkg.agents.ablation.space.python_source import (
     Function,
     PythonSource,
+    factors,
     last_name,
     names_in,
     root_name,
@@ -152,7 +153,7 @@ def _terms(
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
         if len(varying) < 2 or any(_is_text(term) for term in chain):
             continue
-        again = [term for term in chain if any(source.code(part) == target for part in _factors(term))]
+        again = [term for term in chain if any(source.code(part) == target for part in factors(term))]
         again = again or [term for term in chain if any(map(_complements, _parts(term)))]
         rest = [term for term in varying if term not in again]
         for term in varying:
@@ -182,14 +183,6 @@ def _factor(term: ast.expr) -> str:
     while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
         first = first.left
     return ast.unparse(first) if first is not term and isinstance(first, ast.Name | ast.Attribute) else ""
-
-
-def _factors(term: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult | ast.Div):
-        yield from _factors(term.left)
-        yield from _factors(term.right)
-    else:
-        yield term
 
 
 def _parts(node: ast.AST) -> Iterator[ast.expr]:
@@ -277,7 +270,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, forms: F
 
 def _factor_of_itself(source: PythonSource, statement: ast.Assign, target: str) -> Iterator[Site]:
     """`x = x * e / z`, like `x *= e / z`: without the update x is unchanged."""
-    first, *others = _factors(statement.value)
+    first, *others = factors(statement.value)
     if others and source.code(first) == target and not any(_is_own_sum(source, each, target) for each in others):
         yield Site(
             what="the update", text=_short(source.code(statement)), place=source.place(statement),

@@ -122,6 +122,15 @@ def root_name(node: ast.AST) -> str:
                 return node.id if isinstance(node, ast.Name) else ""
 
 
+def factors(node: ast.expr) -> Iterator[ast.expr]:
+    """The factors and divisors of a product, in order; the expression itself if it is none."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        yield from factors(node.left)
+        yield from factors(node.right)
+    else:
+        yield node
+
+
 def draws(node: ast.AST) -> bool:
     """Whether an expression is the result of a function that draws random numbers, judging by its name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))
