@@ -37,6 +37,7 @@ from xkg.agents.ablation.space.statements import (
 
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
+Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -74,9 +75,10 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 
 class Facts:
     """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
-    that each statement reads, `compared` the operands of one comparison, `copies` the names that get another's value
-    unchanged. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a library,
-    `chances` are shares or compared with random numbers."""
+    that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
+    repository's own functions, `copies` the names that get another's value unchanged. `repeated` nodes are repetition
+    counts, `sized` are sizes, `computed` enter arithmetic or a library, `chances` are shares or compared with random
+    numbers."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -88,7 +90,8 @@ class Facts:
         self._found: list[Fact] = []
         self.read: list[tuple[set[Node], tuple[str, int], str]] = []
         self._written = {(place.path, place.start_line) for place in written}
-        self.compared: dict[Lines, list[list[frozenset[Node]]]] = defaultdict(list)
+        self.compared: Pairs = defaultdict(list)
+        self.passed: Pairs = defaultdict(list)
         self.repeated: set[Node] = set()
         self.sized: set[Node] = set()
         self.computed: set[Node] = set()
@@ -285,10 +288,12 @@ class Facts:
         for inner in (inner for each in own for inner in ast.walk(each)):
             self._roles(scope, inner)
             discarded = isinstance(statement, ast.Expr) and inner is statement.value
-            enters = isinstance(inner, ast.Call) and self._called(inner)  # its statements compare
-            for operands in operands_of(inner) if not discarded and not enters else ():
+            enters = isinstance(inner, ast.Call) and self._called(inner)
+            pairs = self.passed if enters else self.compared
+            groups = operands_of(inner) if not discarded else []
+            for operands in groups if not enters or [*map(len, groups)] == [2, 0] else ():
                 of = [self._uses(scope, each) for each in operands]
-                self.compared[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
+                pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.AugAssign):

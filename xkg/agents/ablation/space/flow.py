@@ -150,16 +150,20 @@ class Flow:
         """The slice of the reference that a statement compares a prediction with: of two values that are compared,
         subtracted or passed to one function, nearest to the statement first, the one whose sources the other has too,
         if the other has more sources or is computed by far more steps."""
-        pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] == where for pair in found]
+        tables = (self._facts.compared, self._facts.passed)
+        lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
         for _ in range(_LEVELS):
-            slices = [[self._slice(each, values=True) for each in pair] for pair in pairs]
-            slices = [pair for pair in slices if all(facts for _, facts in pair)]
-            within = [one for pair in slices for one, other in (pair, pair[::-1]) if self._is_part(one[0], other[0])]
-            if within:
-                return min(within, key=lambda found: len(found[1]))
+            for table in tables:
+                slices = [
+                    [self._slice(each, values=True) for each in pair] for at in lines for pair in table.get(at, ())
+                ]
+                slices = [pair for pair in slices if all(facts for _, facts in pair)]
+                both = [(one, other) for pair in slices for one, other in (pair, pair[::-1])]
+                if within := [one for one, other in both if self._is_part(one[0], other[0])]:
+                    return min(within, key=lambda found: len(found[1]))
             facts = [fact for node in sorted(front) for fact in self._by_node.get(node, ())]
-            pairs = [pair for fact in facts for lines in fact.lines for pair in self._facts.compared.get(lines, ())]
+            lines = {at for fact in facts for at in fact.lines}
             front = {use for fact in facts for use in fact.uses} - seen
             seen |= front
         return set(), []
