@@ -100,7 +100,7 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) ->
             source, statement, statement.value, around, objective=around.objective or named, target=target
         )
         yield from _factor_of_itself(source, statement, target)
-        changed = root_name(statement.value) not in around.beside and not _is_last(statement, target, around)
+        changed = root_name(statement.value) not in around.beside
         if changed and _else_set(source, statement, target, around):
             yield from _identity(source, statement, target, around.forms)
     elif isinstance(statement, ast.Return) and statement.value is not None:
@@ -120,13 +120,6 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) ->
             names=tuple(sorted(names_in(statement.test))),
             alone=False,
         )
-
-
-def _is_last(statement: ast.Assign, target: str, around: _Around) -> bool:
-    """Whether a library call only finishes a result: `y = np.sign(y)` before `return y`."""
-    after = around.block[around.block.index(statement) + 1 :]
-    given_back = bool(after) and isinstance(after[0], ast.Return) and ast.unparse(after[0]) == f"return {target}"
-    return given_back and root_name(statement.value) in around.forms.libraries
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: _Around) -> bool:
@@ -154,7 +147,6 @@ def _terms(
         if len(varying) < 2 or any(_is_text(term) for term in chain):
             continue
         again = [term for term in chain if any(source.code(part) == target for part in factors(term))]
-        again = again or [term for term in chain if any(map(_complements, _parts(term)))]
         rest = [term for term in varying if term not in again]
         for term in varying:
             bare = isinstance(term, ast.Name | ast.Attribute)
@@ -187,15 +179,6 @@ def _factor(term: ast.expr) -> str:
 
 def _parts(node: ast.AST) -> Iterator[ast.expr]:
     return (each for each in ast.walk(node) if isinstance(each, ast.expr))
-
-
-def _complements(node: ast.expr) -> bool:
-    """The terms of `(1 - rate) * before + rate * new`."""
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _counts(node.left)
-
-
-def _counts(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
