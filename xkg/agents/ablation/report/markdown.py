@@ -64,7 +64,7 @@ def _tried(campaign: Campaign) -> str:
                 str(o.round), f"{o.candidate.description} ({', '.join(map(str, o.candidate.places))})",
                 o.candidate.kind, f"{o.effect.value:.6g}" if o.effect else "",
                 str(len([r for r in o.runs if r.value is not None])),
-                f"failed: {o.failure}" if o.failure else "no effect" if o.no_effect else rows.change(o.effect),
+                f"failed: {o.failure}" if o.failure else "the same value" if o.no_effect else rows.change(o.effect),
                 rows.remark(o),
             )
             for o in campaign.outcomes

@@ -35,7 +35,8 @@ def _evidence(importance: Importance, best: CandidateOutcome) -> str:
     effect = best.effect
     assert effect is not None
     if effect.nothing_changed:
-        return "no effect: it is in force, and nothing that is measured changed"
+        runs = "in its one run" if effect.once else f"in each of {effect.seeds} runs"
+        return f"the same value {runs}, although it is in force"
     if effect.low is None:
         return "one seed: noise unknown"
     once = "run once" if effect.once and not effect.exact else ""

@@ -54,9 +54,8 @@ class Calls:
         if names is None or not calls or function in self._handed_on:
             return False
         position = names.index(parameter) if parameter in names else len(names)
-        given = [parameter in c.keywords or len(c.positions) > position for c in calls]
         return all(
-            (known and not c.open) or (c.open and parameter in keys) for c, known in zip(calls, given, strict=True)
+            parameter in c.keywords or (parameter in keys if c.open else len(c.positions) > position) for c in calls
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
@@ -76,6 +75,8 @@ class Calls:
 def _no_values(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes whose value a node does not pass on: its callee, bases and annotations."""
     match node:
+        case ast.Call(func=ast.Name(id="super") as called, args=args):
+            yield from (called, *args)
         case ast.Call(func=called):
             yield called
         case ast.ClassDef(bases=bases):

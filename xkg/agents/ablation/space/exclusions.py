@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, root_name, words_of
-from xkg.agents.ablation.space.reported import only_reported, reported_functions, reported_names
 from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
@@ -23,10 +22,6 @@ _LENGTHS = frozenset(  # of training in libraries; the code's own loops are reco
     " generations repeats repetitions trials trial".split()
 )
 _MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
-_LAYOUT = frozenset(
-    "array asarray atleast_1d atleast_2d reshape transpose swapaxes permute tile squeeze unsqueeze expand_dims flatten"
-    " ravel view astype copy contiguous tuple list dict set int float str sorted reversed numpy to detach cpu".split()
-)
 _METRIC = frozenset(
     "evaluate evaluation eval metric metrics score scores test validate accuracy acc mse rmse mae error auc f1"
     " precision recall r2 loss_fn".split()
@@ -113,16 +108,11 @@ def _is_beside(module: str) -> bool:
     return parts[0] in _BESIDE or "datasets" in parts
 
 
-def is_layout(function: str) -> bool:
-    """Whether a called function only changes the shape or type of its argument, judging by its name."""
-    return function in _LAYOUT or (bool(function) and _LAYOUT.issuperset(words_of(function)))
-
-
 def named_by(path: str, command: str) -> bool:
-    """Whether a command names a file, by its path or the end of it."""
-    return any(
-        path == word or path.endswith(f"/{word}") for word in command.replace('"', " ").replace("'", " ").split()
-    )
+    """Whether a command names a file, by its path or the end of it, or as a module."""
+    words = [word.strip("\"'").removesuffix(".py").replace("/", ".") for word in command.split()]
+    dotted = f".{path.removesuffix('.py').replace('/', '.')}"
+    return any(dotted.endswith(f".{word.lstrip('.')}") for word in words if word)
 
 
 def surely_measures(part: str) -> bool:
@@ -141,15 +131,14 @@ def metric_code(
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
     those of the same function that compute their inputs. The second has the evaluation's functions and files that train
-    nothing, the functions that this code calls, directly or not, if their name says that they measure or has a word of
-    the metric, and values that are only reported. The third has other functions that these lines call by a plain name:
+    nothing, and the functions that this code calls, directly or not, if their name says that they measure or has a word
+    of the metric. The third has other functions that these lines call by a plain name:
     the method may call them too."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
-    printing: list[tuple[Sequence[ast.stmt], set[str]]] = []
     for source in sources:
         parts = list(measuring(source.path, source.tree, metric, program=named_by(source.path, command)))
         for name, node in parts:
@@ -157,7 +146,7 @@ def metric_code(
                 places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))
             elif surely_measures(name):
                 places.append(source.place(node))
-        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function)}
+        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function) and _shows(node)}
         for body in bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
             protected = [s for s in simple if id(s) in labelled]
@@ -166,8 +155,6 @@ def metric_code(
                 measures = any(_measures(name, vocabulary) for name in _called(statement))
                 if statement not in protected and measures and _binds(statement) & reads:
                     protected.append(statement)
-            printed = set().union(*(reported_names(s) for s in protected)) if protected else set()
-            printing.append(([s for s in simple if s not in protected], printed))
             for statement in protected:
                 written.append(source.place(statement))
                 plain.update(_called_plainly(statement))
@@ -183,10 +170,6 @@ def metric_code(
                 inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
                 known |= inner
                 waiting += sorted(inner)
-    places += [
-        source.place(statement)
-        for source, statement in only_reported(sources, reported_functions(sources, printing) - known)
-    ]
     shared = [
         source.place(function) for name, source, function in functions if name in plain - known and not trains(name)
     ]
@@ -199,9 +182,15 @@ def prints(sources: Sequence[PythonSource]) -> list[Place]:
         source.place(statement)
         for source in sources
         for statement in source.statements()
-        if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call)
-        if last_name(call.func) == "print" and any(not isinstance(each, ast.Constant) for each in call.args)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        if last_name(statement.value.func) == "print" and _shows(statement)
     ]
+
+
+def _shows(statement: ast.stmt) -> bool:
+    """Whether a statement does more than print or log a text: `log.info("computing the accuracy")` writes no value."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return not isinstance(call, ast.Call) or any(not isinstance(each, ast.Constant) for each in call.args)
 
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)

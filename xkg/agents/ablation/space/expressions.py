@@ -1,16 +1,18 @@
-"""Changes inside functions that keep shapes: terms of a sum, calls that can become the identity, in-place updates, and
-blocks behind a flag."""
+"""Changes inside functions that keep the form of values: terms of a sum, calls that can become the identity, in-place
+updates, and blocks behind a flag."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Kind, Place, Replacement
-from xkg.agents.ablation.space.exclusions import beside_the_method, is_layout
+from xkg.agents.ablation.space.exclusions import beside_the_method
+from xkg.agents.ablation.space.forms import Forms
 from xkg.agents.ablation.space.probes import VALUE
 from xkg.agents.ablation.space.python_source import (
     Function,
     PythonSource,
+    factors,
     last_name,
     names_in,
     root_name,
@@ -46,18 +48,17 @@ class Site(Value):
     step: str = ""
 
 
-def sites(source: PythonSource) -> Iterator[Site]:
-    """The sites of a file, in line order, each once."""
+def sites(source: PythonSource, own: Mapping[str, bool]) -> Iterator[Site]:
+    """The sites of a file, in line order, each once. `own` is from `own_steps`."""
     seen: set[tuple[int, int]] = set()
     found = []
     beside = beside_the_method(source.tree)
-    imports = (node for node in ast.walk(source.tree) if isinstance(node, ast.Import))
-    libraries = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
+    forms = Forms(source.tree, own)
     for name, scope in [("", source.tree), *source.functions]:
         objective = bool(_OBJECTIVE.intersection(words_of(name.rpartition(".")[2])))
         given = set(_parameters(scope).split(",")) if isinstance(scope, Function) else set[str]()
         for statement, block, loop in _statements(scope):
-            for site in _of_statement(source, statement, _Around(block, loop, objective, beside, libraries, given)):
+            for site in _of_statement(source, statement, _Around(block, loop, objective, beside, forms, given)):
                 at = (site.changes[0].replacements[0].start, site.changes[0].replacements[0].end)
                 if at not in seen:
                     seen.add(at)
@@ -66,14 +67,14 @@ def sites(source: PythonSource) -> Iterator[Site]:
 
 
 class _Around(NamedTuple):
-    """The statements of a block and of the innermost loop around it (empty outside loops), the names of libraries, and
-    the function's parameters."""
+    """The statements of a block and of the innermost loop around it (empty outside loops), and the function's
+    parameters."""
 
     block: Sequence[ast.stmt]
     loop: Sequence[ast.stmt]
     objective: bool
     beside: Set[str]
-    libraries: Set[str]
+    forms: Forms
     parameters: Set[str]
 
 
@@ -99,9 +100,9 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) ->
             source, statement, statement.value, around, objective=around.objective or named, target=target
         )
         yield from _factor_of_itself(source, statement, target)
-        changed = root_name(statement.value) not in around.beside and not _is_last(statement, target, around)
+        changed = root_name(statement.value) not in around.beside
         if changed and _else_set(source, statement, target, around):
-            yield from _identity(source, statement, target)
+            yield from _identity(source, statement, target, around.forms)
     elif isinstance(statement, ast.Return) and statement.value is not None:
         yield from _terms(source, statement, statement.value, around, objective=around.objective)
     elif isinstance(statement, ast.Expr):
@@ -119,13 +120,6 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) ->
             names=tuple(sorted(names_in(statement.test))),
             alone=False,
         )
-
-
-def _is_last(statement: ast.Assign, target: str, around: _Around) -> bool:
-    """Whether a library call only finishes a result: `y = np.sign(y)` before `return y`."""
-    after = around.block[around.block.index(statement) + 1 :]
-    given_back = bool(after) and isinstance(after[0], ast.Return) and ast.unparse(after[0]) == f"return {target}"
-    return given_back and root_name(statement.value) in around.libraries
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: _Around) -> bool:
@@ -152,8 +146,7 @@ def _terms(
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
         if len(varying) < 2 or any(_is_text(term) for term in chain):
             continue
-        again = [term for term in chain if any(source.code(part) == target for part in _parts(term))]
-        again = again or [term for term in chain if any(map(_complements, _parts(term)))]
+        again = [term for term in chain if any(source.code(part) == target for part in factors(term))]
         rest = [term for term in varying if term not in again]
         for term in varying:
             bare = isinstance(term, ast.Name | ast.Attribute)
@@ -186,15 +179,6 @@ def _factor(term: ast.expr) -> str:
 
 def _parts(node: ast.AST) -> Iterator[ast.expr]:
     return (each for each in ast.walk(node) if isinstance(each, ast.expr))
-
-
-def _complements(node: ast.expr) -> bool:
-    """The terms of `(1 - rate) * before + rate * new`."""
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _counts(node.left)
-
-
-def _counts(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
@@ -248,17 +232,15 @@ def _is_text(node: ast.expr) -> bool:
     )
 
 
-def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Iterator[Site]:
-    """`x = f(x, …)`: without the call x is unchanged, and keeps its shape if f does."""
+def _identity(source: PythonSource, statement: ast.Assign, target: str, forms: Forms) -> Iterator[Site]:
+    """`x = f(x, …)`: without the call x is unchanged."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
-    first = call.args[0] if call.args else None
-    itself = first is not None and source.code(first) == target
-    method = isinstance(call.func, ast.Attribute) and source.code(call.func.value) == target
-    name, called = last_name(call.func), call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    if not (itself or method) or is_layout(name) or _is_text(called) or name == "fit" or "train" in words_of(name):
-        return  # without training there is no method
+    name = last_name(call.func)
+    trains = name == "fit" or "train" in words_of(name)  # without training there is no method
+    if not call.args or source.code(call.args[0]) != target or trains or not forms.keeps(call):
+        return
     yield Site(
         what="the call",
         text=_short(source.code(call)),
@@ -271,15 +253,18 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
 
 def _factor_of_itself(source: PythonSource, statement: ast.Assign, target: str) -> Iterator[Site]:
     """`x = x * e / z`, like `x *= e / z`: without the update x is unchanged."""
-    first = statement.value
-    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult | ast.Div):
-        first = first.left
-    if first is not statement.value and source.code(first) == target:
+    first, *others = factors(statement.value)
+    if others and source.code(first) == target and not any(_is_own_sum(source, each, target) for each in others):
         yield Site(
             what="the update", text=_short(source.code(statement)), place=source.place(statement),
             changes=_of_one(source, statement.value, ("toggle", "unchanged", target)),
             names=tuple(sorted(names_in(statement.value))),
         )  # fmt: skip
+
+
+def _is_own_sum(source: PythonSource, node: ast.expr, target: str) -> bool:
+    """Whether a divisor makes the values of the target shares: without it they are no distribution."""
+    return isinstance(node, ast.Call) and last_name(node.func) == "sum" and target in map(source.code, _parts(node))
 
 
 def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
@@ -307,6 +292,8 @@ def _update(source: PythonSource, statement: ast.AugAssign, around: _Around) -> 
     stays."""
     code, target = source.code(statement.value), source.code(statement.target)
     if isinstance(statement.value, ast.Constant) or _is_text(statement.value):
+        return
+    if _is_own_sum(source, statement.value, target):
         return
     before = around.block[: around.block.index(statement)]
     named = around.objective or bool(_OBJECTIVE.intersection(words_of(target)))
@@ -401,12 +388,18 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """The parameters of a function that has several; for a class, its methods with their parameters."""
+    """The parameters of a function that has several, with how many values it returns; for a class, its methods with
+    theirs."""
     if isinstance(node, ast.ClassDef):
-        methods = sorted(f"{f.name}({_parameters(f)})" for f in node.body if isinstance(f, Function))
+        methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""
     parameters = _parameters(node)
-    return parameters if "," in parameters else ""
+    return f"{parameters} {_returned(node)}" if "," in parameters else ""
+
+
+def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[int]:
+    values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
+    return sorted({len(value.elts) if isinstance(value, ast.Tuple) else 1 for value in values})
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

@@ -12,23 +12,40 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.exclusions import SPLIT, beside_the_method
-from xkg.agents.ablation.space.python_source import Function, PythonSource, draws, last_name, root_name
+from xkg.agents.ablation.space.exclusions import beside_the_method
+from xkg.agents.ablation.space.python_source import (
+    Function,
+    PythonSource,
+    defaults_of,
+    draws,
+    factors,
+    last_name,
+    root_name,
+)  # fmt: skip
+from xkg.agents.ablation.space.reported import FORMATS
+from xkg.agents.ablation.space.statements import (
+    Lines,
+    changed_by,
+    given_by,
+    head_of,
+    lines_of,
+    operands_of,
+    own_nodes,
+    pairs_of,
+    sorts,
+)  # fmt: skip
 
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
+Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-Lines = tuple[str, int, int]
-"""A file with the first and last line of a statement; for a compound statement, those of its head."""
-
-
 class Fact(NamedTuple):
-    """A statement that assigns a node, with its data sources and its conditions. `effect`: it may change the objects
-    that its receiver was made from. `binds`: it calls a function whose parameter the node is. `escapes`: on an object
-    that others hold too."""
+    """A statement that assigns a node, with its data sources and its conditions. `effect`: a method may change the
+    node; `deep`: also the objects that it was made from. `binds`: it calls a function whose parameter the node is.
+    `escapes`: on an object that others hold too."""
 
     defines: Node
     uses: frozenset[Node]
@@ -36,6 +53,7 @@ class Fact(NamedTuple):
     lines: tuple[Lines, ...]
     function: str
     effect: bool = False
+    deep: bool = False
     binds: bool = False
     escapes: bool = False
 
@@ -57,9 +75,10 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 
 class Facts:
     """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
-    that each statement reads, `compared` the operands of one comparison, `copies` the names that get another's value
-    unchanged. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a library,
-    `chances` are shares or compared with random numbers."""
+    that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
+    repository's own functions, `copies` the names that get another's value unchanged. `repeated` nodes are repetition
+    counts, `sized` are sizes, `computed` enter arithmetic or a library, `chances` are shares or compared with random
+    numbers."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -71,7 +90,8 @@ class Facts:
         self._found: list[Fact] = []
         self.read: list[tuple[set[Node], tuple[str, int], str]] = []
         self._written = {(place.path, place.start_line) for place in written}
-        self.compared: dict[Lines, list[list[frozenset[Node]]]] = defaultdict(list)
+        self.compared: Pairs = defaultdict(list)
+        self.passed: Pairs = defaultdict(list)
         self.repeated: set[Node] = set()
         self.sized: set[Node] = set()
         self.computed: set[Node] = set()
@@ -93,32 +113,47 @@ class Facts:
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 
+        for inner, called in (pair for pairs in self._functions.values() for pair in pairs):
+            self._default_values(inner, called)
+        self._held: dict[Node, list[Node]] = defaultdict(list)
+        for target, held in self.copies:
+            self._held[target].append(held)
         compared = {node for nodes in self._compares if nodes & self._drawn for node in nodes - self._drawn}
         self.chances |= compared
         self.computed |= compared
 
+    def _default_values(self, inner: _Scope, function: _Call) -> None:
+        for argument, default in defaults_of(function):
+            if inner.outer is not None and not isinstance(default, ast.Constant):
+                node = (inner.id, argument.arg)
+                self._found.append(Fact(node, self._uses(inner.outer, default), frozenset(), (), _MAIN))
+                self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
+
     def closed(self, nodes: Set[Node]) -> set[Node]:
         """These nodes, and the nodes whose value they hold unchanged."""
-        found = set(nodes)
-        while more := {source for target, source in self.copies if target in found} - found:
-            found |= more
+        found, waiting = set[Node](), [*nodes]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += self._held[node]
         return found
 
     def all(self) -> list[Fact]:
-        """The facts, including effects on the objects that a receiver was made from."""
-        by_node: dict[Node, list[Fact]] = defaultdict(list)
-        for fact in self._found:
-            by_node[fact.defines].append(fact)
-        more = []
+        """The facts, including effects on the objects that a receiver was made from, under all their names."""
+        made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
+                made_from[fact.defines] |= {use for use in fact.uses if use[0] in (".", fact.defines[0])}
+        more = []
+        for fact in self._found:
+            if not fact.deep:
                 continue
-            near, front = set[Node](), {fact.defines}
+            found, front = set[Node](), {fact.defines}
             for _ in range(_NEAR):
-                front = {use for node in front for other in by_node[node] if not other.effect for use in other.uses}
-                front = {node for node in front if node[0] in (".", fact.defines[0])} - near
-                near |= front
-            more += [fact._replace(defines=node) for node in near]
+                found |= self.closed(front)
+                front = {use for node in self.closed(front) for use in made_from[node]} - found
+            more += [fact._replace(defines=node) for node in found | front if node != fact.defines]
         return [*self._found, *more]
 
     def _enter(
@@ -130,10 +165,10 @@ class Facts:
                 arguments += [each for each in (child.args.vararg, child.args.kwarg) if each]
                 names = parameters = {argument.arg for argument in arguments}
                 names = names | {
-                    n.id for n in _own_nodes(child) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+                    n.id for n in own_nodes(child) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
                 }
                 names -= {
-                    name for n in _own_nodes(child) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
+                    name for n in own_nodes(child) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
                 }
                 itself = arguments[0].arg if arguments and isinstance(node, ast.ClassDef) else ""
                 inner = _Scope(
@@ -151,12 +186,16 @@ class Facts:
                     for a in child.names
                     if a.name.partition(".")[0] not in self._own
                 }
+            elif isinstance(child, ast.ImportFrom):
+                library = not child.level and (child.module or "").partition(".")[0] not in self._own
+                self._modules |= {alias.asname or alias.name for alias in child.names} if library else set()
             elif isinstance(child, ast.stmt | ast.excepthandler):
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
         """The statements up to the last one that writes the metric, without later ones in its block."""
-        writes = [i for i, each in enumerate(body) if any((self._path, line) in self._written for line in _lines(each))]
+        own = {line for path, line in self._written if path == self._path}
+        writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
 
     def _body(
@@ -174,13 +213,14 @@ class Facts:
                 case ast.ClassDef(body=inner):
                     for each in inner:
                         if isinstance(each, ast.Assign | ast.AnnAssign):
-                            self._statement(scope, each, function, control, (_head(self._path, each),), attribute=True)
+                            where = head_of(self._path, each)
+                            self._statement(scope, each, function, control, (where,), attribute=True)
                     continue
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     continue
             if not self._did_run(statement):
                 continue
-            own = (*heads, _head(self._path, statement))
+            own = (*heads, head_of(self._path, statement))
             self._statement(scope, statement, function, control, own)
             head = getattr(statement, "test", None) or getattr(statement, "iter", None)
             under = control | self._uses(scope, head) if head is not None else control
@@ -211,8 +251,13 @@ class Facts:
         self.read.append(
             (set().union(*(self._uses(scope, each) for each in own)), (self._path, statement.lineno), scope.id)
         )
-        for target, value in _given(statement):
-            for one, part, index in _pairs(target, value):
+        for target, value in given_by(statement):
+            # `history = model.fit(x)` also changes the model.
+            match value:
+                case ast.Call(func=ast.Attribute(value=owner)) if root_name(owner) not in self._beside:
+                    for node in self._targets(scope, owner) if not self._called(value) else ():
+                        add(node, self._uses(scope, value), effect=True)
+            for one, part, index in pairs_of(target, value):
                 uses = self._uses(scope, part, index)
                 if isinstance(statement, ast.AugAssign):
                     uses |= self._uses(scope, target)
@@ -220,7 +265,7 @@ class Facts:
                     add((".", node[1]) if attribute else node, uses)
                     self.copies += [(node, source) for source in self._as_it_is(scope, part)]
                     self._drawn |= {node} if draws(part) else set()
-                    self._sorted |= {node} if _sorts(part) else set()
+                    self._sorted |= {node} if sorts(part) else set()
         match statement:
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
                 add(("()", function), self._uses(scope, value))
@@ -228,7 +273,7 @@ class Facts:
                     add((f"()[{i}]", function), self._uses(scope, each))
             case ast.Expr(value=ast.Call() as call):
                 receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-                if receiver is not None and _sorts(call):
+                if receiver is not None and sorts(call):
                     self._sorted |= {*self._as_it_is(scope, receiver)}
                 if (
                     root_name(call.func) not in self._beside
@@ -237,13 +282,18 @@ class Facts:
                 ):
                     uses = self._uses(scope, call)
                     first = [each for each in call.args[:1] if not isinstance(each, ast.Call)]
-                    changed = [each for each in (receiver, *first) if each is not None]
-                    for node in {node for each in changed for node in self._targets(scope, each)}:
-                        add(node, uses, effect=True)
+                    objects = [each for each in (receiver, *first) if each is not None]
+                    for node in {node for each in objects for node in self._targets(scope, each)}:
+                        add(node, uses, effect=True, deep=last_name(call.func) not in FORMATS)
         for inner in (inner for each in own for inner in ast.walk(each)):
             self._roles(scope, inner)
-            operands = [self._uses(scope, each) for each in _operands(inner)]
-            self.compared[lines[-1]] += [[one, other] for i, one in enumerate(operands) for other in operands[i + 1 :]]
+            discarded = isinstance(statement, ast.Expr) and inner is statement.value
+            enters = isinstance(inner, ast.Call) and self._called(inner)
+            pairs = self.passed if enters else self.compared
+            groups = operands_of(inner) if not discarded else []
+            for operands in groups if not enters or [*map(len, groups)] == [2, 0] else ():
+                of = [self._uses(scope, each) for each in operands]
+                pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.AugAssign):
@@ -269,6 +319,8 @@ class Facts:
                         found.add(("()" if index is None else f"()[{index}]", last_name(called)))
                         waiting += [called.value] if isinstance(called, ast.Attribute) else []
                         continue
+                case ast.BinOp(left=ast.Constant(value=0), op=ast.Mult()):
+                    continue  # 0 * x has the form of x
                 case ast.Name(id=name):
                     found.add(self._variable(scope, name))
                 case ast.Attribute(attr=name):
@@ -288,7 +340,7 @@ class Facts:
             case ast.BinOp(left=left, right=right, op=op):
                 self.computed |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
                 if isinstance(op, ast.Add | ast.Sub) and isinstance(left, ast.Constant):  # `1 - rate * x`
-                    self.chances |= {node for each in _factors(right) for node in self._as_it_is(scope, each)}
+                    self.chances |= {node for each in factors(right) for node in self._as_it_is(scope, each)}
             case ast.UnaryOp(operand=operand, op=ast.USub()):
                 self.computed |= {*self._as_it_is(scope, operand)}
             case ast.Compare(left=left, comparators=[right]):
@@ -319,7 +371,7 @@ class Facts:
         yield from (inner for bound in bounds for inner in ast.walk(bound) if isinstance(inner, ast.expr))
 
     def _is_sorted(self, scope: _Scope, node: ast.expr) -> bool:
-        return _sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
+        return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
         """The node of an expression that is a single node."""
@@ -363,9 +415,9 @@ class Facts:
             given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords if k.arg)]
             given += [(name, each) for each in call.args if isinstance(each, ast.Starred) for name in names]
             for name, value in given:
-                changed = self._targets(scope, value) if name in _changed(function) else []
+                given_back = self._targets(scope, value) if name in changed_by(function) else []
                 self.copies += [((inner.id, name), source) for source in self._as_it_is(scope, value)]
-                yield (inner.id, name), self._uses(scope, value), list(changed)
+                yield (inner.id, name), self._uses(scope, value), list(given_back)
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         for passed in values:  # functions that others call
             if isinstance(passed, ast.Name | ast.Attribute) and last_name(passed) in self._functions:
@@ -391,99 +443,3 @@ class Facts:
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 for each in elements:
                     yield from self._targets(scope, each)
-
-
-def _sorts(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
-
-
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
-
-
-def _operands(node: ast.AST) -> list[ast.expr]:
-    match node:
-        case ast.Compare(left=left, comparators=others):
-            return [left, *others]
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return [left, right]
-        case ast.Call(args=args, keywords=keywords) if last_name(node.func) != "print":
-            return [*args, *(keyword.value for keyword in keywords)]
-    return []
-
-
-def _lines(statement: ast.stmt) -> Iterator[int]:
-    """The first lines of a statement and of those inside it; none for a definition, whose body runs later."""
-    if not isinstance(statement, Function | ast.ClassDef):
-        yield statement.lineno
-        yield from (each.lineno for each in _own_nodes(statement) if isinstance(each, ast.stmt))
-
-
-def _head(path: str, statement: ast.stmt) -> Lines:
-    body: Sequence[ast.stmt] = getattr(statement, "body", ())
-    end = max(statement.lineno, body[0].lineno - 1) if body else statement.end_lineno or statement.lineno
-    return path, statement.lineno, end
-
-
-def _changed(function: _Call) -> set[str]:
-    """The parameters whose contents a function modifies."""
-    found = set()
-    for node in _own_nodes(function):
-        match node:
-            case ast.Subscript(ctx=ast.Store(), value=value) | ast.AugAssign(target=value):
-                found.add(root_name(value))
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value))):
-                found.add(root_name(value))
-    return found
-
-
-def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, without those of nested functions."""
-    waiting = list(ast.iter_child_nodes(function))
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, Function | ast.ClassDef):
-            waiting += ast.iter_child_nodes(node)
-
-
-def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets of a statement with their values, including comprehensions and `:=`."""
-    match statement:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((target, value) for target in targets)
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
-            yield target, value
-        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-            yield target, value
-        case ast.With(items=items) | ast.AsyncWith(items=items):
-            yield from ((each.optional_vars, each.context_expr) for each in items if each.optional_vars)
-    waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt | ast.excepthandler)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.comprehension):
-            yield node.target, node.iter
-        elif isinstance(node, ast.NamedExpr):
-            yield node.target, node.value
-        waiting += ast.iter_child_nodes(node)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, int | None]]:
-    """Each target with its value, or with the unpacked value and its index."""
-    if not isinstance(target, ast.Tuple | ast.List):
-        yield target, value, None
-        return
-    for i, each in enumerate(target.elts):
-        match value:
-            case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(target.elts):
-                yield each, values[i], None
-            case ast.Call(func=called, args=args) if last_name(called) == SPLIT and len(target.elts) == 2 * len(args):
-                yield each, args[i // 2], None
-            case ast.Call():
-                yield each, value, i
-            case _:
-                yield each, value, None

@@ -3,12 +3,15 @@ executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cached_property
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.facts import Fact, Facts, Node
 from xkg.agents.ablation.space.python_source import PythonSource
 
 _LEVELS = 6
+_OPTIONS = frozenset({"argparse", "click", "sys", "os"})
+"""Libraries whose values are numbers and texts that the user gives, not data."""
 
 
 class Flow:
@@ -33,9 +36,8 @@ class Flow:
         given: list[Fact] = []
         for uses, where, _ in facts.read:
             nodes, found = self._reference(uses, where) if where in at and self.known else (set(), [])
-            if 2 * len(found) <= len(reached):  # names shared by several functions would connect everything
-                self._task_nodes |= nodes
-                given += found
+            self._task_nodes |= nodes
+            given += found
         self._task_lines = _numbers(given)
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
         self._computed, self._chances = facts.closed(facts.computed), facts.closed(facts.chances)
@@ -47,16 +49,22 @@ class Flow:
     def only_measures(self, place: Place) -> bool:
         """Whether a value of these lines goes into the metric and nothing else: no attribute, condition, object or
         argument of the repository's functions depends on it."""
+        defined = {node for node, found in self._by_node.items() for fact in found if _meets(_numbers([fact]), place)}
+        return self.known and defined.isdisjoint(self._useful)
+
+    @cached_property
+    def _useful(self) -> set[Node]:
+        """The nodes that more than the metric depends on."""
         facts = [fact for found in self._by_node.values() for fact in found]
-        nodes = {fact.defines for fact in facts if fact.lines and _meets(_numbers([fact]), place)}
-        while True:
-            more = [fact for fact in facts if fact.uses & nodes]
-            used = any(fact.effect or fact.binds or fact.defines[0] == "." for fact in more)
-            if used or any(fact.control & nodes for fact in facts):
-                return False
-            if nodes.issuperset(fact.defines for fact in more):
-                return self.known
-            nodes |= {fact.defines for fact in more}
+        used = (fact for fact in facts if fact.deep or fact.binds or fact.defines[0] == ".")
+        waiting = [node for fact in used for node in fact.uses] + [node for fact in facts for node in fact.control]
+        found = set[Node]()
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += (use for fact in self._by_node.get(node, ()) for use in fact.uses)
+        return found
 
     def reads(self, name: str, function: str = "") -> bool:
         """Whether the metric is computed from a node of this name, or from a parameter of the given function or
@@ -96,9 +104,10 @@ class Flow:
         nodes = {node for pair in self._facts.copies for node in pair if node[1] in names}
         return {*names, *(name for _, name in self._facts.closed(nodes))}
 
-    def _slice(self, first: Iterable[Node], *, effects: bool = True) -> tuple[set[Node], list[Fact]]:
+    def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """The nodes that these are computed from, and the facts. A call counts only if its function contributes another
-        node, or if the callee changes an object that others hold too."""
+        node, or if the callee changes an object that others hold too. `values`: without conditions and effects on
+        objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value, and with a dot those that change objects.
         active = {"", *self._callers(self._writing)}
@@ -114,14 +123,14 @@ class Flow:
             while facts:
                 fact = facts.pop()
                 asked = (fact.function, f".{fact.defines[0]}") if fact.escapes else (fact.function,)
-                if fact.effect and not effects:
+                if fact.effect and values:
                     continue
                 if fact.binds and active.isdisjoint(asked):
                     for function in asked:
                         later[function].append(fact)
                     continue
                 reached.append(fact)
-                waiting += fact.uses | fact.control
+                waiting += fact.uses if values else fact.uses | fact.control
                 given = {fact.function, f".{fact.function}"} if fact.defines[0] == "." else {fact.function}
                 for function in given - active if not fact.binds else ():
                     active.add(function)
@@ -140,27 +149,38 @@ class Flow:
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
         """The slice of the reference that a statement compares a prediction with: of two values that are compared,
         subtracted or passed to one function, nearest to the statement first, the one whose sources the other has too,
-        but not the reverse."""
-        pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] == where for pair in found]
+        if the other has more sources or is computed by far more steps."""
+        tables = (self._facts.compared, self._facts.passed)
+        lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
         for _ in range(_LEVELS):
-            slices = [[self._slice(each, effects=False) for each in pair] for pair in pairs]
-            slices = [pair for pair in slices if all(facts for _, facts in pair)]
-            within = [one for pair in slices for one, other in (pair, pair[::-1]) if self._is_part(one[0], other[0])]
-            if within:
-                return min(within, key=lambda found: len(found[1]))
+            for table in tables:
+                slices = [
+                    [self._slice(each, values=True) for each in pair] for at in lines for pair in table.get(at, ())
+                ]
+                slices = [pair for pair in slices if all(facts for _, facts in pair)]
+                both = [(one, other) for pair in slices for one, other in (pair, pair[::-1])]
+                if within := [one for one, other in both if self._is_part(one[0], other[0])]:
+                    return min(within, key=lambda found: len(found[1]))
             facts = [fact for node in sorted(front) for fact in self._by_node.get(node, ())]
-            pairs = [pair for fact in facts for lines in fact.lines for pair in self._facts.compared.get(lines, ())]
+            lines = {at for fact in facts for at in fact.lines}
             front = {use for fact in facts for use in fact.uses} - seen
             seen |= front
         return set(), []
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
-        return self._sources(one) <= other and not self._sources(other) <= one
+        libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
+        data = bool(libraries - _OPTIONS)  # else it is a number
+        less = 2 * len(one) <= len(other) or not self._sources(other) <= one
+        return data and less and self._sources(one) <= other
 
     def _sources(self, nodes: Set[Node]) -> set[Node]:
-        """The nodes that the code gives a value of their own."""
-        return {node for node in nodes if (facts := self._by_node.get(node)) and not any(fact.uses for fact in facts)}
+        """The nodes that are computed from no other: numbers, and what comes from a library."""
+        return {node for node in nodes if node in self._by_node and not self._computed_from(node)}
+
+    def _computed_from(self, node: Node) -> bool:
+        uses = (use for fact in self._by_node[node] if not fact.effect for use in fact.uses)
+        return any(use != node and use in self._by_node for use in uses)
 
 
 def _is(node: Node, name: str, function: str) -> bool:

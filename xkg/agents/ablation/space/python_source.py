@@ -78,6 +78,15 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
             yield from _functions(child, within)
 
 
+def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, with it, in order."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    defaults = function.args.defaults
+    yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
+    named = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    yield from ((argument, default) for argument, default in named if default is not None)
+
+
 def words_of(name: str) -> list[str]:
     """The words of an identifier in lower case: `lossWeight_2` → loss, weight, 2."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
@@ -111,6 +120,15 @@ def root_name(node: ast.AST) -> str:
                 node = inner
             case _:
                 return node.id if isinstance(node, ast.Name) else ""
+
+
+def factors(node: ast.expr) -> Iterator[ast.expr]:
+    """The factors and divisors of a product, in order; the expression itself if it is none."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        yield from factors(node.left)
+        yield from factors(node.right)
+    else:
+        yield node
 
 
 def draws(node: ast.AST) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
 from xkg.agents.ablation.space.exclusions import is_one_seed, is_seed
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
+from xkg.agents.ablation.space.python_source import Function, PythonSource, defaults_of, last_name
 from xkg.agents.ablation.space.switches import file_switches, parameters_of
 from xkg.agents.ablation.task import SEED
 from xkg.build.code.settings import Setting
@@ -154,10 +154,7 @@ def _given(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Ite
             yield from zip(parameters.get(called, ()), node.args, strict=False)
             yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
         elif isinstance(node, Function):
-            positional = [*node.args.posonlyargs, *node.args.args]
-            pairs = [*zip(reversed(positional), reversed(node.args.defaults), strict=False)]
-            pairs += [(a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d]
-            yield from ((argument.arg, default) for argument, default in pairs)
+            yield from ((argument.arg, default) for argument, default in defaults_of(node))
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 yield from ((name, node.value) for name in list(_names(target))[:1])

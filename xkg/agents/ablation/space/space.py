@@ -11,7 +11,9 @@ from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
 from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.flow import Flow
+from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
+from xkg.agents.ablation.space.reported import returned_sums
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,
@@ -53,15 +55,18 @@ def find_space(
     these files. `command` is the task's, which may set options. `executed` are the lines that the baseline runs, by
     file, and `opened` the files that it opens, if known: code that did not run and files that were not read cannot
     matter."""
-    if executed is None:
-        started = _started(sources, command)
-        sources = [source for source in sources if source.path in started]
+    ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
+    idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
+    sources = [source for source in sources if source.path in ran]
     written, protected, shared = exclusions.metric_code(sources, metric, command)
     parameters = parameters_of(sources)
     # the slice does not follow values through files, such as from one program of the command to another
     alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
     flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
-    found = [site for source in sources for site in sites(source)]
+    sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
+    protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
+    steps = own_steps(sources)
+    found = [site for source in sources for site in sites(source, steps)]
     builder = _Builder(techniques, written, protected, executed, flow, sources, parameters)
     names = {_bare(name) for site in found if site.what == "the term" for name in site.names}
     builder.removable = flow.named_as(names)
@@ -69,6 +74,8 @@ def find_space(
     for source in sources:
         for switch in python_switches(source, parameters, compared):
             builder.add_switch(given_by(switch, command))
+    for path in idle:
+        builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not run it")
     for path in sorted({setting.path for setting in settings if opened is not None and setting.path not in opened}):
         builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not read it")
     for switch in file_switches([each for each in settings if opened is None or each.path in opened], texts):
@@ -121,10 +128,10 @@ class _Builder:
         self._steps: dict[str, str] = {}
         self.removable: Set[str] = frozenset()
         self._reads = Counter(
-            node.id
+            node.id if isinstance(node, ast.Name) else f".{node.attr}"
             for source in sources
             for node in ast.walk(source.tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
         )
         tables = (n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Dict))
         keys = (key.value for table in tables for key in table.keys if isinstance(key, ast.Constant))
@@ -199,7 +206,7 @@ class _Builder:
                 return exclusions.LENGTH
             if flow.sizes(short, function):
                 return "the size of something"
-            of_object = switch.origin == "attribute" and switch.place.symbol
+            of_object = switch.origin == "attribute" and switch.place.symbol and self._reads[f".{switch.name}"]
             # An enumeration is read in several places.
             of_module = switch.origin == "constant" and not switch.place.symbol and self._reads[switch.name] == 1
             of_function = parameter and not switch.function[:1].isupper()

@@ -10,7 +10,7 @@ from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
 from xkg.agents.ablation.space.constants import assigned
 from xkg.agents.ablation.space.exclusions import beside_the_method
 from xkg.agents.ablation.space.probes import TEXT, VALUE
-from xkg.agents.ablation.space.python_source import Function, PythonSource, draws, last_name, root_name
+from xkg.agents.ablation.space.python_source import Function, PythonSource, defaults_of, draws, last_name, root_name
 from xkg.build.code.settings import Setting
 from xkg.value import Value
 
@@ -122,10 +122,7 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
                 if default is not None:
                     yield from _switch(source, name, "field", default, function=node.name)
         elif isinstance(node, Function):
-            positional = [*node.args.posonlyargs, *node.args.args]
-            pairs = list(zip(reversed(positional), reversed(node.args.defaults), strict=False))
-            pairs += [(a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None]
-            for argument, default in sorted(pairs, key=lambda pair: pair[0].lineno):
+            for argument, default in defaults_of(node):
                 name = classes.get(id(node), node.name) if node.name == "__init__" else node.name
                 scope = Place(
                     path=source.path, start_line=node.body[0].lineno, end_line=node.end_lineno or node.body[0].lineno
@@ -303,7 +300,7 @@ def _arguments(
     function = last_name(call.func)
     if root_name(call.func) in beside:
         return
-    library = function not in parameters and function[:1].islower() and not draws(call)
+    library = function not in parameters and not draws(call)
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
         yield from _switch(source, name, "argument", value, function=function)
     for keyword in call.keywords:

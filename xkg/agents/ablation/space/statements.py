@@ -1,0 +1,101 @@
+"""What single statements assign, compare and change, for the facts of a slice."""
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+
+from xkg.agents.ablation.space.exclusions import SPLIT
+from xkg.agents.ablation.space.python_source import Function, last_name, root_name
+
+Lines = tuple[str, int, int]
+"""A file with the first and last line of a statement; for a compound statement, those of its head."""
+
+
+def sorts(node: ast.expr) -> bool:
+    """Whether an expression is the result of sorting."""
+    return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
+
+
+def operands_of(node: ast.AST) -> list[list[ast.expr]]:
+    """The groups of values that a node compares."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [[left, *others]]
+        case ast.BinOp(left=left, op=ast.Sub() | ast.BitAnd(), right=right):
+            return [[left, right]]
+        case ast.Call(func=called, args=args, keywords=keywords) if not hasattr(builtins, last_name(called)):
+            return [args, [keyword.value for keyword in keywords]]
+    return []
+
+
+def lines_of(statement: ast.stmt) -> Iterator[int]:
+    """The first lines of a statement and of those inside it; none for a definition, whose body runs later."""
+    if not isinstance(statement, Function | ast.ClassDef):
+        yield statement.lineno
+        yield from (each.lineno for each in own_nodes(statement) if isinstance(each, ast.stmt))
+
+
+def head_of(path: str, statement: ast.stmt) -> Lines:
+    body: Sequence[ast.stmt] = getattr(statement, "body", ())
+    end = max(statement.lineno, body[0].lineno - 1) if body else statement.end_lineno or statement.lineno
+    return path, statement.lineno, end
+
+
+def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The parameters whose contents a function modifies."""
+    found = set()
+    for node in own_nodes(function):
+        match node:
+            case ast.Subscript(ctx=ast.Store(), value=value) | ast.AugAssign(target=value):
+                found.add(root_name(value))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value))):
+                found.add(root_name(value))
+    return found
+
+
+def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of nested functions."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, Function | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def given_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of a statement with their values, including comprehensions and `:=`."""
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in targets)
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+            yield target, value
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            yield target, value
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            yield from ((each.optional_vars, each.context_expr) for each in items if each.optional_vars)
+    waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt | ast.excepthandler)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.comprehension):
+            yield node.target, node.iter
+        elif isinstance(node, ast.NamedExpr):
+            yield node.target, node.value
+        waiting += ast.iter_child_nodes(node)
+
+
+def pairs_of(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, int | None]]:
+    """Each target with its value, or with the unpacked value and its index."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        yield target, value, None
+        return
+    for i, each in enumerate(target.elts):
+        match value:
+            case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(target.elts):
+                yield each, values[i], None
+            case ast.Call(func=called, args=args) if last_name(called) == SPLIT and len(target.elts) == 2 * len(args):
+                yield each, args[i // 2], None
+            case ast.Call():
+                yield each, value, i
+            case _:
+                yield each, value, None
