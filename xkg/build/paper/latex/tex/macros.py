@@ -88,7 +88,7 @@ def find_macros(text: str) -> Macros:
                     defaults[name] = defaults[same]
             continue
         if match["environment"]:
-            end = _arguments_end(tex, at)
+            end = arguments_end(tex, at)
             spans.append((match.start(), end))
             at = end
             continue
@@ -131,7 +131,8 @@ def find_macros(text: str) -> Macros:
     return Macros(table, defaults, tuple(spans))
 
 
-def _arguments_end(tex: Tex, at: int) -> int:
+def arguments_end(tex: Tex, at: int) -> int:
+    """The offset after all options and arguments that follow an offset."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
