@@ -14,7 +14,7 @@ _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
 _FORMS = tuple(
     re.compile(form)
     for form in (
-        rf"{_SURNAME}(?:\s{_GIVEN})?,\s{_INITIALS}(?!\s{_GIVEN}\s{_GIVEN},)",
+        rf"{_SURNAME}(?:\s{_SURNAME})?,\s{_INITIALS}(?!\s{_GIVEN}\s{_GIVEN},)",
         rf"{_SURNAME},\s{_GIVEN}(?:\s(?:{_INITIALS}|{_BARE}|{_GIVEN}(?=[,.;]|\s(?:and|{_BARE})))){{0,3}}",
         rf"(?:{_INITIALS}|{_BARE})\s?{_SURNAME}(?:\s{_GIVEN})?{_STOPS}",
         rf"(?:{_INITIALS}\s)?{_GIVEN}(?:\s(?:{_INITIALS}|{_BARE}|{_GIVEN})){{0,3}}?\s{_SURNAME}{_STOPS}",
@@ -26,8 +26,10 @@ _AFTER = re.compile(
     r"(?:,?\s(?:and\s|&\s)?(?:et\sal|(?:\d+\s)?[Oo]thers)\b|,?\s[JS]r\b)?(?:\s?\([Ee]ds?\.?\))?[.,:;]*+"
     rf"(?:\s*+[(\[]?{_YEAR}(?:,?\s[A-Z][a-z]+\.?(?:\s\d+)?)?[)\]]?[.,:;]*+)?\s++"
 )
-# More names, of another form.
+_ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name of another form
+_CUT = re.compile(r"\w\.,")  # within initials
 _NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")
+_ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
 
 def authors_end(text: str) -> int | None:
@@ -35,15 +37,17 @@ def authors_end(text: str) -> int | None:
     for form in _FORMS:
         at = end = 0
         between = None
-        while name := form.match(text, at):
+        while name := form.match(text, at) or ((odd := _ODD.match(text, at)) and form.match(text, odd.end())):
             end = name.end()
             between = _BETWEEN.match(text, end)
             if between is None:
                 break
             at = between.end()
         after = _AFTER.match(text, end) if end else None
-        if after is None or not (after[0].strip() or text[end - 1] == "."):
+        if after is None or not (after[0].strip() or text[end - 1] == ".") or _CUT.match(text, after.end()):
             continue
-        if between is None or not _NO_TITLE.match(text, after.end()):
+        if between is None or "et al" in after[0] or not _NO_TITLE.match(text, after.end()):
             return after.end()
-    return None
+    others = _ET_AL.search(text)
+    after = _AFTER.match(text, others.start()) if others else None
+    return after.end() if after else None

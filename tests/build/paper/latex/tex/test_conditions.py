@@ -50,6 +50,7 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"{\toggletrue{extra} kept}\iftoggle{extra}{gone}{kept} and {\bf\longfalse}\iflong kept\else gone\fi",
         r"\begin{center}\longfalse\iflong gone\fi\end{center}\iflong kept\fi",
         r"\begingroup\longfalse\endgroup\iflong kept\fi",
+        r"\includecomment{more}\begin{more}\longfalse\end{more}\iflong gone\fi kept",
         r"{\global\longfalse kept}\iflong gone\fi \ifthenelse{1>0}{\longtrue}{\longfalse}\iflong kept\fi",
         r"{\def\mode{1}\ifnum\mode=2 gone\fi}\ifnum\mode=2 kept\fi",
         r"\excludeversion{proofs}\begin{proofs}gone\end{proofs} \makeatletter\let\cut\@gobble \cut{gone} kept",
