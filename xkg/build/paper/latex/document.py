@@ -18,7 +18,7 @@ from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONM
 from xkg.build.paper.latex.tex.flatten import flatten, is_slides
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.labels import printed, theorems_in
-from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, unprinted
+from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, label_macros, unprinted
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
@@ -67,6 +67,7 @@ _NO_TEXT = re.compile(
 _PSEUDOCODE = re.compile(r"(?i)\\caption\s*+\{[^{}]{0,200}\b(?:pseudo-?\s?code|algorithm)\b")
 _LONGEST_TITLE = 1000
 _LONGEST_ALGORITHM = 100_000
+_LONGEST_EQUATION = 50_000
 _LONGEST_EMPHASIS = 300
 
 
@@ -108,7 +109,14 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as}
     theorems = theorems_in(text)
     names = printed(
-        text, scan.start, scan.end, scan.environment_list, theorems, scan.heading_aliases, scan.numbers.labels
+        text,
+        scan.start,
+        scan.end,
+        scan.environment_list,
+        theorems,
+        scan.heading_aliases,
+        label_macros(table),
+        scan.numbers.labels,
     )
     structure.algorithms = scan.algorithms(names.labels)
 
@@ -403,10 +411,12 @@ class _Scan:
 
     def _equation(self, start: int, end: int, body_start: int, body_end: int, environment: str = "") -> None:
         body = self.text[body_start:body_end]
+        if len(body) >= _LONGEST_EQUATION:
+            return
+        body = expand(body, self.macros.table, self.macros.defaults)
         label = LABEL.search(body)
-        formula = math(expand(body, self.macros.table, self.macros.defaults)) if len(body) < 50_000 else ""
-        numbers = self.numbers.of(environment, start, body) if len(body) < 50_000 else ()
-        if formula:
+        numbers = self.numbers.of(environment, start, body)
+        if formula := math(body):
             self.structure.equations.append(
                 Equation(
                     start=start, end=end, latex=formula, label=label[1].strip() if label else None, numbers=numbers
