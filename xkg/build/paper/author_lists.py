@@ -4,9 +4,9 @@ import re
 
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
 _PARTICLE = r"(?i:al|bin|da|de|del|den|der|di|dos|du|el|la|las|le|los|ten|ter|van|von)"
-_GIVEN = rf"{_CAPITAL}[\w'’`´¨\-]++"
+_GIVEN = rf"{_CAPITAL}[\w'’`´¨\-]{{1,40}}+"
 _SURNAME = rf"(?:{_PARTICLE}\s){{0,3}}(?!{_CAPITAL}{{1,3}}(?![\w'’`´¨])){_GIVEN}"
-_INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.)*+"
+_INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
 _BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
@@ -28,6 +28,7 @@ _AFTER = re.compile(
 )
 _ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name of another form
 _CUT = re.compile(r"\w\.,")  # within initials
+# After a comma: the rest of a list of names.
 _NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")
 _ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
