@@ -159,14 +159,17 @@ class Writer:
 def conditions(w: Writer, depth: int) -> str:
     """Text under a condition whose value the document sets."""
     settings = () if w.enclosed or "lists" in w.within else _SETTINGS
-    pattern = w.one(*settings, *(each for each in _CONDITIONS if not (w.enclosed and "\\begin" in each)))
+    # An argument is read before its `\makeatletter` takes effect.
+    unfit = ("\\begin", "\\makeatletter") if w.enclosed else ()
+    pattern = w.one(*settings, *(each for each in _CONDITIONS if not any(name in each for name in unfit)))
     name, depth = re.sub("%[ab]", "…", pattern), -1 if any(each in pattern for each in _SHORT) else depth
     yes, no = w.named(name, depth), w.named(name, depth)
     return pattern.replace("%a", yes).replace("%b", no)
 
 
 def environments(w: Writer, depth: int) -> str:
-    begin = w.one(*_ENVIRONMENTS)
+    nested = "multicols" in w.within  # the inner one would lose footnotes
+    begin = w.one(*(each for each in _ENVIRONMENTS if not (nested and "multicols" in each)))
     name = begin.partition("}")[0]
     return f"\\begin{{{begin}{'' if '}' in begin else '}'}\n{w.named(name, depth)}\n\\end{{{name}}}"
 

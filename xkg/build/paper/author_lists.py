@@ -2,48 +2,53 @@
 
 import re
 
-_BETWEEN = re.compile(r",? (?:and|&) |, ")
-_CAPITAL = r"[^\W\d_a-z]"
-_PARTICLES = r"(?:(?i:al|bin|da|de|del|den|der|di|dos|du|el|la|le|ten|ter|van|von)\s+)*+"
-_SURNAME = re.compile(rf"{_PARTICLES}{_CAPITAL}[\w'’`´\-]++$")
-_FULL_GIVEN_NAME = re.compile(
-    rf"(?:{_CAPITAL}\s)?{_CAPITAL}[\w'’\-]++(?:\s{_CAPITAL}[\w'’\-]++)?(?:[\s.]++{_CAPITAL}\b\.?){{0,3}}$"
+_CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
+_PARTICLE = r"(?i:al|bin|da|de|del|den|der|di|dos|du|el|la|las|le|los|ten|ter|van|von)"
+_GIVEN = rf"{_CAPITAL}[\w'’`´¨\-]{{1,40}}+"
+_SURNAME = rf"(?:{_PARTICLE}\s){{0,3}}(?!{_CAPITAL}{{1,3}}(?![\w'’`´¨])){_GIVEN}"
+_INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
+_BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops
+_YEAR = r"(?:1[89]|20)\d\d[a-z]?"
+_STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
+# The forms of a name. All names of one list have the same form.
+_FORMS = tuple(
+    re.compile(form)
+    for form in (
+        rf"{_SURNAME}(?:\s{_SURNAME})?,\s{_INITIALS}(?!\s{_GIVEN}\s{_GIVEN},)",
+        rf"{_SURNAME},\s{_GIVEN}(?:\s(?:{_INITIALS}|{_BARE}|{_GIVEN}(?=[,.;]|\s(?:and|{_BARE})))){{0,3}}",
+        rf"(?:{_INITIALS}|{_BARE})\s?{_SURNAME}(?:\s{_GIVEN})?{_STOPS}",
+        rf"(?:{_INITIALS}\s)?{_GIVEN}(?:\s(?:{_INITIALS}|{_BARE}|{_GIVEN})){{0,3}}?\s{_SURNAME}{_STOPS}",
+        rf"{_SURNAME}\s(?:{_INITIALS}|{_BARE}){_STOPS}",
+    )
 )
-_GIVEN_AND_SURNAME = re.compile(rf"(?:{_CAPITAL}[\w'’\-]*+\.?\s+){{1,4}}{_PARTICLES}{_CAPITAL}[\w'’\-]+$")
-_INITIALS_AND_SURNAME = rf"(?:{_CAPITAL}\.[ -]?)++{_PARTICLES}{_CAPITAL}[\w'’\-]++(?:\s{_CAPITAL}[\w'’\-]++)?"
-_INITIALS_FIRST = re.compile(
-    rf"{_INITIALS_AND_SURNAME}(?:,\s{_INITIALS_AND_SURNAME})*+"
-    rf"(?:,?\s(?:and|&)\s{_INITIALS_AND_SURNAME}|,?\set\sal\.)?,\s(?={_CAPITAL})(?!{_CAPITAL}\.)"
+_BETWEEN = re.compile(r"[,;]?\s(?:and|&)\s|[,;]\s")
+_AFTER = re.compile(
+    r"(?:,?\s(?:and\s|&\s)?(?:et\sal|(?:\d+\s)?[Oo]thers)\b|,?\s[JS]r\b)?(?:\s?\([Ee]ds?\.?\))?[.,:;]*+"
+    rf"(?:\s*+[(\[]?{_YEAR}(?:,?\s[A-Z][a-z]+\.?(?:\s\d+)?)?[)\]]?[.,:;]*+)?\s++"
 )
-_MORE_NAMES = re.compile(r"(?:[^.,]|,(?!\s(?:and|&)\s))*+,\s(?:and|&)\s")
-_NO_TITLE = re.compile(r"\(|(?:1[89]|20)\d\d|\w\.|(?:and|&|et)\s")  # a year, one more initial, one more name
-_LONGEST = 1000
+_ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name of another form
+_CUT = re.compile(r"\w\.,")  # within initials
+# After a comma: the rest of a list of names.
+_NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")
+_ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
 
-def full_names_end(text: str) -> int | None:
-    """The offset at which a list like "Neal, Radford M and Zemel, Richard S." ends and the title starts; None for other
-    lists."""
-    for match in re.finditer(r"\.\s+", text[:_LONGEST]):
-        if _NO_TITLE.match(text, match.end()):
+def authors_end(text: str) -> int | None:
+    """The offset at which a list of authors, with a year after it, ends and the title starts; None for other texts."""
+    for form in _FORMS:
+        at = end = 0
+        between = None
+        while name := form.match(text, at) or ((odd := _ODD.match(text, at)) and form.match(text, odd.end())):
+            end = name.end()
+            between = _BETWEEN.match(text, end)
+            if between is None:
+                break
+            at = between.end()
+        after = _AFTER.match(text, end) if end else None
+        if after is None or not (after[0].strip() or text[end - 1] == ".") or _CUT.match(text, after.end()):
             continue
-        parts = _BETWEEN.split(text[: match.start()])
-        surnames, given = parts[::2], parts[1::2]
-        if (
-            len(surnames) == len(given)
-            and all(_SURNAME.match(name) for name in surnames)
-            and all(_FULL_GIVEN_NAME.match(name) for name in given)
-        ):
-            return match.end()
-    return None
-
-
-def initials_first_end(text: str) -> int | None:
-    """The offset at which a list like "G. Neal and F. L. Zemel," ends and the title starts; None for other lists."""
-    match = _INITIALS_FIRST.match(text[:_LONGEST])
-    return match.end() if match and not _MORE_NAMES.match(text, match.end()) else None
-
-
-def are_names(head: str) -> bool:
-    """Whether the names in a list end with the surname: "Philip Neal, R. Devon Hall, and William Zemel"."""
-    parts = _BETWEEN.split(head.rstrip(" .,"))
-    return all(_GIVEN_AND_SURNAME.match(part) or part == "et al" for part in parts)
+        if between is None or "et al" in after[0] or not _NO_TITLE.match(text, after.end()):
+            return after.end()
+    others = _ET_AL.search(text)
+    after = _AFTER.match(text, others.start()) if others else None
+    return after.end() if after else None

@@ -5,7 +5,7 @@ Title. Venue, 2017."), or simply the first full stop."""
 
 import re
 
-from xkg.build.paper.author_lists import are_names, full_names_end, initials_first_end
+from xkg.build.paper.author_lists import authors_end
 from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
 from xkg.text.titles import is_title
@@ -16,12 +16,6 @@ _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _YEAR_AFTER_AUTHORS = re.compile(
     rf"^.{{2,600}}?(?:[\s.,]\(|[.,]\s)(?P<year>{_YEAR})(?:,? [A-Z][a-z]+(?: \d+)?)?\)?[.:,]\s+(?=\S)"
 )
-_SURNAME_FIRST = re.compile(r"^(?:[\w'’\-]{1,40}, )?[^\W\d_][\w'’`\- ]{0,40}, (?:[^\W\d_]{1,2}\.[- ]?)+(?:,|;|\s|$)")
-_INITIALS_FIRST = re.compile(r"^(?:[A-Z]\.[- ]?)+\s?[A-Z][\w'’\-]+")
-_AUTHORS_END = re.compile(
-    r"(?<=[\s.\-~][^\W\d_]\.)\s+(?!(?:and|et|Jr|Sr|II|III|of|de|van|von)\b|&|\w{1,2}\.[\s,;\-]|[^\W\d_]{1,2}\.$|\()(?=\S)"
-    r"|\bet al\.?[.,:]?\s+(?=[^\s\d(])|\b(?:Jr|Sr)\.\s+(?=[A-Z])|\b[Oo]thers\.\s+(?=\S)"
-)
 _VENUE_AND_PAGES = re.compile(r"(?:^|[^,]{1,300}+,\s)\d{1,4}+,\s(?:[A-Z]\s?)?\d{1,7}$")
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
 _NO_END = re.compile(
@@ -31,7 +25,6 @@ _VENUE_START = re.compile(
     r"[\"“(]?(?:[A-Z0-9]|arXiv|doi|http|URL|in\s|bioRxiv|medRxiv|ar\s?xiv|pages?\s|pp\.|vol(?:ume|\.)\s|preprint\b|"
     r"[a-z]+(?:\s[a-z]+){0,4},\s\d)"
 )
-_LAST_AUTHORS = re.compile(r"\bet al\.\s+(?=[^\s\d(])")
 _LETTER_OF_TITLE = re.compile(r"\b(?:in|for|of|using|with)\s[A-Z]$")  # "in R" ends a title, "and J." does not
 _TRAILING = re.compile(rf"(?:[,.]?\s*\(?{_YEAR}\)?|[,.]?\s*\[[^\]]{{1,40}}\])\s*$")
 _LEADING = re.compile(r"^\s*(?:\[[^\]]{1,40}\]|\(?\d{1,3}[.)](?=\s)|[-*•])\s*")
@@ -87,32 +80,15 @@ def title_of(text: str) -> str | None:
 
 
 def _title_start(text: str) -> int | None:
-    if (full := full_names_end(text)) is not None:
-        return full
-    surname_first = _SURNAME_FIRST.match(text)
-    year = _YEAR_AFTER_AUTHORS.match(text)
-    authors_end = _AUTHORS_END.search(text) if surname_first else None
-    listed = year is not None and are_names(text[: year.start("year")])
-    if year and (listed or authors_end is None or year.end() <= authors_end.end() + 8):
-        head = text[: year.start("year")].rstrip(" (")
-        whole = surname_first and (authors_end is None or year.end() <= authors_end.end())
-        if (whole or not [end for end in _sentences(head) if end < len(head) - 1]) and not _LINK.match(
-            text, year.end()
-        ):
-            return year.end()
-    if authors_end:
-        return authors_end.end()
-    if (listed_first := initials_first_end(text)) is not None:
-        return listed_first
+    if (end := authors_end(text)) is not None:
+        return end
     ends = _sentences(text)
-    last = _LAST_AUTHORS.search(text, 0, ends[0] if ends else len(text))
-    if last is not None:
-        return last.end()
+    year = _YEAR_AFTER_AUTHORS.match(text)
+    if year and not any(end < year.start("year") - 2 for end in ends):
+        return year.end()
     if ends and ends[0] < len(text) - 3:
         return ends[0] + 1 + (len(text[ends[0] + 1 :]) - len(text[ends[0] + 1 :].lstrip()))
-    if _INITIALS_FIRST.match(text) or "," in text:
-        return None
-    return 0
+    return None if "," in text else 0
 
 
 def _sentences(text: str) -> list[int]:

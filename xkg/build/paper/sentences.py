@@ -84,28 +84,19 @@ _FLOAT, _GLUE, _PARAGRAPH, _HEADING = "\x01", "\x02", "\n\n", "\n\n\x04"
 _MARKS = " \n\t\x01\x02\x04"
 
 
-def is_heading(document: Document, section: Section) -> bool:
-    """Whether a section's title is a heading. False for "The objective in eq.", "MLP. $v$" and other pieces of
-    sentences that look like a run-in heading."""
+def is_heading(section: Section) -> bool:
+    """Whether a section's title is a heading. False for "The objective in eq." and other pieces of sentences that look
+    like a run-in heading."""
     if section.level < 4:
         return True
-    if re.fullmatch(r"[A-Z]{2,5}", section.title) and document.text[
-        section.body_start : section.body_start + 3
-    ].lstrip().startswith("$"):
-        return False
-    return not re.search(
-        r"\b(?:eqs?|figs?|secs?|tabs?|refs?|al|"
-        r"e\.g|i\.e|cf|vs)\.?$",
-        section.title,
-        re.IGNORECASE,
-    )
+    return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
     """Text that is not running text, as (start, end, mark). A `_FLOAT` may cut a sentence in two; `_GLUE` is inside
     one."""
     text = document.text
-    cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(document, s)]
+    cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
     if document.format == "latex":
         return sorted([*cuts, *_latex_cuts(document)])

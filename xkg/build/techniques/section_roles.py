@@ -148,7 +148,7 @@ def _role(title: str) -> Role | None:
 def _tree(sections: Sequence[Section], document: Document, parent: Part | None) -> list[Part]:
     out = []
     for s in sections:
-        if not is_heading(document, s):
+        if not is_heading(s):
             continue
         title = plain(document, s.start, s.body_start) if not s.title else s.title
         part = Part(" ".join(title.split()), s.level, s.start, s.body_start, s.end, appendix=s.appendix, parent=parent)

@@ -339,14 +339,3 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
 def test_what_a_formula_leaves_room_for_is_not_read(tmp_path: Path, source: str, formula: str) -> None:
     document = paper(tmp_path, rf"\section{{A}} \[ {source} \]")
     assert document.equations[0].latex == formula
-
-
-def test_a_page_without_number_leaves_a_whole_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "paper.tex"
-    path.write_text(
-        "\\documentclass{article}\\begin{document}\\section{Method}\\label{m}\n"
-        "As it shows, the rule on page~\\pageref{m} is the same.\n\\end{document}\n"
-    )
-    document = parse_paper(path)
-    (section,) = document.sections
-    assert "As it shows, the rule is the same." in plain(document, section.body_start, section.end)

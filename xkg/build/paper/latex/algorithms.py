@@ -1,17 +1,19 @@
 """Pseudocode as readable steps, one per line, from the LaTeX packages for it."""
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.paper.latex.tex.commands import MATH_ENVIRONMENTS
 from xkg.build.paper.latex.tex.text import latex_text
-from xkg.build.paper.latex.tex.tokens import Environment, Tex, outside
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, environments, outside
 
 LABEL = re.compile(r"\\label\s*\{([^{}]{1,200})\}")
 CAPTION = re.compile(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])")
 _NUMBERED = re.compile(r"(?i)^(?:algorithm|procedure|listing|alg\.)\s*[\dA-Z]{0,3}(?:\.\d+)?\s*[.:—–-]*\s+")
+_LISTING_OPTIONS = re.compile(r"\A[ \t]*+(?:\[(?:[^\]{}]|\{[^{}]{0,500}\}){0,2000}\])?[ \t]*+(?:\{\w{1,20}\})?")
 _WORDS = {
     "state": "", "statex": "", "item": "", "require": "Require:", "ensure": "Ensure:",
     "input": "Input:", "output": "Output:", "kwin": "Input:", "kwout": "Output:", "kwdata": "Data:",
@@ -38,7 +40,7 @@ _GIVEN = frozenset(("input", "output", "kwin", "kwout", "kwdata", "kwresult", "k
 _AT_END = re.compile(r"[ \t]*+\n")
 _COMMENTS = frozenset(("comment", "tcp", "tcc", "tcp*", "tcc*", "leftcomment", "rcomment", "lcomment"))
 _SETTING = re.compile(r"\\(?:Set[A-Z]|ResetInOut|algrenewcommand|algnewcommand|algsetup|algdef)\w*")
-_KEYWORD = re.compile(r"\\SetKw(?P<kind>[A-Za-z]*)\s*+\{\s*+\\?(?P<name>[a-zA-Z]{1,40})\s*+\}")
+_KEYWORD = re.compile(r"\\SetKw[A-Za-z]*\s*+\{\s*+\\?(?P<name>[a-zA-Z]{1,40})\s*+\}")
 _MATH = "|".join(re.escape(name) for name in sorted(MATH_ENVIRONMENTS))
 _COMMAND = re.compile(
     r"(?P<math>\$\$?(?:[^$\\]|\\.){1,4000}+\$\$?|\\\((?:[^\\]|\\[^()]){0,4000}+\\\)|\\\[(?:[^\\]|\\[^\[\]]){0,8000}+\\\]"
@@ -72,7 +74,10 @@ def latex_algorithms(
         part = source[left:right]
         own, cut = caption(part, macros, defaults)
         label = _own_label(part, cut)
-        body, lines = numbered_steps(outside(part, cut), macros, defaults, labels)
+        if listings := [e for e in environments(part) if e.name in VERBATIM and e.closed]:
+            body, lines = "\n".join(code(part[e.body_start : e.body_end]) for e in listings), dict[str, int]()
+        else:
+            body, lines = numbered_steps(outside(part, cut), macros, defaults, labels)
         lines.pop(label or "", None)
         found[
             Algorithm(
@@ -86,14 +91,17 @@ def latex_algorithms(
     return found
 
 
+def code(body: str) -> str:
+    """The lines of a listing without options and common indentation."""
+    lines = _LISTING_OPTIONS.sub("", body).strip("\n").split("\n")
+    return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
+
+
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
     """The label of an algorithm, not of a line in it: the one in its caption or next to it, otherwise the first."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
-        before = list(LABEL.finditer(source, max(0, start - 200), start))
-        if before and not source[before[-1].end() : start].strip():
-            return before[-1][1].strip()
     label = LABEL.search(source)
     return label[1].strip() if label else None
 
@@ -167,15 +175,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
     for match in _KEYWORD.finditer(source):
         text = tex.group(match.end())
         if text is not None and match["name"].lower() not in _WORDS and len(tex.inner(text)) < 200:
-            written = tex.inner(text)
-            kind = match["kind"]
-            if kind == "Function":
-                keywords[match["name"]] = (1, f"{written}(#1)")
-            elif kind in ("InOut", "Input", "Output", "Data"):
-                mark = "" if kind == "Data" else f"{_BREAK}{written}: "
-                keywords[match["name"]] = (1, f"{mark}#1") if mark else (0, written)
-            elif kind in ("", "Prog", "Block", "For"):
-                keywords[match["name"]] = (0, written)
+            keywords[match["name"]] = (0, tex.inner(text))
     cut = []
     for match in _SETTING.finditer(source):
         after = match.end()
@@ -192,7 +192,7 @@ class _Lines:
         self.source = source
         self.tex = Tex(source)
         self.ended = "\\;" in source
-        self.blocks = {name for name, (count, _) in keywords.items() if count == 0}
+        self.blocks = keywords.keys()
         self.edits: list[tuple[int, int, str]] = []
 
     def run(self) -> str:
@@ -258,9 +258,6 @@ class _Lines:
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
         """Marks the line ends of a block in braces: after its condition, and after its content."""
         at = self.tex.skip_options(at)
-        if self.source.startswith("(", at):  # a comment next to the condition
-            close = self.source.find(")", at, at + 300)
-            at = close + 1 if close > 0 else at
         condition = None if bare else self.tex.group(at)
         if condition is None and not bare:
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from xkg.build.paper.document import Algorithm, Aside
-from xkg.build.paper.latex.listings import code
+from xkg.build.paper.latex.algorithms import code
 from xkg.build.paper.latex.tables import rows
 from xkg.build.paper.latex.tex.commands import FLOATS, PICTURES, TABULARS
 from xkg.build.paper.latex.tex.labels import Printed, Theorem

@@ -11,7 +11,7 @@ from xkg.build.paper.latex import bibtex
 from xkg.build.paper.latex.tex.macros import find_macros
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Tex
-from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, title_of, year_of
+from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, year_of
 from xkg.errors import InputError
 from xkg.model import Reference
 
@@ -215,14 +215,7 @@ def _item_title(body: str, macros: Mapping[str, tuple[int, str]]) -> str | None:
     blocks = _NEWBLOCK.split(body)
     if len(blocks) < 2:
         return None
-    quoted = re.search(r"``(.{8,400}?)''", blocks[0] + blocks[1], re.DOTALL)
-    if quoted:
-        return " ".join(latex_text(quoted[1], macros).split()).rstrip(".,")
     title = " ".join(latex_text(blocks[1], macros).split())
-    if not re.search(r"[^\W\d_]{2}", title) or re.fullmatch(r"\W*(?:1[89]|20)\d\d\W*", title):
-        title = " ".join(latex_text(blocks[2], macros).split()) if len(blocks) > 2 else ""
-    if len(title) > 150:
-        title = title_of("X. " + title) or title
     title = re.sub(r"[,.]?\s*\(?(?:1[89]|20)\d\d[a-z]?\)?\W*$", "", title).rstrip(" .,")
     return title or None
 

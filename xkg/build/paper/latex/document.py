@@ -14,12 +14,11 @@ from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.boxes import boxed_algorithm, boxes_in
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
-from xkg.build.paper.latex.listings import float_listing
-from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
+from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, SWITCHES
 from xkg.build.paper.latex.tex.flatten import flatten, is_slides
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.labels import printed, theorems_in
-from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, unprinted
+from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, label_macros, unprinted
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
@@ -65,8 +64,10 @@ _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
+_PSEUDOCODE = re.compile(r"(?i)\\caption\s*+\{[^{}]{0,200}\b(?:pseudo-?\s?code|algorithm)\b")
 _LONGEST_TITLE = 1000
 _LONGEST_ALGORITHM = 100_000
+_LONGEST_EQUATION = 50_000
 _LONGEST_EMPHASIS = 300
 
 
@@ -108,7 +109,14 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as}
     theorems = theorems_in(text)
     names = printed(
-        text, scan.start, scan.end, scan.environment_list, theorems, scan.heading_aliases, scan.numbers.labels
+        text,
+        scan.start,
+        scan.end,
+        scan.environment_list,
+        theorems,
+        scan.heading_aliases,
+        label_macros(table),
+        scan.numbers.labels,
     )
     structure.algorithms = scan.algorithms(names.labels)
 
@@ -192,7 +200,6 @@ class _Scan:
         self.environment_list = environments(text, self.borders)
         self.environments = {e.start: e for e in self.environment_list}
         self.algorithm_list = [e for e in self.environment_list if e.name in ALGORITHMS and e.closed]
-        self.listings = [e for e in self.environment_list if e.name in VERBATIM]
         body = next((e for e in self.environment_list if e.name == "document"), None)
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
@@ -324,15 +331,11 @@ class _Scan:
         if name in ALGORITHMS:
             self._algorithm(environment)
             return environment.end
-        if name in LISTINGS:
-            self._listing(environment)
-            return environment.end
         if name in FLOATS:
             boxes = [e for e in between(self.environment_list, inside, environment.end) if e.name in self.boxes]
             if boxes and sum(map(self._box, boxes)):
                 return environment.end
-            if not self._listing(environment):
-                self._algorithms_in(environment)
+            self._algorithms_in(environment)
             return environment.end
         if name in VERBATIM or name == "thebibliography":
             return environment.end
@@ -356,13 +359,6 @@ class _Scan:
             start = at = group.after
         return at
 
-    def _listing(self, environment: Environment) -> bool:
-        """Whether a float contains code or a table of steps with a caption; if so, adds it as an algorithm."""
-        table, defaults = self.macros.table, self.macros.defaults
-        algorithm = float_listing(self.text, environment, self.listings, table, defaults)
-        self.structure.algorithms += [algorithm] if algorithm else []
-        return algorithm is not None
-
     def _algorithms_in(self, outer: Environment) -> None:
         """Adds the algorithms in a float. If there is only one, the float's caption is its title."""
         inside: list[Environment] = []
@@ -370,6 +366,9 @@ class _Scan:
             if not inside or algorithm.start >= inside[-1].end:
                 inside.append(algorithm)
         source = self.text[outer.start : outer.end]
+        code = any(e.name in VERBATIM for e in between(self.environment_list, outer.start + 1, outer.end))
+        if code and not inside and _PSEUDOCODE.search(source):
+            self._algorithm(outer)
         captions = list(CAPTION.finditer(source)) if inside else []
         title = ""
         if len(inside) == 1 and len(captions) == 1 and len(source) < _LONGEST_ALGORITHM:
@@ -378,8 +377,6 @@ class _Scan:
             self._algorithm(algorithm, title)
 
     def _algorithm(self, environment: Environment, title: str = "") -> None:
-        if between(self.listings, environment.start + 1, environment.end) and self._listing(environment):
-            return
         if environment.end - environment.start < _LONGEST_ALGORITHM:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
@@ -414,10 +411,12 @@ class _Scan:
 
     def _equation(self, start: int, end: int, body_start: int, body_end: int, environment: str = "") -> None:
         body = self.text[body_start:body_end]
+        if len(body) >= _LONGEST_EQUATION:
+            return
+        body = expand(body, self.macros.table, self.macros.defaults)
         label = LABEL.search(body)
-        formula = math(expand(body, self.macros.table, self.macros.defaults)) if len(body) < 50_000 else ""
-        numbers = self.numbers.of(environment, start, body) if len(body) < 50_000 else ()
-        if formula:
+        numbers = self.numbers.of(environment, start, body)
+        if formula := math(body):
             self.structure.equations.append(
                 Equation(
                     start=start, end=end, latex=formula, label=label[1].strip() if label else None, numbers=numbers

@@ -50,6 +50,7 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"{\toggletrue{extra} kept}\iftoggle{extra}{gone}{kept} and {\bf\longfalse}\iflong kept\else gone\fi",
         r"\begin{center}\longfalse\iflong gone\fi\end{center}\iflong kept\fi",
         r"\begingroup\longfalse\endgroup\iflong kept\fi",
+        r"\includecomment{more}\begin{more}\longfalse\end{more}\iflong gone\fi kept",
         r"{\global\longfalse kept}\iflong gone\fi \ifthenelse{1>0}{\longtrue}{\longfalse}\iflong kept\fi",
         r"{\def\mode{1}\ifnum\mode=2 gone\fi}\ifnum\mode=2 kept\fi",
         r"\excludeversion{proofs}\begin{proofs}gone\end{proofs} \makeatletter\let\cut\@gobble \cut{gone} kept",
@@ -57,14 +58,6 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\csname iflong\endcsname kept\else gone\fi \csname longfalse\endcsname\iflong gone\fi",
         r"\iffalse gone \csname iflong\endcsname gone\fi gone\fi \csname ifshort\endcsname kept\fi",
         r"\newcommand{\choose}[2]{\csname iflong\endcsname #1\else #2\fi}\choose{kept}{gone}",
-        "\\usepackage{tagging}\\usetag{long,\n a}\\tagged{a}{{\\bf kept}} \\tagged{b}%\n{gone}\\untagged{long}{gone}",
-        r"\usetag{a}\droptag{a}\tagged{a}{gone}\untagged{a}{kept}\iftagged{a}{gone}{kept}\tagged{b,c}{gone}",
-        r"\usetag{a}\begin{taggedblock}{a,b}kept\end{taggedblock}\begin{untaggedblock}{a}gone\end{untaggedblock}",
-        r"\usetag{a}\newcommand{\one}[1]{\tagged{b}{#1}}\one{gone}\newcommand{\two}[1]{\tagged{a}{#1}}\two{kept}",
-        r"\usepackage{optional}\UseOption{b}\opt{b}{kept}\opt{a}{gone}",
-        r"\usepackage[long,arxiv]{optional}\opt{long}{kept}\opt{short}{gone}\opt{short,arxiv}{kept}",
-        r"\def\UseOption{long}\usepackage{xspace,optional}\opt{long}{kept}\opt{short}{gone}",
-        r"\newcommand{\opt}[2]{#1#2} \opt{kept}{kept} $x^\opt$ \tagged{kept}{kept} \untagged{kept}{kept}",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
     ],
 )
@@ -81,17 +74,10 @@ def test_what_is_set_after_a_definition_decides_what_it_prints() -> None:
     assert "gone" not in read
 
 
-def test_a_tag_that_is_used_after_a_definition_decides_what_it_prints() -> None:
-    macros = r"\newcommand{\long}[1]{\tagged{long}{#1}}\newcommand{\brief}[1]{\untagged{long}{#1}}"
-    read = flat(
-        {
-            "main.tex": r"\usepackage{tagging}"
-            + macros
-            + r"\usetag{long}\begin{document}\long{kept}\brief{gone}\end{document}"
-        }
-    ).text
-    assert "kept" in read
-    assert "gone" not in read
+@pytest.mark.parametrize("package", ["tagging", "optional"])
+def test_a_package_that_prints_by_unknown_tags_is_said(package: str) -> None:
+    (said,) = flat({"main.tex": f"\\usepackage[a]{{xspace,{package}}}" + PREAMBLE + "text"}).warnings
+    assert f"the package {package} are not known" in said
 
 
 def test_a_condition_without_a_known_value_is_said() -> None:

@@ -25,7 +25,7 @@ TABULARS = {
 FLOATS = (
     _starred("""
     figure table wrapfigure wraptable SCfigure SCtable sidewaystable sidewaysfigure teaserfigure subfigure subtable
-    floatingfigure floatingtable marginfigure margintable figwindow tabwindow
+    floatingfigure floatingtable marginfigure margintable figwindow tabwindow listing codelisting
 """)
     | PICTURES
     | TABULARS.keys()
@@ -33,8 +33,7 @@ FLOATS = (
 ALGORITHMS = _starred("""
     algorithm algorithmic algorithm2e algorithmbox myalgorithm pseudocode procedure algo ALC@g algpseudocode
 """)
-LISTINGS = _starred("listing codelisting")
-NOT_READ = FLOATS | ALGORITHMS | LISTINGS | _names("thebibliography comment filecontents filecontents* CCSXML")
+NOT_READ = FLOATS | ALGORITHMS | _names("thebibliography comment filecontents filecontents* CCSXML")
 STATEMENTS = _starred("""
     theorem thm lemma lem proposition prop corollary cor coro proof definition defn defi assumption assum assump ass
     remark rem rmk example claim property fact conjecture observation obs proofsketch hypothesis condition restatable

@@ -38,9 +38,7 @@ SETTING = (
     r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
     r"|\\documentclass[ \t]*+\[(?P<options>[^][]{0,500})\]"
-    r"|\\usepackage[ \t]*+(?:\[(?P<opted>[^][]{0,500})\][ \t]*+)?"
-    r"\{(?P<packages>[\w ,./\n-]{1,400})\}"
-    r"|\\(?P<tag>usetag|droptag|UseOption)[ \t]*+\{(?P<tagged>[^{}]{0,500})\}"
+    r"|\\usepackage[ \t]*+(?:\[[^][]{0,500}\][ \t]*+)?\{(?P<packages>[\w ,./\n-]{1,400})\}"
 )
 """A command that decides which parts are printed, or a macro with a body of one word."""
 CONDITIONAL = (
@@ -61,8 +59,8 @@ _PRIMITIVES = frozenset(
 _TESTS = {
     "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
-    "ifdefvoid": 1, "iftagged": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2,
-    "ifcsstring": 2, "ifstrequal": 2, "ifdefequal": 2,
+    "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
+    "ifdefequal": 2,
 }  # fmt: skip
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
@@ -78,8 +76,6 @@ _NUMBERS = re.compile(
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
-# Commands and environments of the packages tagging and optional, which print a text by the tags in use.
-_TAGGED = frozenset("tagged untagged opt taggedblock untaggedblock".split())
 _UNDEFINED = frozenset(("undefined", "@undefined"))
 _THEN = re.compile(
     r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40}))\s*+$"
@@ -118,7 +114,6 @@ class Conditions:
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
-    tags: frozenset[str] | None = None  # the tags in use; None without the packages tagging and optional
 
     def copy(self) -> "Conditions":
         """A copy that is independent of later settings."""
@@ -129,7 +124,6 @@ class Conditions:
             dict(self.words),
             self.swallowed.copy(),
             self.only,
-            self.tags,
         )
 
     def set(self, text: str, match: re.Match[str]) -> None:
@@ -160,11 +154,6 @@ class Conditions:
             self.swallowed.add(name)
         elif match["only"] is not None:
             self.only = _listed(match["only"])
-        elif match["packages"] and not _listed(match["packages"]).isdisjoint(("tagging", "optional")):
-            self.tags = (self.tags or frozenset()) | _listed(match["opted"] or self.words.get("UseOption", ""))
-        elif match["tag"]:
-            listed = _listed(match["tagged"])
-            self.tags = (self.tags or frozenset()) - listed | (frozenset() if match["tag"] == "droptag" else listed)
         elif match["options"] and "draft" in re.split(r"[\s,]+", match["options"]):
             self.values["draft"] = True
 
@@ -191,12 +180,6 @@ class Conditions:
         _put(self.words, name, word)
         for names, there in ((self.defined, defined), (self.swallowed, swallowed)):
             (names.add if there else names.discard)(name)
-
-    def prints_tagged(self, name: str, tags: str) -> bool | None:
-        """Whether a command or environment prints the text with these tags. None if it has no tags."""
-        if self.tags is None or name not in _TAGGED or name in self.defined:
-            return None
-        return self.tags.isdisjoint(_listed(tags)) is name.startswith("un")
 
     def _define(self, name: str, word: str | None) -> None:
         self.defined.add(name)
@@ -379,8 +362,6 @@ class Conditions:
             case "ifdefequal":
                 other = second.lstrip("\\")
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
-            case "iftagged":
-                return self.prints_tagged("tagged", first)
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
             case "ifthenelse":

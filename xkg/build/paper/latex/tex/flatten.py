@@ -18,7 +18,7 @@ from xkg.build.paper.latex.tex.conditions import (
     defines,
     set_name,
 )
-from xkg.build.paper.latex.tex.tokens import VERBATIM, Group, Groups, Tex
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
 from xkg.errors import UnsafeInputError
 
 _DEEPEST = 40
@@ -58,6 +58,7 @@ _PARAMETERS = re.compile(
 _BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
 _SWITCH = re.compile(r"\\([a-zA-Z@]{1,40}?)(true|false)(?![a-zA-Z@])")
 _BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 
@@ -187,8 +188,6 @@ class _File:
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
                 at = self._read_by(at, *reading)
-            elif match["escaped"] and self.output.conditions.tags is not None:
-                at = self._tagged(match["escaped"][1:], match.start(), at)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
                 self.output.ended = match["last"] is not None
                 self._drop(at if match["last"] else match.start(), at)
@@ -204,6 +203,8 @@ class _File:
             if package in self.output.styles:
                 continue
             self.output.styles.add(package)
+            if package in _BY_TAGS:
+                self.output.warn(f"{self.path}: the tags of the package {package} are not known; all its text is read")
             text = re.sub(r"(?<!\\)%[^\n]*", "", self.files.text(package + ".sty") or "")
             found: dict[str, bool | None] = dict.fromkeys(DECLARED.findall(text), False)
             for switch in _SWITCH.finditer(text):
@@ -236,8 +237,6 @@ class _File:
         if name == "document" and not self.output.in_body:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
-        if name.endswith("taggedblock"):
-            return self._tagged(name, start, at)
         swallowed = name in self.output.conditions.swallowed
         if not swallowed and name not in VERBATIM:
             return at
@@ -273,29 +272,6 @@ class _File:
             return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
         return self._drop(start, after)
 
-    def _tagged(self, name: str, start: int, at: int) -> int:
-        """Drops a text whose tags are not in use, and else only its command."""
-        conditions = self.output.conditions
-        if start < self.definition:
-            self.output.deferred = True
-            conditions = self.output.at_body or conditions
-        tags = self._braces().group(at)
-        prints = conditions.prints_tagged(name, self._braces().inner(tags)) if tags else None
-        if tags is None or prints is None:
-            return at
-        end = f"\\end{{{name}}}"
-        if name.endswith("block"):
-            close = self._find(end, tags.after)
-            text = Group(tags.after, close, close + len(end)) if close >= 0 else None
-        else:
-            text = self._braces().group(tags.after)
-        if text is None:
-            return at
-        if not prints:
-            return self._drop(start, text.after)
-        heappush(self.pending, (text.end, text.after))
-        return self._drop(start, text.start)
-
     def _define(self, name: str, at: int) -> None:
         """Records a macro whose parameters begin at an offset: the end of its definition, and the arguments that it
         does not print, for example because of a condition in it."""
@@ -318,7 +294,7 @@ class _File:
         if _BY_ARGUMENT.search(body):
             self.output.warn(f"{self.path}: the condition in \\{name} is named by an argument; its text is read")
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
-        if "\\if" in body or values.tags is not None:
+        if "\\if" in body:
             scratch = _Output(conditions=values.copy(), in_body=True, alone=True)
             _File(self.files, self.path, body, scratch, self.stack).copy()
             body = "".join(scratch.pieces)

@@ -101,11 +101,13 @@ def printed(
     environments: Sequence[Environment],
     theorems: Mapping[str, Theorem],
     headings: Mapping[str, str],
+    labels: Mapping[str, str],
     equations: Mapping[str, str],
 ) -> Printed:
-    """The printed names between two offsets. `headings` maps macros to the heading that they expand to; `equations`
-    maps the labels of displayed equations to their numbers."""
-    return _Numbering(text, environments, theorems, headings, equations).run(start, end)
+    """The printed names between two offsets. `headings` maps macros to the heading that they expand to, and `labels` to
+    the label that they set (see `label_macros`); `equations` maps the labels of displayed equations to their
+    numbers."""
+    return _Numbering(text, environments, theorems, headings, labels, equations).run(start, end)
 
 
 class _Numbering:
@@ -115,12 +117,13 @@ class _Numbering:
         environments: Sequence[Environment],
         theorems: Mapping[str, Theorem],
         headings: Mapping[str, str],
+        labels: Mapping[str, str],
         equations: Mapping[str, str],
     ) -> None:
         self.text = text
         self.tex = Tex(text)
         self.environments = [e for e in environments if e.closed]
-        self.theorems, self.headings, self.equations = theorems, headings, equations
+        self.theorems, self.headings, self.labels, self.equations = theorems, headings, labels, equations
         self.counts: dict[str, int] = {}
         self.sections = [0, 0, 0]
         self.appendix = False
@@ -144,6 +147,8 @@ class _Numbering:
                 self._begin_appendix()
             elif match["label"]:
                 self._label(match["label"].strip())
+            elif (label := self.labels.get(match["macro"] or "")) and (group := self.tex.group(match.end())):
+                self._label(label.replace("#1", self.tex.inner(group)))
             elif match["caption"] or match["of"]:
                 self._caption(at, match["of"])
             elif match["item"] and self.stack:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xkg.build.paper.latex.tex.commands import FIRST_SILENT, SILENT
+from xkg.build.paper.latex.tex.commands import FIRST_SILENT, REFERENCES, SILENT
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _DEFINITION = re.compile(
@@ -52,6 +52,8 @@ _RUN_IN = re.compile(
     r"#1(?P<after>(?:[}\s.:~—-]|\\textemdash(?![a-zA-Z])"
     r"|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
 )
+_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # a new prefix for labels
+_SETS_LABEL = re.compile(r"\\label\s*+\{([^{}#]{0,40}#1[^{}#]{0,40})\}")
 _BOLD = frozenset(("textbf", "bf", "bfseries"))
 _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
 
@@ -88,7 +90,7 @@ def find_macros(text: str) -> Macros:
                     defaults[name] = defaults[same]
             continue
         if match["environment"]:
-            end = _arguments_end(tex, at)
+            end = arguments_end(tex, at)
             spans.append((match.start(), end))
             at = end
             continue
@@ -122,7 +124,8 @@ def find_macros(text: str) -> Macros:
             body = rf"\operatorname{{{body}}}"
         # Uses of a macro that prints nothing are already gone from the text after that definition.
         known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
-        if known or name in _RESERVED or len(body) > _LONGEST_BODY or _DECIDES.search(body):
+        reserved = name in _RESERVED and not (name in REFERENCES and _REFERS.search(body))
+        if known or reserved or len(body) > _LONGEST_BODY or _DECIDES.search(body):
             continue
         table[name] = (count, body)
         defaults.pop(name, None)
@@ -131,7 +134,8 @@ def find_macros(text: str) -> Macros:
     return Macros(table, defaults, tuple(spans))
 
 
-def _arguments_end(tex: Tex, at: int) -> int:
+def arguments_end(tex: Tex, at: int) -> int:
+    """The offset after all options and arguments that follow an offset."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
@@ -261,3 +265,9 @@ def _arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
     r"""The macros of one argument that print nothing, which authors use to hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
+
+
+def label_macros(table: Mapping[str, tuple[int, str]]) -> dict[str, str]:
+    r"""The macros of one argument that set a label, with the label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
+    labels = {name: _SETS_LABEL.search(body) for name, (count, body) in table.items() if count == 1}
+    return {name: match[1] for name, match in labels.items() if match}

@@ -25,7 +25,6 @@ from xkg.build.paper.latex.tex.macros import expand, find_macros
 from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments, outside
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
-_BEFORE_PAGE = re.compile(r"(?:,?\s?\b(?:on|see|at|cf\.))?[\s~]?\b(?:[Pp]ages?|pp?\.)[\s~]{0,2}\Z")
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|talias|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
@@ -45,17 +44,15 @@ _LENGTH = (
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
-# Values that TeX reads after a register: `\looseness=-1`, `\tolerance 9999`, `\advance\leftskip by 2em`, `\hbox to
-# 3cm`.
-_INTEGER = re.compile(r"[ \t]{0,9}=[ \t]{0,9}-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))")
-_COUNTS = frozenset(
-    "looseness tolerance pretolerance hyphenpenalty exhyphenpenalty clubpenalty widowpenalty displaywidowpenalty "
-    "interlinepenalty binoppenalty relpenalty brokenpenalty linepenalty hbadness vbadness penalty pdfoutput "
-    "predisplaypenalty postdisplaypenalty finalhyphendemerits doublehyphendemerits".split()
+# Values that TeX reads after a register or box: `\looseness=-1`, `\advance\leftskip by 2em`, `\hbox to 3cm`.
+_INTEGER = r"-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))"
+_ASSIGNED = re.compile(
+    rf"(?:[ \t]{{0,9}}\\[a-zA-Z@]{{1,40}})?[ \t]{{0,9}}"
+    rf"(?:=[ \t]{{0,9}}{_INTEGER}|(?:by|to|spread)(?:{_LENGTH}|[ \t]++-?\d{{1,6}}))"
 )
-_COUNT = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
-_ADVANCE = re.compile(r"[ \t]{0,9}\\[a-zA-Z@]{1,40}[ \t]*+(?:by)?(?:" + _LENGTH + r"|[ \t]*+-?\d{1,6})")
-_TO = re.compile(r"[ \t]{0,9}(?:to|spread)" + _LENGTH)
+_BOXES = frozenset(("advance", "hbox", "vbox", "vtop"))
+_PENALTIES = re.compile(r"[a-z]*penalty$|[a-z]*tolerance$|looseness$|[hv]badness$")
+_NUMBER = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
@@ -282,11 +279,9 @@ class _Reading:
 
     def _register(self, word: str, after: int) -> int | None:
         """The offset after the value that is assigned to a register, or None if there is no assignment."""
-        pattern = _COUNT if word in _COUNTS else _ADVANCE if word == "advance" else _INTEGER
-        if word in ("hbox", "vbox", "vtop"):
-            pattern = _TO
+        pattern = _NUMBER if _PENALTIES.match(word) else _ASSIGNED
         value = pattern.match(self.text, after)
-        return value.end() if value else None
+        return value.end() if value and (word in _BOXES or "=" in value[0] or pattern is _NUMBER) else None
 
     def _is_length(self, group: Group) -> bool:
         length = _DIMENSION.match(self.text, group.start, group.end)
@@ -349,17 +344,9 @@ class _Reading:
             printed = [_number(name) for name in printed]
         if word == "eqref":
             printed = [f"({name})" for name in printed]
-        if word in ("pageref", "cpageref"):
-            self._drop_words_before_page()
-        else:
+        if word not in ("pageref", "cpageref"):
             self.out.append(_listed(printed, " to " if word in ("crefrange", "Crefrange") else " and "))
         return end
-
-    def _drop_words_before_page(self) -> None:
-        """Removes "on page" before a page reference, because a text without pages has no page number."""
-        before = "".join(self.out[-6:])
-        if match := _BEFORE_PAGE.search(before[-40:]):
-            self.out[-6:] = [before[: len(before) - len(match[0])]]
 
     def _control_space(self, after: int) -> int:
         """Skips the spaces after a control word, as TeX does."""

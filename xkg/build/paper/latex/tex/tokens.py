@@ -15,6 +15,7 @@ _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
 _MOST_OPTIONS = 9  # no macro takes more arguments
 _LONGEST_OPTION = 1000
 _GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
+_INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # its text is read after its group
 # Text after which a brace is an argument.
 _TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
 _AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
@@ -129,7 +130,8 @@ class Groups:
             for s, e in tex.pairs()
             if not _TAKES.search(text, max(0, s - 100), s) or _AFTER_END.search(text, max(0, s - 100), s)
         ]
-        spans += [(e.start, e.end) for e in environments(text) if e.closed and e.name != "document"]
+        no_groups = {"document", *_INCLUDED.findall(text)}
+        spans += [(e.start, e.end) for e in environments(text) if e.closed and e.name not in no_groups]
         opened: list[int] = []
         for match in _GROUP.finditer(text):
             if match["opens"]:

@@ -1,4 +1,4 @@
-"""Pseudocode that is typeset as code."""
+"""Algorithms of LaTeX papers."""
 
 from pathlib import Path
 
@@ -15,25 +15,17 @@ def algorithms(folder: Path, body: str) -> tuple[Algorithm, ...]:
 def test_code_in_an_algorithm_keeps_its_lines(tmp_path: Path) -> None:
     (found,) = algorithms(
         tmp_path,
-        "\\begin{algorithm}\\caption{Algorithm 1: Egg turning}\\label{alg:e}\n\\begin{lstlisting}[language=python]\n"
-        "for x in eggs:\n    turn(x)  # gently\n\\end{lstlisting}\n\\end{algorithm}",
+        "\\begin{algorithm}\\caption{Algorithm 1: Egg turning}\\label{alg:e}\n"
+        "\\begin{minted}[linenos,\n%  mathescape,\n  label={[a]}]{python}\n"
+        "for x in eggs:\n    turn(x)  # gently\n\\end{minted}\n\\end{algorithm}",
     )
     assert (found.title, found.label) == ("Egg turning", "alg:e")
     assert found.body == "for x in eggs:\n    turn(x)  # gently"
 
 
-def test_a_float_of_code_is_an_algorithm_by_its_caption(tmp_path: Path) -> None:
-    found = algorithms(
-        tmp_path,
-        "\\begin{listing}\\begin{minted}[linenos,\n%  mathescape,\n  label={[a]}]{python}\ny = 2\n\\end{minted}"
-        "\\caption{Shell check}\\end{listing}\n"
-        "\\begin{figure}\\begin{verbatim}\nz = 3\n\\end{verbatim}\\caption{Pseudocode of hatching}\\end{figure}\n"
-        "\\begin{figure}\\begin{verbatim}\nHello\n\\end{verbatim}\\caption{A dialogue}\\end{figure}",
-    )
-    assert [(a.title, a.label, a.body) for a in found] == [
-        ("Shell check", None, "y = 2"),
-        ("Pseudocode of hatching", None, "z = 3"),
-    ]
+def test_a_float_of_code_outside_of_algorithms_is_none(tmp_path: Path) -> None:
+    body = "\\begin{figure}\\begin{verbatim}\nz = 3\n\\end{verbatim}\\caption{Example code of hatching}\\end{figure}"
+    assert algorithms(tmp_path, body) == ()
 
 
 def test_an_ordinary_table_is_none(tmp_path: Path) -> None:
