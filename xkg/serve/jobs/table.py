@@ -6,13 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from xkg.errors import InputError, SchemaVersionError
 from xkg.sqlite_files import opened, transaction
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
-STATES: tuple[State, ...] = get_args(State)
 Kind = Literal["build", "curate", "implement"]
 
 _COUNTED: dict[Kind, tuple[str, str]] = {
