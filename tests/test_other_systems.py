@@ -87,10 +87,11 @@ from contextlib import closing
 from mcp.client import Client
 from xkg.serve.http.app import make_app
 from xkg.serve.service import Service
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 
 async def asked(service):
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         answer = await client.call_tool("search_techniques", {"query": "exploration bonus"})
         assert not answer.is_error, answer
 
@@ -99,7 +100,7 @@ with closing(Service(settings)) as service:
     asyncio.run(asked(service))
 from starlette.testclient import TestClient
 from xkg.web.app import pages
-app_with_pages = make_app(settings, "127.0.0.1", "http://127.0.0.1:8321/mcp", Service(settings), (), None, pages=pages)
+app_with_pages = make_app(settings, "127.0.0.1", "http://127.0.0.1:8321/mcp", Served(Service(settings)), pages)
 with TestClient(app_with_pages, base_url="http://127.0.0.1:8321") as browser:
     for page in ("/", "/papers", "/search?q=exploration+bonus", "/cypher?name=papers-by-year", "/builds"):
         assert browser.get(page).status_code == 200, page

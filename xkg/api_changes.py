@@ -429,7 +429,7 @@ class GraphChanges:
         from xkg.serve.jobs.authority import OPERATOR
 
         named = str(path.absolute()) if (path := Path(paper)).exists() else paper
-        row, _ = self._jobs.ask_curation(named, OPERATOR, llm)
+        row, _ = self._jobs.ask(named, None, OPERATOR, llm, kind="curate")
         return job_answer(self._jobs, row)
 
     def job(self, job: int) -> "JobAnswer":

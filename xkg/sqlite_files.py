@@ -7,7 +7,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from xkg.files import file_lock, private_file, sync_folder
+from xkg.errors import CorruptStoreError, StoreError
+from xkg.files import file_lock, private_file, private_folder, sync_folder
 
 Synchronous = Literal["FULL", "NORMAL"]
 
@@ -20,6 +21,22 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
     `OSError`."""
     with _file_lock(path, shared=True):  # a write-ahead log created meanwhile would be moved away with the damaged file
         return _connect(path, schema, synchronous)
+
+
+@contextmanager
+def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlite3.Connection]:
+    """`open_wal` in a private folder. Turns every error inside the context into a `StoreError` with a remedy; `remedy`
+    is for a damaged file."""
+    try:
+        private_folder(path.parent)
+        with closing(open_wal(path, schema)) as db:
+            yield db
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{path} cannot be used ({error}): check its permissions and free disk space") from error
+    except sqlite3.DatabaseError as error:
+        raise CorruptStoreError(f"{path} is damaged ({error}): {remedy}") from error
+    except OSError as error:
+        raise StoreError(f"{path.parent} cannot be made ({error.strerror}): check its permissions") from error
 
 
 @contextmanager

@@ -4,17 +4,24 @@ import inspect
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from mcp.client import Client
 from mcp.server import MCPServer
 
 from scripts.reference.markdown import page, table
 from xkg.config import Settings
+from xkg.serve.jobs.table import Kind
 from xkg.serve.protocol.mcp_server import add_all
+from xkg.serve.protocol.served import Served
 from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.service import Service
-from xkg.serve.tools.build import Building
+
+
+class _EveryKind:
+    """Stands in for the jobs of a server that allows all of them."""
+
+    kinds = get_args(Kind)
 
 
 async def mcp() -> str:
@@ -22,7 +29,7 @@ async def mcp() -> str:
         service = Service(Settings(kg=Path(folder)))
         server = MCPServer("xkg")
         runs = CallersRuns(service, Settings(kg=Path(folder)))
-        add_all(server, service, building=Building(jobs=None, by_token=False), runs=runs)  # type: ignore[arg-type]
+        add_all(server, Served(service, jobs=_EveryKind(), runs=runs))  # type: ignore[arg-type]
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
             prompts = (await client.list_prompts()).prompts

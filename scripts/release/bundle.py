@@ -19,6 +19,7 @@ from hatch_build import registry_name
 from xkg.config import Settings
 from xkg.files import sha256_of
 from xkg.serve.protocol.mcp_server import add_all
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.service import Service
 
@@ -122,7 +123,7 @@ def server_json(version: str, repository: str, bundle_sha256: str) -> dict[str, 
 def tools_of_the_server() -> list[dict[str, str]]:
     """Names and first sentences of the tools that need no permission."""
     server = PlainErrors()
-    add_all(server, Service(Settings()))
+    add_all(server, Served(Service(Settings())))
     listed = asyncio.run(server.list_tools())
     return [{"name": tool.name, "description": (tool.description or "").split(". ")[0]} for tool in listed]
 

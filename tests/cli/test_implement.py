@@ -18,7 +18,7 @@ from tests.agents.codification.runs import (
     step,
 )
 from tests.build.repositories.test_checkout import git
-from xkg.cli.main import main
+from tests.command import run
 
 
 @pytest.fixture
@@ -36,10 +36,7 @@ def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def xkg(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", "kg", *words])
-    assert ended.value.code is None or isinstance(ended.value.code, int)
-    return ended.value.code or 0
+    return run("--kg", "kg", *words)
 
 
 def test_a_method_becomes_a_branch_of_the_users_repository(
@@ -66,8 +63,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
         assert "the library has no answer: the graph in kg is empty" in endpoint.requests[2]["messages"][1]["content"]
         assert "edit_script" in seen.err
     monkeypatch.chdir(starter)  # what was named by a relative path is found from elsewhere
-    with pytest.raises(SystemExit):
-        main(["--kg", str(tmp_path / "kg"), "implement", "apply", result["run"]])
+    run("--kg", tmp_path / "kg", "implement", "apply", result["run"])
     branch = f"xkg/{result['run']}"
     assert branch in capsys.readouterr().out
     assert git(starter, "log", "--format=%s", f"trunk..{branch}") == "Keep a velocity"

@@ -13,8 +13,8 @@ import pytest
 
 from scripts.reference.commands import all_commands
 from tests.build.arxiv_server import serving, tarball
+from tests.command import run as run_command
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
-from xkg.cli.main import main
 from xkg.version import __version__
 
 TOP = f"{EXAMPLE_ID}#stein-variational-gradient-descent"
@@ -49,11 +49,8 @@ def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("XKG_PRUNE__MIN_LEVEL", "parsed")
 
     def run(*arguments: object, kg: Path | None = None) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            main([*(["--kg", str(kg)] if kg else []), *map(str, arguments)])
-        captured = capsys.readouterr()
-        code = ended.value.code
-        return Outcome(0 if code is None else int(code), captured.out, captured.err)
+        code = run_command(*(["--kg", kg] if kg else []), *arguments)
+        return Outcome(code, *capsys.readouterr())
 
     return run
 

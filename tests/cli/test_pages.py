@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from xkg.cli.main import main
+from tests.command import run
 
 
 def test_explore_says_where_the_pages_are_and_ends_when_told(published: Path) -> None:
@@ -35,13 +35,10 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("xkg.web.require_web.has_extra", lambda *_: False)
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(published), *command])
-    assert ended.value.code == 2
+    assert run("--kg", published, *command) == 2
     assert "pip install '.[web]' in a clone of xkg" in capsys.readouterr().err
 
 
 def test_an_export_without_a_folder_says_what_is_missing(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--kg", str(published), "export"])
+    run("--kg", published, "export")
     assert "--to FOLDER" in capsys.readouterr().err

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from xkg.cli.main import main
+from tests import command
 
 
 def run(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(folder), "token", *arguments])
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
+    return command.run("--kg", folder, "token", *arguments), *capsys.readouterr()
 
 
 def test_from_creating_a_token_to_revoking_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,12 +11,12 @@ from tests.build.arxiv_server import says
 from tests.build.curation.conftest import TARGET
 from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepository
 from tests.clock import TurnedClock
+from tests.command import run as xkg
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg import api
 from xkg.build.curation.curated_set import CuratedSet, RepositoryRecord
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.cli.curate import table
-from xkg.cli.main import main
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import paper_list
 from xkg.commands.batch.run import BatchReport, run
@@ -39,8 +39,12 @@ RECORD = RepositoryRecord(
 
 
 @pytest.fixture
-def commands_by_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command line calls goes by the turned clock."""
+def commands_in_world(world: Scholarly, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command line calls goes by the turned clock and asks the stand-ins."""
+    monkeypatch.setenv("XKG_ARXIV__URL", world.url)
+    monkeypatch.setenv("XKG_CURATION__OPENALEX", world.openalex)
+    monkeypatch.setenv("XKG_CURATION__GITHUB", world.github)
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     monkeypatch.setattr("xkg.commands.curate.curate", curate)
     monkeypatch.setattr("xkg.commands.batch.run.run", partial(run, clock=CLOCK))
 
@@ -118,53 +122,35 @@ def test_what_github_did_not_answer_is_not_called_absent(world: Scholarly, tmp_p
     assert any(note.startswith("repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes)
 
 
-@pytest.mark.usefixtures("commands_by_clock")
+@pytest.mark.usefixtures("commands_in_world")
 def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
-    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paper, empty = tmp_path / "paper.tex", tmp_path / "empty.tex"
     paper.write_bytes(TARGET)
     empty.write_text("\\documentclass{article}\\title{Hm}\\begin{document}Nothing.\\end{document}")
-    for name, url in (
-        ("ARXIV__URL", world.url),
-        ("CURATION__OPENALEX", world.openalex),
-        ("CURATION__GITHUB", world.github),
-        ("ENVIRONMENT__MAX_MB", "0"),
-    ):
-        monkeypatch.setenv(f"XKG_{name}", url)
     command = ["--kg", str(tmp_path / "kg"), "build", "--llm", "none", "--curate", "--json"]
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--paper", str(empty), "--paper", str(paper)])
+    assert xkg(*command, "--paper", empty, "--paper", paper) == 3
     report = BatchReport.model_validate_json(capsys.readouterr().out)
-    assert ended.value.code == 3
     assert [row.name for row in report.rows[:2]] == [str(empty), str(paper)]
     assert len(report.rows) == 5
     assert report.notes[0].startswith(f"nothing was curated around {empty}: no technique was found")
 
 
-@pytest.mark.usefixtures("commands_by_clock")
+@pytest.mark.usefixtures("commands_in_world")
 def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
-    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    world: Scholarly, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was chosen lies in the graph's folder."""
     paper = tmp_path / "paper.tex"
     paper.write_bytes(TARGET)
     chosen_settings = settings(world, tmp_path)
-    for name, url in (
-        ("ARXIV__URL", world.url),
-        ("CURATION__OPENALEX", world.openalex),
-        ("CURATION__GITHUB", world.github),
-        ("ENVIRONMENT__MAX_MB", "0"),
-    ):
-        monkeypatch.setenv(f"XKG_{name}", url)
     command = ["--kg", str(chosen_settings.kg), "curate", str(paper), "--llm", "none", "--json"]
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--build"])
+    assert xkg(*command, "--build") == 3
     printed = capsys.readouterr()
     report = BatchReport.model_validate_json(printed.out)
     assert len(report.rows) == 3  # none is fetched: there is no such host in a test
     assert "Tidal Sampling of Posterior Fields" in printed.err
-    assert ended.value.code == 3
     [kept] = (chosen_settings.kg / "curation").glob("title-tidal-sampling*.json")
     assert str(kept) in printed.err
     assert len(CuratedSet.model_validate_json(kept.read_bytes()).papers) == len(report.rows)

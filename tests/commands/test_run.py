@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.cli.main import main
+from tests import command
 from xkg.commands.run import store
 from xkg.serve.running.answer import RunFile
 
@@ -23,10 +23,7 @@ def xkg(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["--kg", str(published), "run", *arguments])
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
+        return command.run("--kg", published, "run", *arguments), *capsys.readouterr()
 
     return run
 

@@ -8,18 +8,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import run
 from xkg.attestations.bundles import received
-from xkg.cli.main import main
 from xkg.commands.graph.open import open_store
-from xkg.commands.verify import age, verify, verify_sample
+from xkg.commands.verify import verify, verify_sample
 from xkg.config import EnvironmentSettings, SandboxSettings, Settings
-from xkg.errors import InputError, SandboxUnavailableError, UnknownIdError
+from xkg.errors import SandboxUnavailableError, UnknownIdError
 from xkg.model import Evidence, Fidelity, Level
 
 PAPER = "title:a-paper-of-halves"
@@ -68,9 +67,7 @@ def kg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def xkg(kg: Path, *arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(kg), *arguments])
-    return int(ended.value.code or 0)
+    return run("--kg", kg, *arguments)
 
 
 def levels(kg: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -185,13 +182,6 @@ def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     assert verify(settings(kg), [], 1).levels == {Level.EXECUTED: 2}
     assert written < started
     assert not list((kg / "work" / "verify").rglob("verify-*.json")), "the next run sees for itself"
-
-
-@pytest.mark.parametrize("text", ["3", "-1d", "999999w", "9999999d", ""])
-def test_what_is_no_age_is_one_line(text: str) -> None:
-    with pytest.raises(InputError, match="such as 90d"):
-        age(text)
-    assert age("6w") == timedelta(weeks=6)
 
 
 def test_attested_levels_count_for_those_who_trust_the_key(

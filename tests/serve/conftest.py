@@ -27,6 +27,7 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
@@ -145,7 +146,7 @@ def service(graph: Path) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def server(service: Service) -> MCPServer:
-    return make_server(service)
+    return make_server(Served(service))
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from mcp_types import CallToolResult
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
@@ -180,7 +181,7 @@ async def test_no_answer_mixes_two_generations(tmp_path: Path, embedder: OnnxEmb
             if last:
                 return
 
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         publisher = threading.Thread(target=publish)
         publisher.start()
         async with anyio.create_task_group() as tasks:
@@ -196,7 +197,7 @@ async def test_a_cursor_outlives_a_new_generation_or_is_refused(tmp_path: Path, 
     store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
     store.publish(of_generation(0, texts=40))
     service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
 
         async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
             result = await client.call_tool(tool, arguments)

@@ -30,6 +30,7 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers.quoting import framed, hidden_in
 from xkg.serve.answers.types import uri
 from xkg.serve.jobs.answers import JobAnswer
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
@@ -113,7 +114,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> 
     store.publish([hostile(), good])
     store.close()
     service = Service(Settings(kg=folder, embedding=EmbeddingSettings(threads=1)))
-    yield make_server(service)
+    yield make_server(Served(service))
     service.close()
 
 

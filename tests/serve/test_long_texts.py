@@ -12,6 +12,7 @@ from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.answers.budget import TOKENS
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
@@ -35,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> 
     store.publish([long_texts(100_000)])
     store.close()
     service = Service(Settings(kg=folder, embedding=EmbeddingSettings(threads=1)))
-    yield make_server(service)
+    yield make_server(Served(service))
     service.close()
 
 

@@ -171,8 +171,9 @@ def verify(
 ) -> "VerifyResult":
     """Run the stored code and its tests again in the sandbox, and update the levels."""
     from xkg.commands import verify
+    from xkg.serve.http.tokens import lifetime
 
-    age = None if stale is None else verify.age(stale)
+    age = None if stale is None else lifetime(stale)
     signed = attest or key is not None
     return verify.verify(settings, papers or (), jobs, _show_node, age, attest=signed, key=key)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from xkg.serve.allowed_folders import open_roots
 from xkg.serve.graphs import of_each_graph, of_graph, open_graphs
+from xkg.serve.protocol.served import Served
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def serve_stdio(settings: "Settings") -> None:
     service = open_graphs(settings)
     runs = _runs(settings, service)
     try:
-        client_roots = settings.serve.roots is None
-        make_server(service, roots, jobs, planner(service, roots), runs, client_roots=client_roots).run("stdio")
+        served = Served(service, roots, jobs, planner(service, roots), runs)
+        make_server(served, client_roots=settings.serve.roots is None).run("stdio")
     finally:
         if jobs is not None:
             jobs.close()
@@ -51,7 +52,8 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
     roots = open_roots(settings.serve.roots or ())
     service = open_graphs(settings)
     runs, jobs = _runs(settings, service), _jobs(settings, roots)
-    return make_app(settings, bound, url, service, roots, jobs, planner(service, roots), _pages(), runs)
+    served = Served(service, roots, jobs, planner(service, roots), runs, by_token=True)
+    return make_app(settings, bound, url, served, _pages())
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":

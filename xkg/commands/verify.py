@@ -2,7 +2,6 @@
 
 import heapq
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from xkg.config import Settings
-from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.types import short
 from xkg.text.plural import plural
@@ -238,14 +236,6 @@ def _when(checked_at: str | None) -> datetime:
     """A time of evidence; the earliest time if none was recorded."""
     when = datetime.fromisoformat(checked_at) if checked_at else datetime.min
     return when if when.tzinfo else when.replace(tzinfo=UTC)
-
-
-def age(text: str) -> timedelta:
-    """A duration such as `90d`, `12h`, `6w`. Raises `InputError`."""
-    match = re.fullmatch(r"([0-9]{1,4})([hdw])", text.strip())
-    if match is None:
-        raise InputError(f"{text[:40]!a} is not an age: give at most four digits with h, d or w, such as 90d")
-    return int(match[1]) * {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}[match[2]]
 
 
 def _node(result: "NodeResult") -> VerifiedNode:

@@ -318,11 +318,11 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
     return patiently(place, attempt, clock)
 
 
-def read_file(place: Place, name: str, most: int = MOST_NODE, clock: Clock = CLOCK) -> bytes:
+def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     """A file by the hash of its bytes. Raises `UnsafeInputError` if they have another one, and the errors of `read`,
     but `UnreachableError` for a missing file."""
     try:
-        data = read(place, path_of(name), most, clock)
+        data = read(place, path_of(name), MOST_NODE, clock)
     except FileNotFoundError as error:
         raise UnreachableError(f"{place.name} lacks {path_of(name)}; try later, or ask its maintainer") from error
     if hashlib.sha256(data).hexdigest() != name:

@@ -5,7 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ class Service:
 
     def state(self) -> tuple[int, int]:
         """The current generation and its number of papers. Raises `StoreError` if there are none."""
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return snapshot.generation, snapshot.paper_count()
 
     def search(
@@ -82,20 +82,20 @@ class Service:
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
         chosen = filters or Filters()
         if not verify:
-            with self._snapshot() as snapshot:
+            with self.snapshot() as snapshot:
                 return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self.ablations(snapshot))
         from xkg.serve.verification import verifier
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             ablations = self.ablations(snapshot)
-        questions = self._asking()
+        questions = self.questions()
         if why := questions.unavailable:
-            with self._snapshot() as snapshot:
+            with self.snapshot() as snapshot:
                 answer = self._cached_search(snapshot, query, k, chosen)
                 question, candidates = verifier.for_reader(snapshot, answer.rows, answer.query)
             told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
             return rows_with_measured(answer.model_copy(update=told), ablations)
-        begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
+        begun = verifier.begin(questions, self.snapshot, self._seek, query, k, chosen)
         answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
         return rows_with_measured(answer, ablations)
 
@@ -109,45 +109,45 @@ class Service:
         if not task.strip():
             raise InputError("the task is empty: say what to implement")
         chosen = filters or Filters()
-        return find_implementations(self._snapshot, self._seek, self._asking(), task, k, chosen, full)
+        return find_implementations(self.snapshot, self._seek, self.questions(), task, k, chosen, full)
 
     def short_ids(self, techniques: Sequence[str]) -> Mapping[str, str]:
         """The shortest references to these techniques."""
         from xkg.serve.answers.references import short_ids
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return short_ids(snapshot, techniques)
 
     def short_papers(self, papers: Sequence[str]) -> Mapping[str, str]:
         """The shortest references to these papers."""
         from xkg.serve.answers.references import short_paper
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return {paper: short_paper(snapshot, paper) for paper in papers}
 
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.search.related import related_papers
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return related_papers(snapshot, paper, k, exclude)
 
     def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "types.PaperAnswer":
         from xkg.serve.answers.lookup import paper_answer
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return paper_answer(snapshot, paper, include_code=include_code, full=full)
 
     def technique(self, technique: str, *, full: bool = False) -> "types.TechniqueAnswer":
         from xkg.serve.answers.lookup import technique_answer
         from xkg.serve.answers.measured import with_measured
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return with_measured(technique_answer(snapshot, technique, full=full), self.ablations(snapshot), full=full)
 
     def code(self, code: str, *, full: bool = False) -> "types.CodeAnswer":
         from xkg.serve.answers.lookup import code_answer
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
 
     def context(
@@ -164,7 +164,7 @@ class Service:
         the paper's repository; raw code is then read from it instead of the build outputs."""
         from xkg.serve.context.context import KINDS, paper_context
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
                 snapshot,
@@ -190,7 +190,7 @@ class Service:
         if not text.strip():
             raise InputError("the technique is empty: give its name, or say what the code should do")
         copy = None if repository is None else self._working_copies().read(repository, roots)
-        with self._snapshot(empty=copy is not None) as snapshot:
+        with self.snapshot(empty=copy is not None) as snapshot:
             return locate(
                 snapshot if snapshot.generation else None,
                 text,
@@ -200,28 +200,29 @@ class Service:
                 self._cached_model,
             )
 
-    def questions(self) -> "Questions":
-        """The configured language model, for questions of agents."""
-        return self._asking()
-
     def list_papers(self, k: int | None, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
         """The first `k` papers in the order of their titles; None for all."""
         from xkg.serve.answers.paper_list import PaperFilters, papers_answer
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
     def paper_list(self, snapshot: "Snapshot") -> "PaperList":
         """All papers of an open snapshot."""
         return self._shared(snapshot).papers
 
-    def snapshot(self) -> "AbstractContextManager[Snapshot]":
-        """One state of the graph, without excluded papers."""
-        return self._snapshot()
+    @contextmanager
+    def snapshot(self, *, empty: bool = False) -> "Iterator[Snapshot]":
+        """One state of the graph as this user sees it, without excluded papers. Raises `EmptyGraphError` unless it may
+        be `empty`."""
+        with self._opened().snapshot() as snapshot:
+            if snapshot.generation == 0 and not empty:
+                raise EmptyGraphError(self._empty())
+            yield self._of(snapshot).shown
 
     def papers(self) -> "Sequence[Paper]":
         """All papers, in id order."""
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return snapshot.papers()
 
     def schema(self, *, full: bool = True) -> "types.SchemaAnswer":
@@ -229,7 +230,7 @@ class Service:
         from xkg.store.cypher import named_queries
         from xkg.store.cypher.named_queries import embedded_schema
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "types.CypherAnswer":
@@ -240,7 +241,7 @@ class Service:
         self._require_cypher()
         from xkg.serve.answers.query_parameters import with_paper_ids
 
-        with self._snapshot() as snapshot:
+        with self.snapshot() as snapshot:
             known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
         statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
         table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
@@ -292,14 +293,6 @@ class Service:
                 self._store.close()
             if self._cached is not None:
                 self._cached.close()
-
-    @contextmanager
-    def _snapshot(self, *, empty: bool = False) -> "Iterator[Snapshot]":
-        """The graph as this user sees it. Raises `EmptyGraphError` unless it may be `empty`."""
-        with self._opened().snapshot() as snapshot:
-            if snapshot.generation == 0 and not empty:
-                raise EmptyGraphError(self._empty())
-            yield self._of(snapshot).shown
 
     def _of(self, snapshot: "Snapshot") -> Generation:
         """What answers from this snapshot share, until it or the trusted keys change."""
@@ -388,7 +381,8 @@ class Service:
         if self._closed:
             raise StoreError(f"the graph in {self._place} was closed: open it again")
 
-    def _asking(self) -> "Questions":
+    def questions(self) -> "Questions":
+        """The configured language model, for questions of agents."""
         with self._turn:
             if self._questions is None:
                 from xkg.serve.verification.model_questions import Questions

@@ -5,7 +5,6 @@ import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import anyio.to_thread
@@ -22,15 +21,11 @@ from xkg.serve.http.access import Access
 from xkg.serve.http.app import MCP_PATH, Beside
 from xkg.serve.http.limits import BodyLimit, Gate
 from xkg.serve.http.tokens import Tokens
-from xkg.serve.jobs.jobs import Jobs
-from xkg.serve.service import Service
+from xkg.serve.protocol.served import Served
 from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly, page_caller
 from xkg.web.access.sessions import Sessions
 from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, papers, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
-
-if TYPE_CHECKING:  # where scripts are run
-    from xkg.serve.running.callers_runs import CallersRuns
 
 log = logging.getLogger(__name__)
 
@@ -53,12 +48,11 @@ _PAGES: dict[str, Handler] = {
 }
 
 
-def pages(
-    settings: Settings, service: Service, access: Access, jobs: Jobs | None, runs: "CallersRuns | None" = None
-) -> Beside:
+def pages(settings: Settings, served: Served, access: Access) -> Beside:
     """The routes of all pages, behind the same tokens and limits as MCP."""
+    jobs, runs = served.jobs, served.runs
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
-    graphs = graphs_of(service)
+    graphs = graphs_of(served.service)
     sites = {
         name: Site(
             settings.model_copy(update={"kg": own.folder}),

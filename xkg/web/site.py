@@ -183,10 +183,10 @@ def integer(request: Request, name: str, default: int | None = None) -> int | No
     return int(text)
 
 
-def level_of(request: Request, name: str = "level") -> Level | None:
-    text = request.query_params.get(name, "")
+def level_of(request: Request) -> Level | None:
+    text = request.query_params.get("level", "")
     if text not in (*Level, ""):
-        raise InputError(f"{name} is one of {', '.join(Level)}, not {text[:40]!r}")
+        raise InputError(f"level is one of {', '.join(Level)}, not {text[:40]!r}")
     return Level(text) if text else None
 
 

@@ -19,6 +19,7 @@ from xkg.config import EmbeddingSettings, LlmSettings, Settings
 from xkg.errors import InputError
 from xkg.python_words import for_programs
 from xkg.serve.answers.notes import reworded
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 
@@ -157,7 +158,7 @@ async def test_command_library_and_prompt_give_the_same_plan(
     raw = plan_ablations(graph_service, BREAD)
     assert (stored, plan) == (in_commands(raw), reworded(raw, for_programs))
     assert printed[text_starts:].split() == str(stored).split()  # folded
-    server = make_server(graph_service, (), None, serve.planner(graph_service, ()))
+    server = make_server(Served(graph_service, planner=serve.planner(graph_service, ())))
     async with Client(server) as client:
         messages = (await client.get_prompt("plan_ablations", {"paper": BREAD})).messages
         elsewhere = (await client.get_prompt("plan_ablations", {"paper": BREAD, "repository": "/not/here"})).messages

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.cli.main import main
+from tests.command import run
 from xkg.cli.mcp import clients
 from xkg.cli.mcp.clients import CLIENTS, Entry, Local, entry
 from xkg.cli.mcp.config import put
@@ -50,10 +50,8 @@ class Desk(NamedTuple):
     capsys: pytest.CaptureFixture[str]
 
     def install(self, client: str, *options: str) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            main(["--kg", str(self.project / "kg"), "mcp", "install", client, *options])
-        said = self.capsys.readouterr()
-        return Outcome(int(ended.value.code or 0), said.out, said.err)
+        code = run("--kg", self.project / "kg", "mcp", "install", client, *options)
+        return Outcome(code, *self.capsys.readouterr())
 
     def file(self, client: str) -> Path:
         return self.project / FILES[client] if client in FILES else self.home / OF_USERS[client]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import run
 from tests.conftest import ROOT
-from xkg.cli.main import main
 
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
 
@@ -37,9 +37,7 @@ def test_a_client_loads_its_configuration(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(project)
     scope = ["--scope", "user"] if client == "codex" else []
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(tmp_path / "kg"), "mcp", "install", client, "--write", *scope])
-    assert not ended.value.code
+    assert run("--kg", tmp_path / "kg", "mcp", "install", client, "--write", *scope) == 0
     listed = subprocess.run(
         [program(client), "mcp", "list"], capture_output=True, text=True, timeout=120, check=False, cwd=project
     )

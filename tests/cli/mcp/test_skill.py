@@ -4,13 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.cli.main import main
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([*map(str, arguments)])
-    return int(ended.value.code or 0)
+from tests.command import run
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import neo4j
 import pytest
 
 from tests.clock import TurnedClock
+from tests.command import run as xkg
 from tests.commands.batch.engine_here import EngineHere
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
@@ -90,19 +91,15 @@ def test_the_report_has_every_line_of_the_list(
     with corpus.open("a") as listed:
         listed.write("\t../repository\nSorted.tex\t\ttitle:Sorted\n")
     command = ["--kg", str(tmp_path / "kg"), "build", "--papers", str(corpus), "--llm", "none", "--json", "--html"]
-    with pytest.raises(SystemExit) as refused:
-        main([*command, str(tmp_path / "nowhere" / "report.html")])
-    assert refused.value.code == 1
+    assert xkg(*command, tmp_path / "nowhere" / "report.html") == 1
     assert not (tmp_path / "kg").exists()  # before anything was built
     place = tmp_path / "report.html"
 
     monkeypatch.setattr("xkg.cli.display.progress._Papers.take", lambda *_: place.mkdir(exist_ok=True))
     capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main([*command, str(place)])
+    assert xkg(*command, place) == 3
     printed = capsys.readouterr()
     report = BatchReport.model_validate_json(printed.out)
-    assert ended.value.code == 3
     assert "report.html cannot be written" in printed.err
     assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed", 6: "failed"}
     assert report.rows[5].reason == "the paper is missing"

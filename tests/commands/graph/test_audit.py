@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.build.repositories import git_server
+from tests.command import run
 from tests.conftest import EXAMPLE, EXAMPLE_ID
-from xkg.cli.main import main
 from xkg.commands.build import build
 from xkg.commands.graph.audit import audit
 from xkg.config import EnvironmentSettings, LlmSettings, Settings
@@ -140,7 +140,5 @@ def test_what_cannot_be_compared_is_not_called_clean(published: Path, tmp_path: 
 def test_the_command_fails_where_something_is_found(
     published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([f"--kg={published}", "check-blacklist", str(listed(tmp_path, "1608.04471")), "--json"])
-    assert ended.value.code == 1
+    assert run(f"--kg={published}", "check-blacklist", listed(tmp_path, "1608.04471"), "--json") == 1
     assert json.loads(capsys.readouterr().out)["findings"]

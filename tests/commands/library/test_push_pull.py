@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.command import run
 from tests.commands.library.graphs import MODEL, graph, settings_of
 from tests.commands.test_claims import store_of
 from tests.library.writers import change
@@ -19,7 +20,6 @@ from tests.store.graphs import FakeHashEmbedder, a_paper
 from xkg.attestations import keys, trust
 from xkg.attestations.bundles import attach
 from xkg.attestations.envelope import attest
-from xkg.cli.main import main
 from xkg.commands.graph.contents import remove
 from xkg.commands.graph.diff import diff
 from xkg.commands.graph.open import open_store
@@ -173,11 +173,8 @@ def test_the_command_line_says_what_was_left_out_and_shows_no_control_sequence(
     own = tuple(each.model_copy(update={"license": None}) for each in bundle.repositories)
     graph(tmp_path / "one", [bundle.model_copy(update={"repositories": own}), a_paper(2)])
 
-    def xkg(*arguments: str) -> tuple[object, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out + captured.err
+    def xkg(*arguments: str) -> tuple[int, str]:
+        return run(*arguments), "".join(capsys.readouterr())
 
     code, said = xkg("--kg", str(tmp_path / "one"), "push", library)
     assert code == 1

@@ -4,7 +4,7 @@ import json
 import stat
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -79,11 +79,10 @@ def test_tokens_that_are_made_side_by_side_are_all_kept(tmp_path: Path) -> None:
 
 def test_times_to_live_and_scopes_are_read() -> None:
     assert (lifetime("90d"), lifetime("12h")) == (timedelta(days=90), timedelta(hours=12))
-    for wrong in ("", "90", "0d", "-1d", "9999999w", "1y", "१d"):
+    for wrong in ("", "90", "0d", "-1d", "100000w", "1y", "१d"):
         with pytest.raises(InputError):
             lifetime(wrong)
-    with pytest.raises(InputError, match="no date is that far away"):
-        Tokens(Path("unused")).create("a", expires=lifetime("999999w"))
+    assert datetime.now(UTC) - lifetime("99999w") < datetime.now(UTC) + lifetime("99999w")
     assert scopes_of(["build", "read", "read"]) == ("read", "build")
     with pytest.raises(InputError, match="not a scope"):
         scopes_of(["write"])

@@ -11,6 +11,7 @@ from pydantic import FileUrl
 
 from tests.conftest import EXAMPLE
 from xkg.serve.protocol import client_roots
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 
@@ -24,7 +25,7 @@ async def test_a_root_of_the_client_may_be_searched(service: Service, tmp_path: 
         async def list_roots(_: object) -> ListRootsResult:
             return ListRootsResult(roots=[Root(uri=FileUrl(root.as_uri())) for root in roots or ()])
 
-        server = make_server(service, [started], client_roots=follow)
+        server = make_server(Served(service, [started]), client_roots=follow)
         given = None if roots is None else list_roots
         async with Client(server, mode="legacy", list_roots_callback=given) as client:
             asked = {"technique": "median heuristic", "repository": str(project / "code")}

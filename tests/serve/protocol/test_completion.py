@@ -11,6 +11,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.conftest import ROOT
 from xkg.serve.protocol import resources
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 
@@ -30,7 +31,7 @@ OVENS = "title:bread/ovens"
 async def test_ids_are_completed_by_their_beginning_or_that_of_their_last_part(
     service: Service, template: str, begun: str, ids: list[str] | None
 ) -> None:
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         reference = ResourceTemplateReference(type="ref/resource", uri=f"xkg://{template}/{{id}}")
         found = (await client.complete(reference, {"name": "id", "value": begun})).completion
     assert found.values == ids if ids is not None else all(each.startswith(begun) for each in found.values)
@@ -39,7 +40,7 @@ async def test_ids_are_completed_by_their_beginning_or_that_of_their_last_part(
 
 
 async def test_arguments_of_prompts_are_completed_and_code_by_its_technique(service: Service) -> None:
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         prompt = PromptReference(type="ref/prompt", name="plan_ablations")
         assert (await client.complete(prompt, {"name": "paper", "value": "ovens"})).completion.values == [OVENS]
         assert (await client.complete(prompt, {"name": "repository", "value": ""})).completion.values == []
@@ -50,7 +51,7 @@ async def test_arguments_of_prompts_are_completed_and_code_by_its_technique(serv
 
 async def test_papers_are_resources_page_by_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "PAPERS_OF_A_PAGE", 1)
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         first = await client.list_resources()
         second = await client.list_resources(cursor=first.next_cursor)
         papers = [each for each in (*first.resources, *second.resources) if str(each.uri).startswith("xkg://paper/")]

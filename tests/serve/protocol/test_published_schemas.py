@@ -8,6 +8,7 @@ from mcp import Client
 from mcp.server import MCPServer
 
 from xkg.serve.protocol.mcp_server import add_all
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.service import Service
 
@@ -24,9 +25,9 @@ def names(schema: Any) -> set[str]:
 
 async def test_the_list_of_tools_is_short_and_has_every_field(service: Service) -> None:
     whole_server: MCPServer = MCPServer("whole")
-    add_all(whole_server, service)
+    add_all(whole_server, Served(service))
     whole = {tool.name: tool for tool in await whole_server.list_tools()}
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         listed = await client.list_tools()
     shown = listed.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})  # as a model reads it
     written = json.dumps(shown, separators=(",", ":"))
@@ -48,7 +49,7 @@ async def test_the_list_of_tools_is_short_and_has_every_field(service: Service) 
 
 
 async def test_every_answer_fits_its_schema_and_says_what_its_fields_mean(service: Service) -> None:
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         for tool, arguments in (
             ("list_papers", {}),

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from tests.command import run
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import ground
 from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.repositories.checkout import fetch_repository
-from xkg.cli.main import main
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
 from xkg.serve.answers.types import SearchAnswer
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.search.locate import as_technique, locate
 from xkg.serve.service import Service
@@ -212,15 +213,11 @@ def test_the_command_prints_the_same_answer(
     service: Service, kg: Path, copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     push_down(copy / "svgd" / "stein.py")
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(kg), "locate", DIRECTION, "--repo", str(copy), "-k", "1", "--json"])
-    assert not ended.value.code
+    assert run("--kg", kg, "locate", DIRECTION, "--repo", copy, "-k", "1", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed.pop("cut") == "1 weaker places; -k asks for more"
     assert printed == service.locate(DIRECTION, copy, 1).model_dump(mode="json", exclude={"cut"})
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(kg), "locate", DIRECTION, "--repo", str(copy / "none")])
-    assert ended.value.code == 1
+    assert run("--kg", kg, "locate", DIRECTION, "--repo", copy / "none") == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
@@ -235,7 +232,7 @@ async def test_a_git_directory_outside_of_the_roots_gives_nothing_away(service: 
     (root / "copy" / ".git").write_text(f"gitdir: {tmp_path}/outside/.git\n")
     (root / "link").mkdir()
     (root / "link" / ".git").symlink_to(tmp_path / "outside" / ".git")
-    async with Client(make_server(service, [root])) as client:
+    async with Client(make_server(Served(service, [root]))) as client:
         for folder in ("copy", "link"):
             answer = await client.call_tool("locate", {"technique": "SD", "repository": folder})
             assert answer.is_error
@@ -247,7 +244,7 @@ async def test_over_the_protocol_within_roots(service: Service, copy: Path, tmp_
     shutil.copytree(EXAMPLE, tmp_path / "outside" / "copy")
     (copy / "link").symlink_to(tmp_path / "outside")
     push_down(copy / "svgd" / "stein.py")
-    async with Client(make_server(service, [copy])) as client:
+    async with Client(make_server(Served(service, [copy]))) as client:
 
         async def ask(**arguments: Any) -> Any:
             return await client.call_tool("locate", arguments)
@@ -277,7 +274,7 @@ async def test_over_the_protocol_within_roots(service: Service, copy: Path, tmp_
             assert "serve.roots" in refused.content[0].text
             assert "Traceback" not in json.dumps(refused.content[0].text)
         assert (await ask(technique="SD", repository="")).is_error
-    async with Client(make_server(service)) as client:
+    async with Client(make_server(Served(service))) as client:
         refused = await client.call_tool("locate", {"technique": "SD", "repository": str(copy)})
         assert refused.is_error
 

@@ -95,18 +95,3 @@ def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:
         assert np.abs(found.vector - alone.vector).max() < 1e-6
         assert found.words == alone.words
         assert np.bitwise_count(found.codes ^ alone.codes).sum() <= 2  # a number about 0 has either sign
-
-
-def test_what_the_model_could_not_do_is_tried_again() -> None:
-    models: list[Model] = []
-
-    def model() -> Model:
-        if not models:
-            models.append(Model())
-            raise EmbeddingError("no weights")
-        return models[0]
-
-    vectors = QueryEncoder(model)
-    with pytest.raises(EmbeddingError):
-        vectors(["a"])
-    assert rows(vectors(["a"])) == [[1, 97]]

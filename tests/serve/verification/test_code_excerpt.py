@@ -73,9 +73,3 @@ def test_any_source_gives_an_excerpt(source: str) -> None:
 @given(st.text(alphabet="def f(x):\n\t ab=1\"'#", max_size=300), st.integers(min_value=0, max_value=400))
 def test_an_excerpt_is_hardly_longer_than_asked(source: str, characters: int) -> None:
     assert sum(len(line) + 1 for line in excerpt(source, WANTED, characters)) <= characters + 700
-
-
-def test_what_a_function_says_of_itself_counts_though_it_is_not_shown() -> None:
-    source = 'def f(x):\n    """Entropy of the prediction."""\n    return g(x)\n\ndef h(x):\n    return x + 100\n'
-    lines = excerpt(source, wanted_words([("entropy", 1.0)]), 30)
-    assert lines == ["def f(x):", "    return g(x)", "… 2 more lines: def h"]

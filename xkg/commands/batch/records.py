@@ -134,8 +134,7 @@ def inputs(listed: ListedPaper, decided: str) -> str:
     and `decided`, the inputs of all papers (`deciding_settings`). Remote sources (arXiv, an address) count as
     unchanged; building a paper by name fetches new versions."""
     repository = listed.repository and _files(listed.repository)
-    curated = [True] if listed.record is not None else []
-    return _digest([decided, _files(listed.paper), repository, listed.paper_id, *curated])
+    return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
@@ -144,11 +143,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
-    return _digest([decided, listed.paper, listed.repository, listed.paper_id, listed.keep_proven, *_added(listed)])
-
-
-def _added(listed: ListedPaper) -> list[object]:
-    return [listed.packages, listed.cpu] if listed.packages or listed.cpu else []
+    given = [listed.paper_id, listed.keep_proven, listed.packages, listed.cpu]
+    return _digest([decided, listed.paper, listed.repository, *given])
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
@@ -162,7 +158,7 @@ def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool
     """A digest of the settings, code, prompts and blacklist that determine the result of a build."""
     store = [str(settings.store.url), settings.store.database]
     excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
-    return _digest([*_deciding(settings), store, excluded, *([first] if first else [])])
+    return _digest([*_deciding(settings), store, excluded, first])
 
 
 def _deciding(settings: Settings) -> list[object]:
@@ -171,9 +167,9 @@ def _deciding(settings: Settings) -> list[object]:
     llm = settings.llm
     models = [llm.model, llm.paper_model, llm.code_model, llm.verifier_model, llm.expert_model, llm.base_url]
     prompts = [path.read_text("utf-8") for path in sorted(_prompts().glob("*.md"))] if llm.model != "none" else []
-    added = settings.environment.model_dump(include={"packages", "cpu"}, exclude_defaults=True)
-    rest = [settings.environment.max_mb, settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
-    return [pipeline_version(), models, prompts, rest, *([added] if added else [])]
+    environment = [settings.environment.max_mb, settings.environment.packages, settings.environment.cpu]
+    rest = [settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
+    return [pipeline_version(), models, prompts, environment, rest]
 
 
 def _prompts() -> Path:

@@ -316,30 +316,15 @@ def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answe
 
 
 def _shown(paper: "PaperAnswer", everything: bool) -> "PaperAnswer":
-    """The paper without references, files, ids of code and descriptions, and with only the beginning of the
-    abstract."""
-    from xkg.serve.answers.types import NamedText, short
+    """The paper, or what of it fits on a screen."""
+    from xkg.serve.answers.lookup import without_details
+    from xkg.serve.answers.types import short
 
     if everything:
         return paper
-    counts = {"references": len(paper.references or ()), "files": len(paper.code_files)}
-    left_out = [f"{count} {name}" for name, count in counts.items() if count]
-    left_out += ["the overview of the code"] if paper.code_overview else []
-    left_out += ["descriptions of findings and resources"] if paper.findings or paper.resources else []
-    left_out += ["passages and functions without a technique"] if paper.nothing_in else []
-    return paper.model_copy(
-        update={
-            "abstract": short(paper.abstract, _ABSTRACT),
-            "techniques": tuple(each.model_copy(update={"code": None}) for each in paper.techniques),
-            "findings": tuple(NamedText(name=f.name, description=None) for f in paper.findings),
-            "resources": tuple(NamedText(name=r.name, description=None) for r in paper.resources),
-            "references": None,
-            "code_overview": "",
-            "code_files": (),
-            "nothing_in": (),
-            "cut": f"{', '.join(left_out)}: --all" if left_out else "",
-        }
-    )
+    brief, left_out = without_details(paper)
+    cut = f"{', '.join(left_out)}: --all" if left_out else ""
+    return brief.model_copy(update={"abstract": short(paper.abstract, _ABSTRACT), "cut": cut})
 
 
 def check_index(settings: Settings) -> IndexReport:

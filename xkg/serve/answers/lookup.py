@@ -22,7 +22,7 @@ from xkg.serve.answers.types import (
     short,
 )
 from xkg.store.graph_store import Snapshot, Table, TechniqueView
-from xkg.store.index_entries import PART_OF_HIDDEN, entries, hidden_techniques
+from xkg.store.index_entries import entries, hidden_techniques
 from xkg.text.plural import plural
 
 SHORT_TEXT = 400
@@ -35,25 +35,11 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     """Raises `UnknownIdError` with the nearest existing ids."""
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
-    visible, hidden = [entry.technique for entry in entries(bundle)], hidden_techniques(bundle)
+    visible = [entry.technique for entry in entries(bundle)]
     code = {c.technique: c for c in bundle.code}
-    left_out = [
-        name
-        for name, there in (
-            (f"{len(hidden)} hidden techniques", bool(hidden)),
-            ("references", bool(node.references)),
-            ("code overview", bool(node.code_overview)),
-            ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
-            ("passages and functions without a technique", bool(node.nothing_in)),
-        )
-        if there
-    ]
-    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full'"]
-    if not include_code and any(t.id in code for t in visible):
-        cut.append("code: ask get_code for a technique's id, or with include_code")
-    if include_code and not full and code:
-        cut.append("tests and evidence: ask get_code with detail='full'")
-    return PaperAnswer(
+    with_code = [t for t in visible if t.id in code]
+    cut = "code: ask get_code for a technique's id, or with include_code" if with_code and not include_code else ""
+    answer = PaperAnswer(
         id=node.id,
         title=node.title,
         authors=node.authors,
@@ -62,88 +48,84 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         state=node.state,
         incomplete=node.incomplete,
         abstract=node.abstract,
-        techniques=tuple(_line(t, code.get(t.id), full) for t in visible),
-        hidden=tuple(Mention(id=t.id, name=t.name, reason=t.hidden or PART_OF_HIDDEN) for t in hidden) if full else (),
+        techniques=tuple(_line(t, code.get(t.id)) for t in visible),
+        hidden=tuple(Mention(id=t.id, name=t.name, reason=t.hidden or "") for t in hidden_techniques(bundle)),
         repositories=tuple(f"{r.url}@{r.commit}" if r.url and r.commit else r.url or r.id for r in bundle.repositories),
-        findings=tuple(NamedText(name=f.name, description=f.description if full else None) for f in bundle.findings),
-        resources=tuple(NamedText(name=r.name, description=r.description if full else None) for r in bundle.resources),
-        references=node.references if full else None,
-        code_overview=node.code_overview if full else "",
-        code_files=node.code_files if full else (),
-        nothing_in=node.nothing_in if full else (),
+        findings=tuple(NamedText(name=f.name, description=f.description) for f in bundle.findings),
+        resources=tuple(NamedText(name=r.name, description=r.description) for r in bundle.resources),
+        references=node.references,
+        code_overview=node.code_overview,
+        code_files=node.code_files,
+        nothing_in=node.nothing_in,
         implementations=tuple(
-            _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""})
-            for t in visible
-            if t.id in code
+            _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""}) for t in with_code
         )
         if include_code
         else (),
-        cut="; ".join(cut),
+        cut=cut,
     )
+    if full:
+        return answer
+    brief, left_out = without_details(answer)
+    left_out = [f"{len(answer.hidden)} hidden techniques"] * bool(answer.hidden) + left_out
+    notes = [f"{', '.join(left_out)}: ask for its id with detail='full'"] if left_out else []
+    notes += [cut] if cut else []
+    notes += ["tests and evidence: ask get_code with detail='full'"] if include_code and code else []
+    return brief.model_copy(update={"hidden": (), "cut": "; ".join(notes)})
+
+
+def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
+    """A full answer without references, files, ids of code and descriptions, and what it then lacks, in words."""
+    left_out = {
+        "references": paper.references,
+        "code overview": paper.code_overview,
+        "files of code": paper.code_files,
+        "descriptions of findings and resources": paper.findings or paper.resources,
+        "passages and functions without a technique": paper.nothing_in,
+    }
+    brief = {
+        "techniques": tuple(each.model_copy(update={"code": None}) for each in paper.techniques),
+        "findings": tuple(NamedText(name=f.name, description=None) for f in paper.findings),
+        "resources": tuple(NamedText(name=r.name, description=None) for r in paper.resources),
+        "references": None,
+        "code_overview": "",
+        "code_files": (),
+        "nothing_in": (),
+    }
+    return paper.model_copy(update=brief), [name for name, there in left_out.items() if there]
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
     """Also finds a hidden technique, whose answer is always full. Raises `UnknownIdError` with the nearest existing
     ids."""
-    # Indexes of earlier versions know hidden techniques only by their whole ids.
-    if (hidden := _hidden(snapshot, technique.strip())) is not None:
-        return hidden
-    found = technique_id(snapshot, technique)
-    if (hidden := _hidden(snapshot, found)) is not None:
-        return hidden
-    view = snapshot.technique(found)
-    node = view.technique
-    answer = _technique(snapshot.bundle(paper_of(node.id)), node, view.path, view.children, view.code, full=full)
+    view = snapshot.technique(technique_id(snapshot, technique))
+    node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
+    code = bundle.code_of(node.id)
+    full = full or node.hidden is not None
     more = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
-    cut = "" if full or not (node.aliases or node.excerpts or view.children) else more
-    return answer.model_copy(update={"without_code": view.without_code, "cut": cut})
-
-
-def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
-    """A hidden technique with this id, or one that is part of a hidden technique; None for any other."""
-    if "#" not in technique or list(snapshot.called(paper_of(technique))) != [paper_of(technique)]:
-        return None
-    bundle = snapshot.bundle(paper_of(technique))
-    by_id = {t.id: t for t in bundle.techniques}
-    node = next((t for t in hidden_techniques(bundle) if t.id == technique), None)
-    if node is None:
-        return None
-    path = [node]
-    while path[0].parent in by_id:
-        path.insert(0, by_id[path[0].parent])
-    parts = [t for t in bundle.techniques if t.parent == node.id]
-    answer = _technique(bundle, node, [t.name for t in path], parts, bundle.code_of(node.id), full=True)
-    return answer.model_copy(update={"hidden": node.hidden or PART_OF_HIDDEN})
-
-
-def _technique(
-    bundle: PaperBundle,
-    node: Technique,
-    path: Sequence[str],
-    parts: Sequence[Technique],
-    code: Code | None,
-    *,
-    full: bool,
-) -> TechniqueAnswer:
     return TechniqueAnswer(
         id=node.id,
         name=node.name,
         kind=node.kind,
         paper=bundle.paper.id,
         paper_title=bundle.paper.title,
-        path=tuple(path),
+        path=view.path,
         parent=node.parent,
         definition=node.definition,
         grounding=node.grounding,
         level=code.standing if code else "none",
         code=code.id if code else None,
         components=tuple(
-            NamedText(name=t.name, description=t.definition if full else short(t.definition, 160)) for t in parts
+            NamedText(name=t.name, description=t.definition if full else short(t.definition, 160))
+            for t in view.children
         ),
-        component_ids=tuple(t.id for t in parts),
+        component_ids=tuple(t.id for t in view.children),
+        without_code=view.without_code,
+        hidden=node.hidden or "",
         locations=_places(bundle, node.id),
         aliases=node.aliases if full else (),
         excerpts=node.excerpts if full else (),
+        cut="" if full or not (node.aliases or node.excerpts or view.children) else more,
     )
 
 
@@ -332,11 +314,11 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
     )
 
 
-def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
+def _line(technique: Technique, code: Code | None) -> TechniqueLine:
     return TechniqueLine(
         id=technique.id,
         name=technique.name,
         depth=technique.depth,
         level=code.standing if code else "none",
-        code=code.id if code and full else None,
+        code=code.id if code else None,
     )

@@ -5,8 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -28,7 +27,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
-from xkg.serve.graphs import graphs_of
 from xkg.serve.http.access import Access
 from xkg.serve.http.hosts import KnownHosts, reached_by_others
 from xkg.serve.http.limits import BodyLimit, Gate, RateLimit, refuse, too_often
@@ -37,18 +35,13 @@ from xkg.serve.http.oauth import issuer_of
 from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
-from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.protocol.completion import add_completion
 from xkg.serve.protocol.jsonrpc import message_error
 from xkg.serve.protocol.mcp_server import add_all
-from xkg.serve.protocol.prompts import PlanAblations
-from xkg.serve.protocol.stdio import asked_of, instructions
+from xkg.serve.protocol.served import Served
+from xkg.serve.protocol.stdio import instructions
 from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.service import Service
-from xkg.serve.tools.build import Building
-
-if TYPE_CHECKING:  # an app in which scripts run
-    from xkg.serve.running.callers_runs import CallersRuns
 
 log = logging.getLogger(__name__)
 
@@ -75,28 +68,18 @@ class Beside(NamedTuple):
     warm: Callable[[], None]
 
 
-Pages = Callable[[Settings, Service, Access, Jobs | None, "CallersRuns | None"], Beside]
+Pages = Callable[[Settings, Served, Access], Beside]
 
 
-def make_app(
-    settings: Settings,
-    bound: str,
-    url: str,
-    service: Service,
-    roots: Sequence[Path],
-    jobs: Jobs | None,
-    planner: PlanAblations | None = None,
-    pages: Pages | None = None,
-    runs: "CallersRuns | None" = None,
-) -> ASGIApp:
-    """Return the app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`.
-    The app closes `service` and `jobs`. `planner` makes the plan of the ablation prompt; `pages` are for people. Raises
-    `ConfigError` for settings that contradict each other."""
+def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pages | None = None) -> ASGIApp:
+    """Return the app, for a server that is bound to the host `bound` and that clients reach at `url`. The app closes
+    the graph and the jobs. `pages` are for people. Raises `ConfigError` for settings that contradict each other."""
+    service, jobs = served.service, served.jobs
     http = settings.serve.http
     closed = reached_by_others(http, bound)
-    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed, tuple(graphs_of(service)))
+    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed, served.graphs)
     metrics = Metrics(service.state)
-    server = _mcp_server(service, roots, metrics, jobs, planner, runs)
+    server = _mcp_server(served, metrics)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024, http.request_seconds, _not_a_message)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
@@ -113,7 +96,7 @@ def make_app(
         offered: list[str] = [scope for scope in SCOPES if scope != ADMIN]
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], offered)
 
-    beside = pages(settings, service, access, jobs, runs) if pages is not None else None
+    beside = pages(settings, served, access) if pages is not None else None
     routes += beside.routes if beside is not None else ()
 
     @asynccontextmanager
@@ -148,22 +131,12 @@ def make_app(
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
-def _mcp_server(
-    service: Service,
-    roots: Sequence[Path],
-    metrics: Metrics,
-    jobs: Jobs | None,
-    planner: PlanAblations | None,
-    runs: "CallersRuns | None",
-) -> MCPServer:
+def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Host and size are checked
     before the request reaches it."""
-    server = PlainErrors(
-        instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))), subscriptions=False
-    )
-    add_completion(server, service)
-    building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)
-    add_all(server, service, roots, building, planner, runs, by_token=True)
+    server = PlainErrors(instructions=instructions(served), subscriptions=False)
+    add_completion(server, served.service)
+    add_all(server, served)
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
         stateless_http=True,

@@ -136,10 +136,9 @@ class Gate:
     """Allows `at_work` concurrent requests and `waiting` more in order of arrival. Answers 503 to further ones, and to
     one whose turn does not come in time. A turn ends when the response begins, so that a slow reader blocks nobody."""
 
-    def __init__(self, app: ASGIApp, at_work: int, waiting: int, seconds: float = WAIT_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, at_work: int, waiting: int) -> None:
         self._app = app
         self._most_waiting = waiting
-        self._seconds = seconds
         self._turns = asyncio.Semaphore(at_work)
         self._waiting = 0
 
@@ -172,7 +171,7 @@ class Gate:
             return False
         self._waiting += 1
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(WAIT_SECONDS):
                 return await self._turns.acquire()
         except TimeoutError:
             return False

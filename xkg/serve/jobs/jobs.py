@@ -121,46 +121,37 @@ class Jobs:
             self._ensure()
 
     def ask(
-        self, paper: str, repository: str | None, caller: Caller, model: BuildModel | None = None
+        self,
+        paper: str,
+        repository: str | None,
+        caller: Caller,
+        model: BuildModel | None = None,
+        *,
+        kind: Kind = "build",
+        task: Mapping[str, object] | None = None,
     ) -> tuple[Row, bool]:
-        """Return the caller's job that builds these sources (as `xkg.serve.jobs.sources` returns them), and whether it
-        is new. `model` says who answers its questions; the default is `by_caller`. Raises `InputError` if the caller
-        requested too many jobs or a model that the server does not have, and `StoreError` while the server shuts
-        down."""
-        llm = self._answers(model, by_caller(self._settings))
-        return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day, llm)
-
-    def ask_curation(self, paper: str, caller: Caller, model: BuildModel | None = None) -> tuple[Row, bool]:
-        """The caller's job that finds papers worth building around a paper. As `ask`."""
-        llm = self._answers(model, by_caller(self._settings))
-        return self._asked(paper, "", caller, "curate", "", self._settings.serve.build.per_day, llm)
-
-    def ask_agent(
-        self, task: Mapping[str, object], method: str, caller: Caller, model: BuildModel | None = None
-    ) -> tuple[Row, bool]:
-        """Return the caller's job that implements a method, and whether it is new. `task` has the fields of `xkg
-        implement --task`, as `xkg.serve.jobs.sources` returns them; `method` is a short name for it. Raises as
-        `ask`."""
-        text = json.dumps(task, ensure_ascii=False, sort_keys=True)
-        per_day = self._settings.serve.agents.per_day
-        llm = self._answers(model, by_caller(self._settings) or self._settings.llm.model == "none")
-        return self._asked(method, str(task["starter"]), caller, "implement", text, per_day, llm)
-
-    @staticmethod
-    def _answers(model: BuildModel | None, callers: bool) -> str:
-        """The `llm` value of a job's row. `callers`: the server has no model for the job."""
+        """Return the caller's job of this kind for these sources (as `xkg.serve.jobs.sources` returns them), and
+        whether it is new. To implement a method, `task` has the fields of `xkg implement --task`, `paper` is a short
+        name of the method and `repository` the starter code. `model` says who answers the job's questions; the default
+        is `by_caller`. Raises `InputError` if the caller requested too many jobs or a model that the server does not
+        have, and `StoreError` while the server shuts down."""
+        require(caller, "ask", [kind])
+        serve = self._settings.serve
+        callers = by_caller(self._settings) or (kind == "implement" and self._settings.llm.model == "none")
         if model == "server" and callers:
             raise InputError('this server has no language model: leave out llm, or give llm="caller"')
-        return CALLER if model == CALLER or (model is None and callers) else ""
-
-    def _asked(
-        self, paper: str, repository: str, caller: Caller, kind: Kind, task: str, per_day: int, llm: str = ""
-    ) -> tuple[Row, bool]:
-        require(caller, "ask", [kind])
         if self._closing.is_set():
             raise StoreError("the server is about to end: ask again when it is back")
-        bounds = {"waiting": MOST_WAITING, "per_day": per_day}
-        job = self._table.add(paper, repository, caller.name, **bounds, kind=kind, task=task, llm=llm)
+        job = self._table.add(
+            paper,
+            repository or "",
+            caller.name,
+            waiting=MOST_WAITING,
+            per_day=(serve.agents if kind == "implement" else serve.build).per_day,
+            kind=kind,
+            task=json.dumps(task, ensure_ascii=False, sort_keys=True) if task else "",
+            llm=CALLER if model == CALLER or (model is None and callers) else "",
+        )
         self._ensure()
         return job
 

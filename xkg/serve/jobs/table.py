@@ -2,18 +2,16 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
-from xkg.errors import CorruptStoreError, InputError, SchemaVersionError, StoreError
-from xkg.files import private_folder
-from xkg.sqlite_files import open_wal, transaction
+from xkg.errors import InputError, SchemaVersionError
+from xkg.sqlite_files import opened, transaction
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
-STATES: tuple[State, ...] = get_args(State)
 Kind = Literal["build", "curate", "implement"]
 
 _COUNTED: dict[Kind, tuple[str, str]] = {
@@ -67,7 +65,6 @@ class JobTable:
     processes: each step is one transaction."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         self._path = folder / "jobs.sqlite"
 
     def add(
@@ -182,25 +179,13 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        try:
-            private_folder(self._folder)
-            with closing(open_wal(self._path, _SCHEMA)) as db:
-                version = db.execute("PRAGMA user_version").fetchone()[0]
-                if version not in (0, _VERSION):
-                    raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
-                if not version:
-                    db.execute(f"PRAGMA user_version = {_VERSION}")
-                yield db
-        except sqlite3.OperationalError as error:
-            raise StoreError(
-                f"{self._path} cannot be used ({error}): check its permissions and free disk space"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise CorruptStoreError(
-                f"{self._path} is damaged ({error}): remove it; the list of builds is lost with it, no build is"
-            ) from error
-        except OSError as error:
-            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): check its permissions") from error
+        with opened(self._path, _SCHEMA, "remove it; the list of builds is lost with it, no build is") as db:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _VERSION):
+                raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
+            if not version:
+                db.execute(f"PRAGMA user_version = {_VERSION}")
+            yield db
 
 
 def _count(db: sqlite3.Connection, where: str, *values: object) -> int:

@@ -5,24 +5,19 @@ answered."""
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
-from xkg.serve.graphs import graphs_of
 from xkg.serve.protocol.completion import add_completion
+from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.tool_errors import PlainErrors
-from xkg.serve.service import Service
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.authority import Asked
-    from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.protocol.prompts import PlanAblations
-    from xkg.serve.running.callers_runs import CallersRuns
 
 _ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its \
@@ -54,38 +49,24 @@ _ASKED: "dict[Asked, str]" = {
 }
 
 
-def instructions(asked: "Sequence[Asked]" = (), graphs: Sequence[str] = ()) -> str:
+def instructions(served: Served) -> str:
     """The server's description for clients: what they may request, and the graphs if there are several."""
-    unchanged = "" if {"build", "curate", "implement"} & set(asked) else " Nothing here changes the graph."
-    named = f" There are the graphs {', '.join(graphs)}: tools answer from the first, or from that of graph."
-    return _ABOUT + "".join(_ASKED[each] for each in asked) + unchanged + (named if len(graphs) > 1 else "")
-
-
-def asked_of(jobs: "Jobs | None", runs: "CallersRuns | None") -> "tuple[Asked, ...]":
-    """The requests that clients may make."""
-    scripts: tuple[Asked, ...] = ("run",) if runs is not None else ()
-    return (*(jobs.kinds if jobs is not None else ()), *scripts)
+    unchanged = "" if served.kinds else " Nothing here changes the graph."
+    named = f" There are the graphs {', '.join(served.graphs)}: tools answer from the first, or from that of graph."
+    return _ABOUT + "".join(_ASKED[each] for each in served.asked) + unchanged + named * (len(served.graphs) > 1)
 
 
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(
-    service: Service,
-    roots: Sequence[Path] = (),
-    jobs: "Jobs | None" = None,
-    planner: "PlanAblations | None" = None,
-    runs: "CallersRuns | None" = None,
-    *,
-    client_roots: bool = False,
-) -> MCPServer:
-    """The server over `service`. Its tools are registered before the first message after `initialize`. Paths that a
-    caller names must lie under `roots`; with `client_roots`, `locate` also accepts the client's. None for `jobs` omits
-    the build tools, None for `runs` the tool that runs scripts, None for `planner` the plan of the ablation prompt."""
-    server = PlainErrors(instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))))
-    add_completion(server, service)
-    folders = list(roots)
-    server.middleware.append(_preparing(server, service, folders, jobs, planner, runs))
+def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
+    """The server. Its tools are registered before the first message after `initialize`. With `client_roots`, `locate`
+    also accepts the client's folders."""
+    folders = list(served.roots)
+    served = replace(served, roots=folders)
+    server = PlainErrors(instructions=instructions(served))
+    add_completion(server, served.service)
+    server.middleware.append(_preparing(server, served))
     if client_roots:
         from xkg.serve.protocol.client_roots import following
 
@@ -93,14 +74,7 @@ def make_server(
     return server
 
 
-def _preparing(
-    server: MCPServer,
-    service: Service,
-    roots: Sequence[Path],
-    jobs: "Jobs | None",
-    planner: "PlanAblations | None",
-    runs: "CallersRuns | None",
-) -> ServerMiddleware[Any]:
+def _preparing(server: MCPServer, served: Served) -> ServerMiddleware[Any]:
     """Registers the tools before the first message that can use them. After the first answer, loads in the background
     the data that the first search needs."""
     turn = threading.Lock()
@@ -111,10 +85,8 @@ def _preparing(
         with turn:
             if not prepared:
                 from xkg.serve.protocol.mcp_server import add_all
-                from xkg.serve.tools.build import Building
 
-                building = None if jobs is None else Building(jobs, by_token=False, kinds=jobs.kinds)
-                add_all(server, service, roots, building, planner, runs)
+                add_all(server, served)
                 prepared = True
 
     started = False
@@ -126,7 +98,7 @@ def _preparing(
         result = await call_next(ctx)
         if not started:
             started = True
-            asyncio.get_running_loop().call_later(PREPARE_AFTER_SECONDS, service.warm_beside, prepare)
+            asyncio.get_running_loop().call_later(PREPARE_AFTER_SECONDS, served.service.warm_beside, prepare)
         return result
 
     return middleware

@@ -22,9 +22,9 @@ CACHED_TEXTS = 1024
 class QueryEncoder:
     """Encodes texts with the model that `embedder` returns. Thread-safe."""
 
-    def __init__(self, embedder: "Callable[[], Embedder]", size: int = CACHED_TEXTS) -> None:
+    def __init__(self, embedder: "Callable[[], Embedder]") -> None:
         self._embedder = embedder
-        self._cache: LRUCache[str, EncodedText] = LRUCache(size)
+        self._cache: LRUCache[str, EncodedText] = LRUCache(CACHED_TEXTS)
         self._turn = threading.Lock()
         self._running = threading.Lock()
         self._next: _Run | None = None

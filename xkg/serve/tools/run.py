@@ -5,18 +5,16 @@ import json
 from typing import Annotated
 
 from mcp.server import MCPServer
-from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from xkg.llm.prices import tokens
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.quoting import visible
-from xkg.serve.jobs.authority import OPERATOR, caller_of
+from xkg.serve.protocol.served import Served
 from xkg.serve.running.answer import MOST_PICTURES, RunAnswer, without_middle
 from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.running.runs import LONGEST_SCRIPT
-from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import Detail, Id, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -24,8 +22,8 @@ _OUTPUT_SHARE = 2
 """Characters of an output for each token of an answer: half of the budget, the rest is for files."""
 
 
-def add(server: MCPServer, service: Service, runs: CallersRuns, *, by_token: bool) -> None:
-    tool = registering(server, service)
+def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
+    tool = registering(server, served.service)
 
     @tool("Run code", annotations=_RUNS, waits=True)
     def run_code(
@@ -46,7 +44,7 @@ def add(server: MCPServer, service: Service, runs: CallersRuns, *, by_token: boo
 
         error says why the script failed; output then ends with the traceback, with the line numbers of your script. If
         packages have to be installed first, an error may say to ask again in a minute."""
-        answer = runs.run(id, script, caller_of(get_access_token()) if by_token else OPERATOR, seconds)
+        answer = runs.run(id, script, served.caller(), seconds)
         output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
         cut = [] if output == answer.output else ["the middle of output: print less"]
         if len(answer.shown_to_models) == MOST_PICTURES:

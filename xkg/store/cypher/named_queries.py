@@ -158,32 +158,26 @@ def plain(text: str) -> Any:
 def read(path: Path) -> NamedQuery:
     """The query of a file, and of the sibling file for Neo4j if there is one. Raises `StoreError`."""
     form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
-    if form is None:
-        raise _malformed(path, "it is not a comment of the right form followed by a statement")
+    parameters = [_parameter(line) for line in (form["parameters"] or "").splitlines()] if form else []
+    if form is None or None in parameters:
+        raise StoreError(f"{path}: correct the comment on top as cypher/README.md shows it")
     summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
-    parameters = tuple(_parameter(path, line) for line in (form["parameters"] or "").splitlines())
     statement = form["statement"].strip()
     sibling = path.with_name(f"{path.stem}.neo4j.cypher")
     for_neo4j = (
         re.sub(r"^//.*\n", "", sibling.read_text(encoding="utf-8"), flags=re.M) if sibling.exists() else statement
     )
     statements: dict[Engine, str] = {"embedded": embedded(statement), "neo4j": for_neo4j.strip()}
-    return NamedQuery(path.stem, form["group"], summary, parameters, form["example"], statements)
+    return NamedQuery(path.stem, form["group"], summary, tuple(filter(None, parameters)), form["example"], statements)
 
 
-def _parameter(path: Path, line: str) -> Parameter:
+def _parameter(line: str) -> Parameter | None:
     match = _PARAMETER.fullmatch(line)
     if match is None:
-        raise _malformed(path, f"{line!r} is not a parameter such as '//   papers: integer = 2 -- what it means'")
+        return None
     name, kind, default, description = match.groups()
     value = None if default is None else _typed(plain(default), kind)
-    if default is not None and value is None:
-        raise _malformed(path, f"the default of {name} is not {_WANTED[kind]}")
-    return Parameter(name, cast(Type, kind), value, description)
-
-
-def _malformed(path: Path, problem: str) -> StoreError:
-    return StoreError(f"{path}: {problem}; correct the comment on top as cypher/README.md shows it")
+    return None if default is not None and value is None else Parameter(name, cast(Type, kind), value, description)
 
 
 _WANTED = {

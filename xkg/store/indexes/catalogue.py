@@ -29,6 +29,30 @@ CACHED_IDS = 100_000
 CACHED_CODES = 4096
 """Cache sizes, about 20 MB each."""
 _CACHED_YEARS = 16
+SCHEMA = """
+CREATE TABLE paper (
+    number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, key TEXT, year INTEGER, body TEXT
+);
+CREATE INDEX paper_key ON paper (key);
+CREATE INDEX paper_year ON paper (year);
+CREATE TABLE cites (citing INTEGER, cited INTEGER, PRIMARY KEY (citing, cited)) WITHOUT ROWID;
+CREATE INDEX cites_cited ON cites (cited);
+CREATE TABLE technique (
+    row INTEGER PRIMARY KEY, id BLOB UNIQUE, paper INTEGER, parent INTEGER, path TEXT, text_sha256 BLOB, body TEXT
+);
+CREATE INDEX technique_ids ON technique (row, id);
+CREATE INDEX technique_parent ON technique (parent);
+CREATE INDEX technique_paper ON technique (paper);
+CREATE INDEX technique_text ON technique (text_sha256);
+CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
+CREATE TABLE words (technique INTEGER PRIMARY KEY, codes BLOB);
+CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
+CREATE TABLE spelling (word TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
+CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
+CREATE INDEX link_second ON link (second);
+CREATE TABLE line (paper INTEGER PRIMARY KEY, line TEXT);
+"""
 _LINKS = (
     "SELECT a.id, b.id, l.score, l.how FROM link l "
     "JOIN technique a ON a.row = l.first JOIN technique b ON b.row = l.second"
@@ -52,12 +76,14 @@ _LAST_YEAR = 1_000_000  # SQLite's integers are bounded
 
 
 class Catalogue:
-    """Reads a finished catalogue; thread-safe. Unknown ids give None or are omitted."""
+    """Reads a finished catalogue, without a path an empty one; thread-safe. Unknown ids give None or are omitted."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         # "immutable" reads without locks or journals, even from a read-only folder.
-        self._address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if path else "file::memory:"
         self._db = sqlite3.connect(self._address, uri=True, check_same_thread=False)
+        if path is None:
+            self._db.executescript(SCHEMA)
         self._turn = threading.Lock()
         # A finished catalogue never changes, so cached values stay valid.
         self._views = functools.lru_cache(CACHED_VIEWS)(self._view)
@@ -76,6 +102,8 @@ class Catalogue:
         return [Paper.model_validate(json.loads(body)) for (body,) in self._all("SELECT body FROM paper ORDER BY id")]
 
     def paper_lines(self) -> list[PaperLine]:
+        if not self.paper_count():
+            return []
         # A separate connection, so that look-ups do not wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
             lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")]

@@ -12,33 +12,8 @@ from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import Concept, RowLink
 from xkg.store.index_entries import Entry
-from xkg.store.indexes.catalogue import id_key, id_of, name_key
+from xkg.store.indexes.catalogue import SCHEMA, id_key, id_of, name_key
 from xkg.store.indexes.text import words
-
-_SCHEMA = """
-CREATE TABLE paper (
-    number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, key TEXT, year INTEGER, body TEXT
-);
-CREATE INDEX paper_key ON paper (key);
-CREATE INDEX paper_year ON paper (year);
-CREATE TABLE cites (citing INTEGER, cited INTEGER, PRIMARY KEY (citing, cited)) WITHOUT ROWID;
-CREATE INDEX cites_cited ON cites (cited);
-CREATE TABLE technique (
-    row INTEGER PRIMARY KEY, id BLOB UNIQUE, paper INTEGER, parent INTEGER, path TEXT, text_sha256 BLOB, body TEXT
-);
-CREATE INDEX technique_ids ON technique (row, id);
-CREATE INDEX technique_parent ON technique (parent);
-CREATE INDEX technique_paper ON technique (paper);
-CREATE INDEX technique_text ON technique (text_sha256);
-CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
-CREATE TABLE words (technique INTEGER PRIMARY KEY, codes BLOB);
-CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
-CREATE TABLE spelling (word TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
-CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
-CREATE INDEX link_second ON link (second);
-CREATE TABLE line (paper INTEGER PRIMARY KEY, line TEXT);
-"""
 
 _UNLINKED = "(SELECT row FROM unlinked)"
 _json = json.JSONEncoder(separators=(",", ":")).encode
@@ -49,7 +24,7 @@ class CatalogueWriter:
     the next free numbers."""
 
     def __init__(self, path: Path) -> None:
-        schema = "" if path.exists() else _SCHEMA
+        schema = "" if path.exists() else SCHEMA
         self._db = sqlite3.connect(path)
         self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + schema)
         self._count()

@@ -52,21 +52,19 @@ class EmbeddedSnapshot:
         self._citations: tuple[tuple[str, str], ...] | None = None
         self._numbers = functools.lru_cache(_CHOICES)(self._paper_numbers)
         self._rows = functools.lru_cache(_CHOICES)(self._technique_rows)
-        self._catalogue: Catalogue | None = None
         self.generation = 0
         self.current = True
         if opened is not None:
             opened.verify(CATALOGUE)
-            self._catalogue = Catalogue(opened.folder / CATALOGUE)
             at = opened.manifest.position
             self.generation = opened.manifest.number if at is None else at.counter
+        self._catalogue = Catalogue(opened.folder / CATALOGUE if opened is not None else None)
 
     def close(self) -> None:
         with self._turn:
             if self._queries is not None:
                 self._queries.close()
-            if self._catalogue is not None:
-                self._catalogue.close()
+            self._catalogue.close()
             if self._opened is not None:
                 self._opened.close()
             self._vectors = self._text = None
@@ -85,41 +83,39 @@ class EmbeddedSnapshot:
         """All papers in id order; cited works are only in the graph."""
         with self._turn:
             if self._papers is None:
-                self._papers = self._catalogue.papers() if self._catalogue else []
+                self._papers = self._catalogue.papers()
             return tuple(self._papers)
 
     def paper_lines(self) -> Sequence[PaperLine]:
-        return self._catalogue.paper_lines() if self._catalogue else []
+        return self._catalogue.paper_lines()
 
     def paper_count(self) -> int:
-        return self._catalogue.paper_count() if self._catalogue else 0
+        return self._catalogue.paper_count()
 
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        if self._catalogue is None:
-            return []
         if self._catalogue.paper_file(words) is not None:
             return [words]
         return self._catalogue.called(words, most)
 
     def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
-        return self._catalogue.headings(ids) if self._catalogue else {}
+        return self._catalogue.headings(ids)
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        return self._catalogue.of_years(first, last) if self._catalogue else []
+        return self._catalogue.of_years(first, last)
 
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` if there is no such paper."""
-        if self._catalogue is None or self._catalogue.paper_file(paper) is None:
+        if self._catalogue.paper_file(paper) is None:
             raise unknown_id("paper", paper, self)
 
     def bundle(self, paper: str) -> PaperBundle:
-        name = self._catalogue.paper_file(paper) if self._catalogue else None
+        name = self._catalogue.paper_file(paper)
         if name is None:
             raise unknown_id("paper", paper, self)
         return bundles.read(self._root / "bundles" / name, paper)
 
     def technique(self, technique: str) -> TechniqueView:
-        found = self._catalogue.technique(technique) if self._catalogue else None
+        found = self._catalogue.technique(technique)
         if found is None:
             raise unknown_id("technique", technique, self)
         return found
@@ -128,14 +124,12 @@ class EmbeddedSnapshot:
         return [self.technique(technique) for technique in ids]
 
     def code(self, code: str) -> Code:
-        found = self._catalogue.code(code) if self._catalogue else None
+        found = self._catalogue.code(code)
         if found is None:
             raise unknown_id("code", code, self)
         return found
 
     def named(self, name: str) -> Sequence[str]:
-        if self._catalogue is None:
-            return []
         forms = names(name if len(name) <= _LONGEST_NAME else "")
         found = self._catalogue.named(name)
         for terse, own in enumerate((forms.telling, forms.terse)):
@@ -146,14 +140,14 @@ class EmbeddedSnapshot:
 
     def links(self) -> Sequence[Link]:
         """`SAME_CONCEPT` and the pairs that wait for a decision."""
-        return self._catalogue.links() if self._catalogue else []
+        return self._catalogue.links()
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        return self._catalogue.links_of(ids) if self._catalogue else []
+        return self._catalogue.links_of(ids)
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not in the graph."""
-        if self._catalogue is None or self._opened is None or k < 1:
+        if self._opened is None or k < 1:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
         return self._hits(self.text_index().search(query, k, numbers))
@@ -161,20 +155,20 @@ class EmbeddedSnapshot:
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques whose code resembles a query that is code. Raises `UnknownIdError` for a paper that is not in the
         graph."""
-        if self._catalogue is None or self._opened is None or k < 1:
+        if self._opened is None or k < 1:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
         return self._hits(self.text_index().search_code(query, k, numbers))
 
     def spelled(self, word: str) -> str | None:
-        if self._catalogue is None or self._opened is None:
+        if self._opened is None:
             return None
         return next(iter(difflib.get_close_matches(word, self._catalogue.spellings(word), 1, _ALIKE)), None)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for a vector of another length,
         and `UnknownIdError` for a paper that is not in the graph."""
-        if self._catalogue is None or self._opened is None or k < 1:
+        if self._opened is None or k < 1:
             return []
         rows = self._rows(tuple(papers)) if papers else None
         manifest = self._opened.manifest
@@ -188,14 +182,14 @@ class EmbeddedSnapshot:
         return self._hits(self.vector_index().search(vector, k, rows))
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
-        if self._catalogue is None or self._opened is None:
+        if self._opened is None:
             return {}, 0.0
         rows = self._catalogue.rows(ids)
         found, total = self.text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, float]:
-        if self._catalogue is None or self._opened is None or not reading.words:
+        if self._opened is None or not reading.words:
             return {}
         rows = self._catalogue.rows(ids)
         codes = self._catalogue.codes(rows.values())
@@ -203,7 +197,7 @@ class EmbeddedSnapshot:
         return interaction(reading, known, self.text_index().rarity)
 
     def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, Coverage]:
-        if self._catalogue is None or not reading.words:
+        if not reading.words:
             return {}
         rows = self._catalogue.rows(ids)
         codes = self._catalogue.codes(rows.values())
@@ -218,17 +212,15 @@ class EmbeddedSnapshot:
         return Background(*index.background(vector), len(index))
 
     def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
-        if self._catalogue is None or self._opened is None or self._opened.manifest.vectors is None:
+        if self._opened is None or self._opened.manifest.vectors is None:
             return {}
         rows = self._catalogue.rows(ids)
         return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
 
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
-        return self._catalogue.facts(ids) if self._catalogue else {}
+        return self._catalogue.facts(ids)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        if self._catalogue is None:
-            return set(), set()
         if self.position is None:
             return self._catalogue.citations_of(paper)
         # A copy has no stored citations, since each change of the graph can change all of them.
@@ -287,7 +279,6 @@ class EmbeddedSnapshot:
             raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}): {REBUILD}") from error
 
     def _paper_numbers(self, papers: tuple[str, ...]) -> list[int]:
-        assert self._catalogue is not None
         numbers = self._catalogue.paper_numbers(papers)
         for paper in papers:
             if paper not in numbers:
@@ -295,11 +286,9 @@ class EmbeddedSnapshot:
         return list(numbers.values())
 
     def _technique_rows(self, papers: tuple[str, ...]) -> list[int]:
-        assert self._catalogue is not None
         return self._catalogue.rows_of(self._numbers(papers))
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
-        assert self._catalogue is not None
         if not found:
             return []
         rows, scores = zip(*found, strict=True)
@@ -309,13 +298,13 @@ class EmbeddedSnapshot:
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
     def paper_ids(self) -> Sequence[str]:
-        return self._catalogue.paper_ids() if self._catalogue else []
+        return self._catalogue.paper_ids()
 
     def technique_ids(self, paper: str) -> Sequence[str]:
-        return self._catalogue.technique_ids(paper) if self._catalogue else []
+        return self._catalogue.technique_ids(paper)
 
     def paper_bundle(self, paper: str) -> PaperBundle | None:
-        name = self._catalogue.paper_file(paper) if self._catalogue else None
+        name = self._catalogue.paper_file(paper)
         try:
             return None if name is None else bundles.read(self._root / "bundles" / name)
         except CorruptStoreError:

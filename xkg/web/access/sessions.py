@@ -5,16 +5,13 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mcp.server.auth.provider import AccessToken
 
-from xkg.errors import CorruptStoreError, StoreError
-from xkg.files import private_folder
 from xkg.serve.http.tokens import PREFIX, Tokens
-from xkg.sqlite_files import open_wal, transaction
+from xkg.sqlite_files import opened, transaction
 
 LONGEST_SECONDS = 30 * 24 * 3600
 """A session ends after this, or with its token, whichever is first."""
@@ -33,7 +30,6 @@ class Sessions:
     several threads."""
 
     def __init__(self, folder: Path, tokens: Tokens) -> None:
-        self._folder = folder
         self._path = folder / "sessions.sqlite"
         self._tokens = tokens
 
@@ -74,20 +70,8 @@ class Sessions:
             with self._database() as db, transaction(db):
                 db.execute("DELETE FROM sessions WHERE digest = ?", (_digest(secret),))
 
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        try:
-            private_folder(self._folder)
-            with closing(open_wal(self._path, _SCHEMA)) as db:
-                yield db
-        except sqlite3.OperationalError as error:
-            raise StoreError(
-                f"{self._path} cannot be used ({error}): check its permissions and free disk space"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise CorruptStoreError(f"{self._path} is damaged ({error}): remove it, and sign in again") from error
-        except OSError as error:
-            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): check its permissions") from error
+    def _database(self) -> AbstractContextManager[sqlite3.Connection]:
+        return opened(self._path, _SCHEMA, "remove it, and sign in again")
 
 
 def _digest(secret: str) -> bytes:
