@@ -33,8 +33,8 @@ _LOW_LIMIT = 8_192
 """Tokens. Endpoints often have a lower default, which a request can raise."""
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
 _ANSWERS = (
-    *("content", "reasoning_content", "reasoning", "reasoning_details", "thinking"),
-    *("tool_calls", "function_call"),
+    *("content", "tool_calls", "function_call"),
+    *("reasoning_content", "reasoning", "reasoning_details", "thinking"),
 )
 """Fields of a message that may hold the answer, best first."""
 _PARTS = ("text", "function", "arguments")
