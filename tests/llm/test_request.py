@@ -51,7 +51,7 @@ def has_limit(body: dict[str, Any]) -> bool:
         (lambda body: body["messages"][0]["role"] != "system", 400, "Conversation roles must alternate user/assistant"),
         (lambda body: body["messages"][0]["role"] != "system", 500, "Only user and assistant roles are supported!"),
         (has_limit, 400, "max_tokens: field required"),
-        (lambda body: body.get("max_tokens") == 4096, 400, "max_tokens: 16384 was given, the maximum is 4096"),
+        (lambda body: body.get("max_tokens") == 4096, 400, "max_tokens must be at most `4096`"),
         (lambda body: "max_completion_tokens" in body, 400, "max_tokens is unsupported: set max_completion_tokens"),
     ],
 )

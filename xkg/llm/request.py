@@ -84,9 +84,9 @@ class Accepted:
             if self.limit is None:
                 return replace(self, limit=limit[0].lower())
             # The refusal of a value names lower ones: the model's own maximum, or what is left of its context.
-            if f"{self.room}" in words:
-                lower = [number for each in re.findall(r"\d{4,}", words) if (number := int(each)) < self.room]
-                return replace(self, room=max(lower)) if lower else None
+            lower = [number for each in re.findall(r"\b\d{4,}\b", words) if (number := int(each)) < self.room]
+            if lower:
+                return replace(self, room=max(lower))
             renamed = self.limit == "max_tokens" and "max_completion_tokens" in words
             return replace(self, limit="max_completion_tokens") if renamed else None
         if self.schema and (refused or _SCHEMA_WORDS.search(words)):
