@@ -55,5 +55,5 @@ def notice(document: Document) -> str | None:
         return "a notice that the paper was withdrawn"
     if _ERROR_PAGE.search(title):
         return f"an error page ({title!r}): fetch the paper again"
-    has_parts = document.format != "html" or document.abstract or len(document.sections) > 1
+    has_parts = document.format != "html" or document.abstract or len(document.walk()) > 1
     return None if has_parts else f"a web page without a paper ({title!r}): fetch the paper again"
