@@ -92,7 +92,7 @@ def test_no_paper_replaces_another_of_its_title_without_a_word(settings: Setting
     first = build(settings, file_of(tmp_path, "Supplement"), None)
     assert not first.notes or "another text" not in " ".join(first.notes)
     other = file_of(tmp_path, "Supplement", r"\author{Cy Other}", "other.tex")
-    with pytest.raises(InputError, match=r"title:supplement by Ada Writer.*--id title:supplement-2"):
+    with pytest.raises(InputError, match=r"title:supplement by Ada Writer.*such as title:supplement-2"):
         build(settings, other, None)
     build(settings, other, None, paper_id="title:supplement-2")
     assert papers(settings) == ["title:supplement", "title:supplement-2"]

@@ -76,7 +76,7 @@ class Claims(AbstractContextManager["Claims"]):
                 if replaced:
                     self.notes.append(
                         f"the graph had {known} with another text, which this build replaces; if it is another paper, "
-                        f"build this one under an id of its own, such as --id {known}-2"
+                        f"give this one an id of its own (--id, or the list's third column), such as {known}-2"
                     )
                 identity = known
             self.fences[identity] = self._opened.enter_context(store.lease(identity, builder_name()))
@@ -108,7 +108,8 @@ def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
             if stored is not None and _share_authors(stored.authors, form.authors) is False:
                 raise InputError(
                     f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: "
-                    f"give it an id of its own, such as --id {known}-2, or --id {known} to replace that one"
+                    f"give it an id of its own (--id, or the list's third column), such as {known}-2, or the "
+                    f"id {known} to replace that one"
                 )
             return known
     if not form.title:
