@@ -127,9 +127,9 @@ def status(code: int, message: str = "", kind: str = "", **headers: str) -> Faul
     return lambda handler: handler.reply(code, body, **headers)
 
 
-def raw(body: bytes) -> Fault:
-    """Status 200 with these bytes."""
-    return lambda handler: handler.reply(200, body)
+def raw(body: bytes, code: int = 200) -> Fault:
+    """An answer with these bytes."""
+    return lambda handler: handler.reply(code, body)
 
 
 def cut(handler: Handler) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import openai
 
 _MESSAGE_CHARACTERS = 200
+_SAYS = re.compile(r"(?i)(?:message|msg)$|^(?:error|detail)$")
+_TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 """Seconds before the next try if the server requests none, doubled each time."""
@@ -59,15 +61,19 @@ class Access:
 
 
 def _message(body: Any, depth: int = 4) -> str:
-    """The first message in the body of an error; servers nest it differently."""
+    """The first message in the body of an error; servers name and nest it differently. Of a web page, its title."""
     if isinstance(body, str):
-        return "" if body.lstrip().startswith("<") else body
+        if not body.lstrip().startswith("<"):
+            return body
+        title = _TITLE.search(body)
+        return title[1] if title else "a web page"
     if isinstance(body, list):
         body = {"message": body[0]} if body else {}
     if not isinstance(body, dict) or not depth:
         return ""
-    found = (_message(body[key], depth - 1) for key in ("message", "error", "detail", "msg") if key in body)
-    return next(filter(None, found), "")
+    named = [value for key, value in body.items() if _SAYS.search(key)]
+    others = [value for value in body.values() if isinstance(value, dict)]
+    return next(filter(None, (_message(value, depth - 1) for value in (*named, *others))), "")
 
 
 def is_openai(base_url: str) -> bool:
@@ -122,10 +128,6 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     elsewhere = status == 451 or (status in (400, 403) and "location is not supported" in words)
     if elsewhere or (status == 403 and words and not _ABOUT_KEYS.search(words)):
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
-    if status in (403, 451) and not words and isinstance(error.body, str) and error.body.lstrip().startswith("<"):
-        return Failure(
-            f"a web page at {at.at} refuses the request (HTTP {status}): the endpoint may not serve this region"
-        )
     if status in (401, 403):
         # A server's message about a key may contain the key.
         return Failure(f"{at.at} refuses the key (HTTP {status}): set {at.variables} to one that may use {model}")

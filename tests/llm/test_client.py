@@ -188,6 +188,7 @@ def test_an_answer_that_was_cut_is_asked_for_in_fewer_words(desk: Desk) -> None:
     "barred",
     [
         status(400, "This model's maximum context length is 128000 tokens.", "context_length_exceeded"),
+        status(400, "the request exceeds the available context size"),
         status(413),
         status(400, "The response was filtered by our content management policy", "content_filter"),
     ],
@@ -444,7 +445,10 @@ def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
         (raw(b'{"choices": []}'), "did not answer with a chat completion"),
         (raw(b'{"choices": [{"message": null}]}'), "did not answer with a chat completion"),
         (raw(b'{"choices": ' * 100_000), "did not answer with a chat completion"),
-        (raw(b'{"error": {"message": "no such model"}}'), "did not answer with a chat completion (no such model)"),
+        (raw(b'{"error": {"message": "no such model"}}'), "answered with an error (no such model): check llm.model"),
+        (raw(b'{"choices": null, "base_resp": {"status_msg": "login fail"}}'), "answered with an error (login fail)"),
+        (raw(b'data: {"choices": []}\n\ndata: {"error": {"message": "idle"}}\n'), "answered with an error (idle)"),
+        (raw(b"<html><title>You are blocked</title>", code=403), "refuses to answer (HTTP 403) (You are blocked)"),
     ],
 )
 def test_what_does_not_pass_is_one_line_that_says_what_to_do(desk: Desk, fault: Answer, words: str) -> None:

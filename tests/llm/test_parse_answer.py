@@ -59,6 +59,7 @@ def read(text: str) -> Part:
         f"The set {{x_i}} and f(x) = {{ 1, 2 }}, thus {json.dumps(TREE)}",
         f'A broken try {{"name": "svgd", "parts": [{json.dumps(LEAF)}\nand whole:\n```json\n{json.dumps(TREE)}\n```',
         f"\ufeff{json.dumps(TREE)}\x00",
+        json.dumps(json.dumps(TREE)),
     ],
 )
 def test_the_answer_is_found_in_what_stands_around_it(text: str) -> None:

@@ -49,7 +49,9 @@ def has_limit(body: dict[str, Any]) -> bool:
         (lambda body: body["messages"][0]["role"] != "system", 400, "'messages[0].role' does not support 'system'"),
         (lambda body: body["messages"][0]["role"] != "system", 500, "System role not supported"),
         (lambda body: body["messages"][0]["role"] != "system", 400, "Conversation roles must alternate user/assistant"),
+        (lambda body: body["messages"][0]["role"] != "system", 500, "Only user and assistant roles are supported!"),
         (has_limit, 400, "max_tokens: field required"),
+        (lambda body: body.get("max_tokens") == 4096, 400, "max_tokens must be at most `4096`"),
         (lambda body: "max_completion_tokens" in body, 400, "max_tokens is unsupported: set max_completion_tokens"),
     ],
 )
@@ -95,12 +97,21 @@ def test_a_limit_that_cannot_be_raised_leaves_the_cut_answer() -> None:
     assert [reply.ending for reply in asked] == ["cut", "cut"]
 
 
-def test_a_thought_without_an_answer_is_the_answer() -> None:
-    def thought(handler: Handler) -> None:
-        message = {"role": "assistant", "content": None, "reasoning_content": GOOD}
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"reasoning_content": GOOD},
+        {"reasoning_details": [{"type": "reasoning.text", "text": GOOD}]},
+        {"tool_calls": [{"type": "function", "function": {"name": "json", "arguments": GOOD}}]},
+        {"function_call": {"name": "json", "arguments": {"a": 1}}},
+    ],
+)
+def test_an_answer_outside_of_the_content_is_the_answer(elsewhere: dict[str, Any]) -> None:
+    def answer(handler: Handler) -> None:
+        message = {"role": "assistant", "content": None, **elsewhere}
         handler.reply(200, json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode())
 
-    assert replies(lambda _: thought)[0][0].text == GOOD
+    assert replies(lambda _: answer)[0][0].text == GOOD
 
 
 def test_parameters_of_the_settings_are_sent() -> None:

@@ -69,9 +69,15 @@ class Claims(AbstractContextManager["Claims"]):
                 self.since = store.counter()
                 with store.snapshot() as snapshot:
                     known = known_as(snapshot, document, identity)
+                    replaced = known == identity and _replaces_other_text(snapshot, document, known)
                 if known != identity:
                     note = f"the graph has this paper as {known}, from another form: it was built under that id"
                     self.notes.append(note)
+                if replaced:
+                    self.notes.append(
+                        f"the graph had {known} with another text, which this build replaces; if it is another paper, "
+                        f"give this one an id of its own (--id, or the list's third column), such as {known}-2"
+                    )
                 identity = known
             self.fences[identity] = self._opened.enter_context(store.lease(identity, builder_name()))
         except StoreUnreachableError as error:
@@ -93,18 +99,41 @@ class Form(Protocol):
 
 
 def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
-    """The id of another form of the paper in the graph, else `identity`. Raises the errors of `known_among`."""
+    """The id of another form of the paper in the graph, else `identity`. Raises the errors of `known_among`, and
+    `InputError` if the graph has another author's paper under an id that comes from the title."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
+            stored = _stored(snapshot, known) if known.startswith("title:") else None
+            if stored is not None and _share_authors(stored.authors, form.authors) is False:
+                raise InputError(
+                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: "
+                    f"give it an id of its own (--id, or the list's third column), such as {known}-2, or the "
+                    f"id {known} to replace that one"
+                )
             return known
     if not form.title:
         return identity
-    papers = []
-    for candidate in snapshot.called(form.title):
-        with suppress(CorruptStoreError):
-            papers.append(snapshot.bundle(candidate).paper)
-    return known_among(papers, form, identity)
+    papers = [_stored(snapshot, candidate) for candidate in snapshot.called(form.title)]
+    return known_among([paper for paper in papers if paper is not None], form, identity)
+
+
+def _stored(snapshot: "Snapshot", paper: str) -> Paper | None:
+    with suppress(CorruptStoreError):
+        return snapshot.bundle(paper).paper
+    return None
+
+
+def _replaces_other_text(snapshot: "Snapshot", document: "Document", identity: str) -> bool:
+    """Whether the graph has a paper under an id that comes from the title, with another abstract or, without
+    abstracts, with other contents."""
+    in_graph = identity.startswith("title:") and snapshot.headings([identity])
+    stored = _stored(snapshot, identity) if in_graph else None
+    if stored is None:
+        return False
+    if stored.abstract or document.abstract:
+        return stored.abstract.split() != document.abstract.split()
+    return stored.source_sha256 != document.source_sha256
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
@@ -128,17 +157,20 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
         return False
     if stored.arxiv_id and form.arxiv_id:
         return paper_id("", stored.arxiv_id) == paper_id("", form.arxiv_id)
-    surnames = [_surnames(authors) for authors in (stored.authors, form.authors)]
-    if not all(surnames):
-        if len(re.findall(r"\w", form.title)) >= _TELLING:
-            return True
+    shared = _share_authors(stored.authors, form.authors)
+    if shared is None and len(re.findall(r"\w", form.title)) < _TELLING:
         raise InputError(
             f"the graph has {stored.id} with this title, and authors are unknown, so it may be the same "
             f"paper: if it is, give it the id {stored.id} (--id, or the list's third column), "
             f"else {identity}"
         )
-    shared = len(surnames[0] & surnames[1])
-    return shared >= _ALIKE * min(map(len, surnames))
+    return shared is not False
+
+
+def _share_authors(*lists: Sequence[str]) -> bool | None:
+    """Whether two lists have enough authors in common; None if one is empty."""
+    one, other = map(_surnames, lists)
+    return len(one & other) >= _ALIKE * min(len(one), len(other)) if one and other else None
 
 
 def builder_name() -> str:

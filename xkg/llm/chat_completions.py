@@ -31,7 +31,14 @@ _NO_COMPLETIONS = 3
 _CONNECT = 15.0
 _LOW_LIMIT = 8_192
 """Tokens. Endpoints often have a lower default, which a request can raise."""
-_FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
+_FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
+_ANSWERS = (
+    *("content", "tool_calls", "function_call"),
+    *("reasoning_content", "reasoning", "reasoning_details", "thinking"),
+)
+"""Fields of a message that may hold the answer, best first."""
+_PARTS = ("text", "function", "arguments")
+"""Fields that hold the text of a part of a message or of the call of a tool."""
 
 
 class _PassingError(Exception):
@@ -220,25 +227,26 @@ class ChatCompletions:
 
     def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
         """The completion in a body. Raises `_PassingError` if there is none."""
+        whole = None
         try:
             whole = whole_of_stream(body) if body.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(body)
             choice = whole["choices"][0]
             message = choice["message"]
-            # Some servers of open models return the whole answer as reasoning.
-            text = _text(message.get("content")) or _text(message.get("reasoning_content") or message.get("reasoning"))
+            # Some servers return the whole answer as reasoning, or as the arguments of a tool.
+            text = next(filter(None, (_text(message.get(key)) for key in _ANSWERS)), "")
             refusal = _text(message.get("refusal"))
-            finish = choice.get("finish_reason")
+            finish = str(choice.get("finish_reason"))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            raise self._no_completion(body) from None
-        if finish == "error":
-            raise self._no_completion(body)
+            raise self._no_completion(whole) from None
+        if finish == "error" or whole.get("error"):
+            raise self._no_completion(whole)
         usage = whole.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         details = usage.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else 0
         ending: Ending = "ok"
-        if refusal or finish == "content_filter":
-            ending, text = "refused", refusal or text
+        if refusal or _FILTERED.search(finish):
+            ending, text = "refused", refusal or text or finish
         elif finish == "length":
             ending = "cut"
         return Reply(
@@ -249,15 +257,15 @@ class ChatCompletions:
             _count(usage.get("completion_tokens"), tokens(text)),
         )
 
-    def _no_completion(self, body: bytes) -> Exception:
+    def _no_completion(self, whole: Any) -> Exception:
         """Gateways may wrap an error of the server behind them in a response with status 200."""
-        try:
-            error = json.loads(body)["error"]
-            words = self._where.words(error if isinstance(error, dict) else {"message": error})
-        except (ValueError, TypeError, KeyError, RecursionError):
-            words = ""
-        line = f"{self._where.at} did not answer with a chat completion{f' ({words})' if words else ''}"
-        return _PassingError(f"{line}: check llm.base_url (it often ends in /v1)", attempts=_NO_COMPLETIONS)
+        words = self._where.words(whole)
+        line = (
+            f"{self._where.at} answered with an error ({words}): check llm.model and llm.base_url, or try again later"
+            if words
+            else f"{self._where.at} did not answer with a chat completion: check llm.base_url (it often ends in /v1)"
+        )
+        return _PassingError(line, attempts=_NO_COMPLETIONS)
 
     def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
         """The reply to a question that the endpoint refused. Raises `_PassingError` if a retry may succeed,
@@ -290,10 +298,10 @@ def _is_refused(error: BaseException | None) -> bool:
 
 def _text(content: Any) -> str:
     """A message's text. Some endpoints split it into parts, or parse it."""
-    if isinstance(content, dict):
-        return json.dumps(content)
     if isinstance(content, list):
-        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+        return "".join(_text(part) for part in content if isinstance(part, dict) and part.keys() & _PARTS)
+    if isinstance(content, dict):
+        return next((_text(content[key]) for key in _PARTS if key in content), json.dumps(content))
     return content if isinstance(content, str) else ""
 
 

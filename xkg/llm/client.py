@@ -176,15 +176,10 @@ class LanguageModel:
             about: str = "",
             check: Callable[[A], str | More | None] = accept,
         ) -> A:
-            self._require_open()
-            try:
-                tiers = [Tier(prompt.role, _TRIES), Tier("expert_model", _EXPERT_TRIES)]
-                if prompt.search:
-                    tiers = [tier for tier in tiers if self.searches(tier.role)]
-                return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, None).answer
-            except StoreError:
-                self._require_open()  # the client and its ledger were closed in the meantime
-                raise
+            tiers = [Tier(prompt.role, _TRIES), Tier("expert_model", _EXPERT_TRIES)]
+            if prompt.search:
+                tiers = [tier for tier in tiers if self.searches(tier.role)]
+            return self.ask_cascade(paper_id, prompt, kind, inputs, tiers, about=about, check=check).answer
 
         return ask
 
@@ -206,7 +201,7 @@ class LanguageModel:
         try:
             return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, temperature)
         except StoreError:
-            self._require_open()
+            self._require_open()  # the client and its ledger were closed in the meantime
             raise
 
     def recall(
@@ -290,7 +285,10 @@ class LanguageModel:
                 attempt, experts = attempt + 1, experts + (tier.role == "expert_model")
                 key = answer_key(model, messages, schema, draw, temperature)
                 question = Question(paper, prompt.stage, prompt.name, about, model, tier.role, attempt)
-                reply, fresh = self._reply(question, key, messages, schema, temperature, prompt.search)
+                request = Request(
+                    model, messages, schema, temperature, key, prompt.stage, prompt.name, about, prompt.search
+                )
+                reply, fresh = self._reply(question, request)
                 keys.append(key)
                 failed += 1
                 if reply.ending == "late":
@@ -332,55 +330,27 @@ class LanguageModel:
             "llm.model or llm.expert_model may do better"
         )
 
-    def _reply(
-        self,
-        question: Question,
-        key: bytes,
-        messages: list[Message],
-        schema: Mapping[str, object],
-        temperature: float | None,
-        search: bool,
-    ) -> tuple[Reply, bool]:
+    def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
         """The answer, and whether it is new. Concurrent calls with the same question wait for one request."""
         with self._changed:
-            turn = self._asking.setdefault(key, threading.Lock())
-        with turn, self._once(key):
-            stored = self._ledger.answer(key)
+            turn = self._asking.setdefault(request.key, threading.Lock())
+        with turn, self._once(request.key):
+            stored = self._ledger.answer(request.key)
             if stored is not None:
-                self._ledger.reuse(question, key)
+                self._ledger.reuse(question, request.key)
                 self._report(question, stored, cached=True)
                 return stored, False
             with self._turn():
-                return self._send(question, key, messages, schema, temperature, search), True
+                return self._send(question, request), True
 
-    def _send(
-        self,
-        question: Question,
-        key: bytes,
-        messages: list[Message],
-        schema: Mapping[str, object],
-        temperature: float | None,
-        search: bool,
-    ) -> Reply:
+    def _send(self, question: Question, request: Request) -> Reply:
         self._require_up()
         endpoint = self._endpoints[question.model]
-        call = self._begin(question, messages)
+        call = self._begin(question, request.messages)
         start = time.monotonic()
         try:
-            reply = endpoint.complete(
-                Request(
-                    question.model,
-                    messages,
-                    schema,
-                    temperature,
-                    key,
-                    stage=question.stage,
-                    prompt=question.prompt,
-                    about=question.about,
-                    search=search,
-                )
-            )
-            stored = self._ledger.end(call, question, key, reply)
+            reply = endpoint.complete(request)
+            stored = self._ledger.end(call, question, request.key, reply)
         except ModelUnavailableError as error:
             if self._closed:  # the call may be billed, so it stays open in the ledger
                 raise
@@ -403,7 +373,7 @@ class LanguageModel:
             )
         return stored
 
-    def _begin(self, question: Question, messages: list[Message]) -> int:
+    def _begin(self, question: Question, messages: Sequence[Message]) -> int:
         """The number of a new call in the ledger. Waits if only the estimates of running calls exceed the budget, since
         they may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)

@@ -11,7 +11,7 @@ from xkg.llm.request import Message
 Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
 CLOSED = "the language model was closed while it was asked: start again"
-TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
+TOO_LONG = re.compile(r"context.?(length|window|size)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
 """Phrases in refusals of questions that exceed the model's context."""
 
 

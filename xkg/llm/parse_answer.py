@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
@@ -38,6 +39,9 @@ class UnusableError(ValueError):
 
 def read_answer(text: str, kind: type[A]) -> A:
     """The last JSON object of the right type in the text. Raises `UnusableError`."""
+    if text.lstrip().startswith('"'):  # a gateway may encode the answer once more
+        with suppress(ValueError):
+            text = str(json.loads(text))
     objects = _objects(_THOUGHT.sub("", text)) or _objects(text)
     if not objects:
         raise UnusableError("it has no complete JSON object; give exactly one", shapeless=True)

@@ -25,24 +25,21 @@ _SCHEMA_WORDS = re.compile(
     r"response.?format|json.?schema|structured.?output|grammar|guided|requested parameters", re.I
 )
 _LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
-_SYSTEM_WORDS = re.compile(
-    r"\bsystem\b.{0,60}\brole|\brole.{0,60}\bsystem\b|roles must alternate|developer instruction"
-    r"|messages\W{1,6}0\W{1,6}role",
-    re.I | re.S,
-)
+_SYSTEM_WORDS = re.compile(r"\broles?\b|\b(?:system|developer) (?:message|prompt|instruction)", re.I)
 _STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)|non-?stream", re.I)
 
 
 @dataclass(frozen=True)
 class Accepted:
     """The shape of requests to a model: schema as a parameter or in the prompt, temperature, system message, streaming,
-    and the parameter `limit` for the number of answer tokens."""
+    and the parameter `limit` for the number of answer tokens, with its value `room`."""
 
     schema: bool = True
     temperature: bool = True
     system: bool = True
     stream: bool = False
     limit: str | None = None
+    room: int = ROOM
 
     def body(
         self,
@@ -65,7 +62,7 @@ class Accepted:
         else:
             sent[-1]["content"] = with_schema(sent[-1]["content"], schema)
         if self.limit is not None:
-            body[self.limit] = ROOM
+            body[self.limit] = self.room
         if self.stream:
             body |= {"stream": True}
         return body | dict(parameters)
@@ -86,6 +83,10 @@ class Accepted:
         if refused and (limit := _LIMIT_WORDS.search(words)):
             if self.limit is None:
                 return replace(self, limit=limit[0].lower())
+            # The refusal of a value names lower ones: the model's own maximum, or what is left of its context.
+            lower = [number for each in re.findall(r"\b\d{4,}\b", words) if (number := int(each)) < self.room]
+            if lower:
+                return replace(self, room=max(lower))
             renamed = self.limit == "max_tokens" and "max_completion_tokens" in words
             return replace(self, limit="max_completion_tokens") if renamed else None
         if self.schema and (refused or _SCHEMA_WORDS.search(words)):
@@ -99,7 +100,7 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 
 def whole_of_stream(body: bytes) -> Any:
-    """The completion in a body of server-sent events. Raises `ValueError`."""
+    """The completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
     content: list[str] = []
     last: dict[str, Any] = {}
     finish = None

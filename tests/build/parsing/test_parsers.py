@@ -44,14 +44,13 @@ def every_paper(place: Path) -> list[Path]:
         "\\documentclass{a}\\begin{document}\\section{Größe}\\end{document}".encode("latin-1")
     )
     (place / "wide.md").write_bytes("# Größe\n\nText of it.\n".encode("utf-16"))
-    text = "<p>Слова, " * 40
+    text = "<h2>Метод</h2><h2>Опыт</h2>" + "<p>Слова, " * 40
     (place / "said.html").write_bytes(
         f'<html><head><meta charset="windows-1251"></head><body><h1>Заглавие</h1>{text}</body></html>'.encode("cp1251")
     )
+    text = "<h2>方法</h2><p>方法。" * 40
     (place / "chinese.html").write_bytes(
-        f'<html><head><meta charset="gb18030"></head><body><h1>標題</h1>{"<p>方法。" * 40}</body></html>'.encode(
-            "gb18030"
-        )
+        f'<html><head><meta charset="gb18030"></head><body><h1>標題</h1>{text}</body></html>'.encode("gb18030")
     )
     lines = ["A Study of Loaves", "1 Introduction", *["Loaves rise in a warm oven when they are left alone."] * 20]
     (place / "paper.pdf").write_bytes(pdfs.pdf([pdfs.column(lines, 72, 720)], title="A Study of Loaves"))

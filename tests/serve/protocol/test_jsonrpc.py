@@ -26,6 +26,26 @@ WRONG = [
 ]
 
 
+def test_requests_before_the_end_of_the_input_are_answered(graph: Path) -> None:
+    started = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+    lines = [
+        PING | {"id": 1, "method": "initialize", "params": started},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        PING | {"id": 2, "method": "tools/call", "params": {"name": "list_papers", "arguments": {}}},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": {}}},
+        PING | {"id": 3, "method": "tools/list"},
+    ]
+    served = subprocess.run(
+        [sys.executable, "-m", "xkg.commands.serve", "--kg", str(graph)],
+        input="\n".join(map(json.dumps, lines)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = [json.loads(line) for line in served.stdout.splitlines()]
+    assert {answer["id"] for answer in answers if "result" in answer} == {1, 2, 3}
+
+
 def test_every_line_on_stdio_is_answered(graph: Path) -> None:
     started = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
     lines = [

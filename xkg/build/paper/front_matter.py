@@ -1,6 +1,7 @@
 """The front matter of a paper: identifiers, year, authors' names."""
 
 import re
+import unicodedata
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -144,6 +145,7 @@ def _others(text: str) -> int:
 
 def may_be_names(text: str) -> list[str]:
     """The parts of a row that may be names."""
+    text = unicodedata.normalize("NFC", text)  # some systems write an accent as a character of its own
     split = _APART.split(_POINTERS.sub("\n", _MAIL.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
     return [piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece)]

@@ -3,6 +3,8 @@
 import re
 from pathlib import PurePath
 
+from xkg.build.paper.document import Document
+
 SUPPORTED = "give the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
     (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
@@ -13,6 +15,7 @@ _BY_START = (
     (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {SUPPORTED}"),
     (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {SUPPORTED}"),
     (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {SUPPORTED}"),
+    (rb"<\?xml(?!(?s:.){0,900}?<html)", f"XML: {SUPPORTED}"),
     (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography: {SUPPORTED}"),
 )
 _BY_NAME = {
@@ -28,9 +31,6 @@ _WITHDRAWN = re.compile(
 _ERROR_PAGE = re.compile(
     r"(?i)\b(?:40[0-9]|50[0-9])\b|not found|access denied|forbidden|just a moment|captcha|log ?in|sign in"
 )
-_CHECKS_VISITOR = re.compile(
-    r"(?i)enable javascript and cookies|security of your connection|you are (?:a )?human|checking your browser"
-)
 _LONGEST_NOTICE = 3000
 
 
@@ -44,13 +44,16 @@ def not_a_paper(name: str, head: bytes) -> str | None:
     return None if kind is None else f"{kind}: {SUPPORTED}"
 
 
-def notice(title: str, text: str) -> str | None:
-    """The actual kind of a short text that is not a paper: a withdrawal notice, or an error page."""
+def notice(document: Document) -> str | None:
+    """The actual kind of a short text that is not a paper: a withdrawal notice, or a web page about something else."""
+    title = document.title
     if title.startswith("Title:"):
         return "arXiv's page about the paper, not the paper: give its id, or the PDF or HTML"
-    if len(text) > _LONGEST_NOTICE:
+    if len(document.text) > _LONGEST_NOTICE:
         return None
-    if _WITHDRAWN.search(text):
+    if _WITHDRAWN.search(document.text):
         return "a notice that the paper was withdrawn"
-    is_error = _ERROR_PAGE.search(title) or _CHECKS_VISITOR.search(text)
-    return f"an error page ({title!r}): fetch the paper again" if is_error else None
+    if _ERROR_PAGE.search(title):
+        return f"an error page ({title!r}): fetch the paper again"
+    has_parts = document.format != "html" or document.abstract or len(document.walk()) > 1
+    return None if has_parts else f"a web page without a paper ({title!r}): fetch the paper again"

@@ -82,7 +82,7 @@ def parse_opened(paper: PaperOnDisk) -> Document:
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None and document.format in ("html", "latex"):
-        meaning = notice(document.title, document.text)
+        meaning = notice(document)
         if document.format == "latex" and is_sample(document.title, document.text):
             meaning = "a template's sample: name the main file of your paper"
     if document is None or meaning:

@@ -33,7 +33,7 @@ class PaperFile(Value):
     def described(self, document: Document) -> Document:
         """The document, with the source's metadata if it is better than the metadata in the text."""
         authors = self.authors or document.authors
-        unrecognised = not authors and document.format != "latex" and _has_lines_above(document)
+        unrecognised = not authors and _states_authors(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
         update = {
             "title": self.title or document.title,
@@ -49,8 +49,10 @@ class PaperFile(Value):
         return document.model_copy(update=update)
 
 
-def _has_lines_above(document: Document) -> bool:
-    """Whether there are lines between the title and the abstract or first section, where authors are listed."""
+def _states_authors(document: Document) -> bool:
+    """Whether there is a command for authors, or lines between the title and the abstract or first section."""
+    if document.format == "latex":
+        return re.search(r"\\author\b(?!.{0,20}anonymous)", document.text, re.I | re.S) is not None
     starts = [section.start for section in document.sections[:1]]
     starts += [document.abstract_span[0]] if document.abstract_span else []
     above = document.text[: min(starts, default=0)].splitlines()

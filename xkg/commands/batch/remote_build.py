@@ -75,8 +75,8 @@ class _ClaimsAtHome:
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
         if chosen:  # no need to ask: an id that the user chose stays
             return identity
-        kept = ("format", "title", "authors", "year", "arxiv_id", "arxiv_version", "subfield", "doi")
-        head = type(document)(abstract="", text="", **{name: getattr(document, name) for name in kept})
+        kept = ("title", "authors", "year", "abstract", "source_sha256", "arxiv_id", "arxiv_version", "doi", "format")
+        head = type(document)(text="", **{name: getattr(document, name) for name in kept})
         claimed: tuple[str, tuple[str, ...]] = self._home.call("graph", "claimed", head, identity, chosen)
         self.notes.extend(claimed[1])
         return claimed[0]

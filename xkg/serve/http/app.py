@@ -36,7 +36,7 @@ from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.protocol.completion import add_completion
-from xkg.serve.protocol.jsonrpc import message_error
+from xkg.serve.protocol.jsonrpc import WrongMessageError, parsed_message
 from xkg.serve.protocol.mcp_server import add_all
 from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import instructions
@@ -148,8 +148,11 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
 
 def _not_a_message(body: bytes) -> Response | None:
     """The JSON-RPC error for a body that is not a message."""
-    error = message_error(body)
-    return None if error is None else JSONResponse(error.model_dump(exclude_none=True) | {"id": error.id}, 400)
+    try:
+        parsed_message(body)
+    except WrongMessageError as error:
+        return JSONResponse(error.answer.model_dump(exclude_none=True) | {"id": error.answer.id}, 400)
+    return None
 
 
 class _Guarded:

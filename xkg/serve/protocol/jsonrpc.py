@@ -1,5 +1,6 @@
 """Answers messages that are not JSON-RPC with an error, on every transport. On stdio the SDK drops them, and treats a
-request whose id is null or a float as a notification, so the caller would wait forever."""
+request whose id is null or a float as a notification, so the caller would wait forever; at the end of its input it
+cancels the requests that have no answer yet."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -7,36 +8,53 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TextIO, cast
 
 import anyio
+from anyio.abc import ObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+_LAST_ANSWERS = 60.0
+"""Seconds for the last answers after the client has closed its end."""
 
-def message_error(message: str | bytes) -> JSONRPCError | None:
-    """The error to answer, or None for a valid JSON-RPC 2.0 message. Batches are not supported."""
+
+class WrongMessageError(Exception):
+    """`answer` is the error to answer to what is not a message."""
+
+    def __init__(self, code: int, words: str, request: str | int | None = None) -> None:
+        super().__init__(words)
+        self.answer = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=words))
+
+
+def parsed_message(message: str | bytes) -> JSONRPCMessage:
+    """A message of JSON-RPC 2.0. Batches are not supported. Raises `WrongMessageError`."""
     try:
         value = from_json(message)
     except ValueError as error:
-        return _error(PARSE_ERROR, f"invalid JSON: {error}")
+        raise WrongMessageError(PARSE_ERROR, f"invalid JSON: {error}") from None
     if isinstance(value, list):
-        return _error(INVALID_REQUEST, "batches are not supported: send each message by itself")
+        raise WrongMessageError(INVALID_REQUEST, "batches are not supported: send each message by itself")
     if not isinstance(value, dict):
-        return _error(INVALID_REQUEST, "a message must be a JSON object")
+        raise WrongMessageError(INVALID_REQUEST, "a message must be a JSON object")
     given = value.get("id")
     valid = isinstance(given, str | int) and not isinstance(given, bool)
     if "method" in value and "id" in value and not valid:
-        return _error(INVALID_REQUEST, "the id of a request must be a string or an integer")
+        raise WrongMessageError(INVALID_REQUEST, "the id of a request must be a string or an integer")
     try:
-        jsonrpc_message_adapter.validate_python(value, by_name=False)
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:
-        return _error(INVALID_REQUEST, "not a message of JSON-RPC 2.0", given if valid else None)
-    return None
-
-
-def _error(code: int, words: str, request: str | int | None = None) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=words))
+        raise WrongMessageError(INVALID_REQUEST, "not a message of JSON-RPC 2.0", given if valid else None) from None
 
 
 @asynccontextmanager
@@ -46,16 +64,33 @@ async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
         lines = _Messages(stdin)
         async with stdio_server(stdin=cast(anyio.AsyncFile[str], lines)) as (read, write):
             lines.answers = write
-            yield read, write
+            yield read, _Answers(write, lines.open)
+
+
+class _Answers(ObjectSendStream[SessionMessage]):
+    """The stream `write`. Removes the ids of what it answers from `requests`."""
+
+    def __init__(self, write: Any, requests: set[str | int]) -> None:
+        self._write, self._requests = write, requests
+
+    async def send(self, message: SessionMessage) -> None:
+        await self._write.send(message)
+        if isinstance(message.message, JSONRPCResponse | JSONRPCError) and message.message.id is not None:
+            self._requests.discard(message.message.id)
+
+    async def aclose(self) -> None:
+        await self._write.aclose()
 
 
 class _Messages:
-    """The lines of `stdin` that are messages."""
+    """The lines of `stdin` that are messages. They end when all requests are answered, so that a client which closes
+    its end at once reads the answers. `open` has the ids of the others."""
 
     answers: Any
 
     def __init__(self, stdin: TextIO) -> None:
         self._lines = anyio.wrap_file(stdin)
+        self.open: set[str | int] = set()
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._lines:
@@ -63,10 +98,20 @@ class _Messages:
             message = line.removeprefix("\ufeff").strip()
             if not message:
                 continue
-            if (error := message_error(message)) is None:
-                yield message
-            else:
-                await self.answers.send(SessionMessage(error))
+            try:
+                read = parsed_message(message)
+            except WrongMessageError as error:
+                await self.answers.send(SessionMessage(error.answer))
+                continue
+            if isinstance(read, JSONRPCRequest):
+                self.open.add(read.id)
+            elif isinstance(read, JSONRPCNotification) and read.method == "notifications/cancelled":
+                cancelled = (read.params or {}).get("requestId")
+                self.open.difference_update([each for each in self.open if each == cancelled])
+            yield message
+        with anyio.move_on_after(_LAST_ANSWERS):
+            while self.open:
+                await anyio.sleep(0.02)
 
 
 @contextmanager

@@ -155,7 +155,7 @@ OTHERS = {
     "sampler.php": "Sampler 7-17, Sampler.MAX_STEPS 9-9, Sampler.step 11-14, Sampler.gate 16-16, scale 19-22",
     "Sampler.m": "Sampler 1-14, Sampler.Sampler 6-8, Sampler.step 10-12",
     "gate.m": "gate 1-4, scale 6-8",
-    "sampler.R": "draw.points 4-8, gate 10-11, Sampler 13-19, Sampler.step 15-18, show 21-23",
+    "sampler.R": "draw.points 4-8, gate 10-11, Sampler 13-19, Sampler.step 15-18, show 21-23, weigh 27-29",
     "sampler.pyx": "gate 6-9, draw 11-13, Sampler 15-22, Sampler.__init__ 18-19, Sampler.step 21-22",
 }
 

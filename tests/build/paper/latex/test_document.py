@@ -226,6 +226,11 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\name[affiliation={1}]{Ada}{Lind} \name[affiliation={1,2}]{Bo}{Berg}", ("Ada Lind", "Bo Berg")),
         (r"\author{\begin{tabular}{c@{\quad}c}Ada Lind & Bo Berg\\ MIT & ETH\end{tabular}}", ("Ada Lind", "Bo Berg")),
         (r"\author{Ada Lind\hspace{1em} Bo Berg~\orcidlink{0000-0001}\\ MIT}", ("Ada Lind", "Bo Berg")),
+        (
+            r"\author{\begin{tabular}{cc}Ada Lind & Bo Berg\\ Uni Rom & Some Institute\end{tabular}}",
+            ("Ada Lind", "Bo Berg"),
+        ),
+        ("\\author{A\u0301da Li\u0323nd \\and Bo Berg}", ("Áda Lịnd", "Bo Berg")),
         (r"\author{Paper ID 1234}", ()),
         (r"\author{Ada Lind\corref{cor}\fnref{fn}} \author{Bo Berg\thanksref{a}}", ("Ada Lind", "Bo Berg")),
         (r"\author{Ada Lind\inst{1} \and Bo {\O}st\inst{2}}", ("Ada Lind", "Bo Øst")),

@@ -110,7 +110,7 @@ Rivers ripple. They do so for long.
 TOML = """\
 +++
 title = "Gated Ripple Sampling"
-authors = ["Ann Lee", {name = {given = "Bo", family = "Ray"}}]
+authors = ["Ann Lee^[equal share]", {name = {given = "Bo", family = "Ray"}}]
 abstract = "We propose it."
 +++
 
@@ -135,7 +135,7 @@ Rivers ripple.
 """
 HTML = """\
 <h1 align="center">
-  Gated Ripple Sampling
+  Gated Ripple<br>Sampling<sup>∗</sup>
 </h1>
 
 Ann Lee, Bo Ray

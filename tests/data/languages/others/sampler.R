@@ -21,3 +21,9 @@ Sampler <- R6::R6Class("Sampler", public = list(
 setMethod("show", "Sampler", function(object) {
   cat(r"(a ")")
 })
+
+setGeneric("draw", function(object) standardGeneric("draw"))
+
+weigh <-
+  # by distance
+  function(x) exp(-x)

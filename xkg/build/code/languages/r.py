@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _CLASS = frozenset(("setClass", "setRefClass", "R6Class"))
-_METHOD = frozenset(("setMethod", "setReplaceMethod", "setGeneric"))
+_METHOD = frozenset(("setMethod", "setReplaceMethod"))
 
 
 class _Token:
@@ -102,11 +102,11 @@ def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
     following = tokens[at + 1] if at + 1 < len(tokens) else None
     if token.kind not in ("name", "string") or following is None:
         return None
-    if following.kind == "assign" and at + 2 < len(tokens):
-        value = tokens[at + 2]
-        if value.text in ("function", "\\"):
-            return _function(token.text, tokens, at + 2)
-        call = at + 5 if [each.text for each in tokens[at + 2 : at + 5]] == ["R6", ":", ":"] else at + 2
+    if following.kind == "assign":
+        value = next((place for place in range(at + 2, len(tokens)) if tokens[place].kind != "newline"), len(tokens))
+        if value < len(tokens) and tokens[value].text in ("function", "\\"):
+            return _function(token.text, tokens, value)
+        call = value + 3 if [each.text for each in tokens[value : value + 3]] == ["R6", ":", ":"] else value
         if call + 1 < len(tokens) and tokens[call].text in _CLASS:
             return _call(token.text, "class", tokens, call)
     assigned = at > 0 and (tokens[at - 1].kind == "assign" or tokens[at - 1].text == ":")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, is_person, may_be_names
 from xkg.build.paper.latex.tex.macros import expand
@@ -34,8 +35,10 @@ def authors_in(
 def _names(chunk: str) -> list[str]:
     names: list[str] = []
     for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\\hspace\*?\s*\{[^{}]*\}|\n\s*\n|\\newline", chunk):
-        for piece in may_be_names(latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", line))):
-            if not is_person(piece):
-                return names
-            names.append(piece)
+        pieces = may_be_names(latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", line)))
+        persons = list(takewhile(is_person, pieces))
+        if len(persons) < len(pieces):
+            columns = re.search(r"(?<!\\)&", line) is not None  # one column may look like a name
+            return names if columns else names + persons
+        names += persons
     return names

@@ -72,6 +72,7 @@ _RAISED = re.compile(
 _MARKUP = re.compile(
     r"^#+\s+|<[^<>@\n]{1,80}>|(?<!\*)\*\*++(?=[^\W\d_])|(?<=[^\W\d_])\*\*+|(?<!\w)_(?=[^\W\d_])|(?<=\w)_(?!\w)"
 )
+_NOTE = re.compile(r"\^\[[^\[\]\n]{0,400}\]")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\n]{1,300}\)")
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
@@ -86,6 +87,8 @@ _RUNNING = re.compile(
     r"|workshop track\b"
 )
 _MOST_IN_FRONT = 4  # headings without a number before the abstract: names of authors, keywords
+_SIGNS = "*∗†‡ "
+"""Signs of footnotes around a heading."""
 _LONGEST_PLAIN = 100  # characters of a heading or title without markup
 _BEFORE_TITLE = 300
 """The maximum number of characters, such as the name of a conference, before a title whose level does not identify
@@ -141,7 +144,8 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
 def _name(author: Any) -> str:
     """The name of an author in a field."""
     name = author.get("name", "") if isinstance(author, dict) else author
-    return f"{name.get('given', '')} {name.get('family', '')}" if isinstance(name, dict) else str(name)
+    whole = f"{name.get('given', '')} {name.get('family', '')}" if isinstance(name, dict) else str(name)
+    return _NOTE.sub("", _RAISED.sub("", whole))
 
 
 def _unquoted(value: str) -> str:
@@ -291,9 +295,9 @@ class _Paper:
             level = len(match[1])
             if self.mathpix and level >= 4:
                 return None
-            return Heading(self.readable(_ATTRIBUTES.sub("", match[2])).strip("* "), level, start, end)
+            return Heading(self.readable(_ATTRIBUTES.sub("", match[2])).strip(_SIGNS), level, start, end)
         if line.startswith("<") and (match := _HTML_HEADING.match(self.text, start)):
-            return Heading(self.readable(match[2]), int(match[1]), start, match.end())
+            return Heading(self.readable(match[2]).strip(_SIGNS), int(match[1]), start, match.end())
         if after_blank and (match := _BOLD_LINE.match(line)):
             title = self.readable(match[1]).rstrip(" .:")
             short = len(title.split()) <= 12 and not match[1].rstrip("*_ \t").endswith((".", ":"))

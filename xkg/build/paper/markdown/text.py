@@ -21,6 +21,7 @@ _LINK = re.compile(r"\[([^\]\n]{1,300}+)\]\((?:[^()\n]|\([^()\n]{0,200}+\)){0,10
 _NUMBERS = re.compile(
     r"[ \t]?\[\^?\d{1,3}(?:\s*[,;–-]\s*\d{1,3}){0,40}\]|\[\^[^\]\n]{1,40}\]|[ \t]?\[@[^\]\n]{1,300}\]"
 )
+_BREAK = re.compile(r"(?i)<br\s?/?>")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 _PARENTHESES = re.compile(r"\s?\(([^()\n]{4,800})\)")
 _CITATION_PART = re.compile(r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]\s*(?:(?:19|20)\d\d)?[a-z]?)*$", re.DOTALL)
@@ -121,7 +122,7 @@ def _formula(source: str) -> str:
 def _words(text: str, mathpix: bool) -> str:
     lead, trail = text[:1].isspace(), text[-1:].isspace()
     text = _LINK.sub(r"\1", _IMAGE.sub("", text))
-    text = _TAG.sub("", _NUMBERS.sub("", text))
+    text = _TAG.sub("", _BREAK.sub(" ", _NUMBERS.sub("", text)))
     if mathpix and re.search(r"\\[a-zA-Z'`\"^~=.&%$#_]", text):
         text = latex_text(text).replace("\n\n", "\n")
     text = _ESCAPE.sub(r"\1", _MARKS.sub("", text))
