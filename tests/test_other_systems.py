@@ -87,7 +87,7 @@ from contextlib import closing
 from mcp.client import Client
 from xkg.serve.http.app import make_app
 from xkg.serve.service import Service
-from xkg.serve.protocol.served import Served
+from xkg.serve.served import Served
 from xkg.serve.protocol.stdio import make_server
 
 async def asked(service):

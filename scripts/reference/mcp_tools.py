@@ -13,8 +13,8 @@ from scripts.reference.markdown import page, table
 from xkg.config import Settings
 from xkg.serve.jobs.table import Kind
 from xkg.serve.protocol.mcp_server import add_all
-from xkg.serve.protocol.served import Served
 from xkg.serve.running.callers_runs import CallersRuns
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 

@@ -19,8 +19,8 @@ from hatch_build import registry_name
 from xkg.config import Settings
 from xkg.files import sha256_of
 from xkg.serve.protocol.mcp_server import add_all
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.tool_errors import PlainErrors
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 DESCRIPTION = "Machine-learning papers as graphs: techniques, where a paper defines them, code that ran"

@@ -27,8 +27,8 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore

@@ -16,8 +16,8 @@ from mcp_types import CallToolResult
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
 

@@ -30,8 +30,8 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers.quoting import framed, hidden_in
 from xkg.serve.answers.types import uri
 from xkg.serve.jobs.answers import JobAnswer
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
 

@@ -12,8 +12,8 @@ from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.answers.budget import TOKENS
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
 

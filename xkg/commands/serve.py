@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xkg.serve.allowed_folders import open_roots
 from xkg.serve.graphs import of_each_graph, of_graph, open_graphs
-from xkg.serve.protocol.served import Served
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from xkg.config import Settings
     from xkg.serve.http.app import Pages
     from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.protocol.prompts import PlanAblations
     from xkg.serve.running.callers_runs import CallersRuns
+    from xkg.serve.served import PlanAblations
 
 
 def serve_stdio(settings: "Settings") -> None:

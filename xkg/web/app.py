@@ -21,7 +21,7 @@ from xkg.serve.http.access import Access
 from xkg.serve.http.app import MCP_PATH, Beside
 from xkg.serve.http.limits import BodyLimit, Gate
 from xkg.serve.http.tokens import Tokens
-from xkg.serve.protocol.served import Served
+from xkg.serve.served import Served
 from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly, page_caller
 from xkg.web.access.sessions import Sessions
 from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, papers, search, technique

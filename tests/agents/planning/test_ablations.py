@@ -19,8 +19,8 @@ from xkg.config import EmbeddingSettings, LlmSettings, Settings
 from xkg.errors import InputError
 from xkg.python_words import for_programs
 from xkg.serve.answers.notes import reworded
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 BREAD = "title:bread/ovens"

@@ -11,8 +11,8 @@ from pydantic import FileUrl
 
 from tests.conftest import EXAMPLE
 from xkg.serve.protocol import client_roots
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 

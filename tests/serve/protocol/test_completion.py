@@ -11,8 +11,8 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.conftest import ROOT
 from xkg.serve.protocol import resources
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 OVENS = "title:bread/ovens"

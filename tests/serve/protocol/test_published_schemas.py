@@ -8,8 +8,8 @@ from mcp import Client
 from mcp.server import MCPServer
 
 from xkg.serve.protocol.mcp_server import add_all
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 MOST_BYTES = 25_000

@@ -13,8 +13,8 @@ from mcp.server import MCPServer
 from xkg.config import EmbeddingSettings, Settings
 from xkg.serve.answers.lookup import QUERIES_CHARACTERS
 from xkg.serve.answers.types import uri
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 STEAM, SHORT = "title:bread/ovens#baking/steam", "bread-ovens#baking/steam"

@@ -20,9 +20,9 @@ from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
 from xkg.serve.answers.types import SearchAnswer
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.search.locate import as_technique, locate
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
 

@@ -38,9 +38,9 @@ from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.protocol.completion import add_completion
 from xkg.serve.protocol.jsonrpc import WrongMessageError, parsed_message
 from xkg.serve.protocol.mcp_server import add_all
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.stdio import instructions
 from xkg.serve.protocol.tool_errors import PlainErrors
+from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 log = logging.getLogger(__name__)

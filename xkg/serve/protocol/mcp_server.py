@@ -4,7 +4,7 @@ from mcp.server import MCPServer
 
 from xkg.serve.protocol.prompts import add_prompts
 from xkg.serve.protocol.resources import add_resources
-from xkg.serve.protocol.served import Served
+from xkg.serve.served import Served
 from xkg.serve.tools import cypher, locate, nodes, search
 
 

@@ -19,6 +19,7 @@ from xkg.errors import InputError, XkgError
 from xkg.serve.answers.quoting import framed, one_line, refusal
 from xkg.serve.answers.types import uri, uri_of_graph
 from xkg.serve.graphs import graphs_of, with_graph
+from xkg.serve.served import PlanAblations
 from xkg.serve.service import Service
 
 _Paper = Annotated[str, Field(min_length=1, max_length=1000, description="id such as arxiv:1608.04471, or the title")]
@@ -103,10 +104,6 @@ build's questions in place of a language model, without an API key. Use it when 
 {BUILD.format(paper="PAPER", repository=" and its repository REPOSITORY", named=", repository=REPOSITORY")}
 """
 """The build prompt as a skill (https://agentskills.io/specification)."""
-
-PlanAblations = Callable[[str, Path | None], str]
-"""Returns the plan of a paper's ablations as Markdown, given its id and the folder of a repository. Raises `InputError`
-for a folder that may not or cannot be read."""
 
 
 def add_prompts(

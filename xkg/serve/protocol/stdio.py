@@ -13,8 +13,8 @@ from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
 from xkg.serve.protocol.completion import add_completion
-from xkg.serve.protocol.served import Served
 from xkg.serve.protocol.tool_errors import PlainErrors
+from xkg.serve.served import Served
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.authority import Asked

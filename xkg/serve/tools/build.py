@@ -15,7 +15,7 @@ from xkg.serve.jobs.jobs import BuildModel, Jobs
 from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, offered, taken
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind, Row
-from xkg.serve.protocol.served import Served
+from xkg.serve.served import Served
 from xkg.serve.tools.tool_decorator import Tool, registering
 
 LISTED = 5

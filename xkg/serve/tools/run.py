@@ -11,10 +11,10 @@ from pydantic import Field
 from xkg.llm.prices import tokens
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.quoting import visible
-from xkg.serve.protocol.served import Served
 from xkg.serve.running.answer import MOST_PICTURES, RunAnswer, without_middle
 from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.running.runs import LONGEST_SCRIPT
+from xkg.serve.served import Served
 from xkg.serve.tools.tool_decorator import Detail, Id, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)

@@ -1,6 +1,6 @@
 """What an MCP server serves, over stdio or HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from xkg.serve.jobs.authority import Asked, Caller
     from xkg.serve.jobs.jobs import Jobs
     from xkg.serve.jobs.table import Kind
-    from xkg.serve.protocol.prompts import PlanAblations
     from xkg.serve.running.callers_runs import CallersRuns
+
+PlanAblations = Callable[[str, Path | None], str]
+"""Returns the plan of a paper's ablations as Markdown, given its id and the folder of a repository. Raises `InputError`
+for a folder that may not or cannot be read."""
 
 
 @dataclass(frozen=True)
