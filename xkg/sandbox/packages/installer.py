@@ -82,7 +82,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     def inspect(wheels: list[Wheel]) -> None:
         new = [wheel for wheel in wheels if wheel not in inspected]
         with ThreadPoolExecutor(8) as pool:
-            inspected.update(zip(new, pool.map(contents, new), strict=True))
+            inspected.update(zip(new, pool.map(lambda wheel: contents(wheel, uv.cache), new), strict=True))
 
     def closure(some: Sequence[Wanted]) -> list[Wheel]:
         wheels = uv.resolve(requirements(some)) if some else []
