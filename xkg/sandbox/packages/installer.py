@@ -310,6 +310,7 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
     """Unpacks in parallel the wheels that the store lacks, and links the files of all wheels into the target."""
     store, unpacking, target = (Path(request[name]) for name in ("store", "unpacking", "target"))
     lacking = [(key, line) for key, line in request["wheels"] if not (store / key).is_dir()]
+    os.umask(0o022)
 
     def unpack(wheel: tuple[str, str]) -> None:
         key, line = wheel
