@@ -1,7 +1,9 @@
 import pytest
 
-from xkg.agents.ablation.failures import failure_of
+from xkg.agents.ablation.failures import failure_of, metric_failure
 from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.metric import Metric
+from xkg.errors import MetricError
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    size_mismatch()\n'
@@ -56,3 +58,12 @@ def test_a_call_that_the_repository_makes_of_its_own_function_is_its_own_error(
     frame = f'  File "{HOME}/{place}", line 1, in <module>\n    {code}\n'
     output = f"Traceback (most recent call last):\n{frame}TypeError: {message}\n"
     assert failure_of(_failed(output), FILES) == kind
+
+
+@pytest.mark.parametrize(
+    ("output", "kind"), [("saved\n", "no metric"), ("step 3\n", "no metric"), ("loss: nan\n", "not a number")]
+)
+def test_a_run_that_prints_no_value_is_told_from_one_that_diverges(output: str, kind: str) -> None:
+    with pytest.raises(MetricError) as raised:
+        Metric.parse(r"loss: (\S+):min").read(output, {})
+    assert metric_failure(str(raised.value), output) == kind

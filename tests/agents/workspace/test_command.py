@@ -377,6 +377,23 @@ def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str
     assert re.fullmatch(f"{remedy}.*", f"({hint(output, 'python train.py', workspace, (), (), cuda=False, cpu=False)})")
 
 
+@pytest.mark.parametrize(
+    ("file", "module", "copy"),
+    [
+        ("src/Layer.py", "layer", "cp -r src/Layer.py src/layer.py"),
+        ("SpNet/__init__.py", "spNet.core", "cp -r SpNet spNet"),
+        ("layer.py", "layers", ""),
+    ],
+)
+def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_gives_it(
+    workspace: Workspace, file: str, module: str, copy: str
+) -> None:
+    workspace.edit({file: ""}, "module")
+    output = f"Traceback (most recent call last):\nModuleNotFoundError: No module named '{module}'\n"
+    found = hint(output, "python train.py", workspace, (), (), cuda=False, cpu=False)
+    assert found == (f"here: --setup '{copy}', since capitals count" if copy else "")
+
+
 def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Workspace, commands: Commands) -> None:
     script = "import urllib.request\n\nurllib.request.urlopen('https://data.example.org/set.gz')\n"
     workspace.edit({"train.py": script}, "fetch")

@@ -103,6 +103,7 @@ def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> N
     ("line", "commands"),
     [
         ("uv run --python 3.11 python -m rings.fit --epochs 1", ["python -m rings.fit --epochs 1"]),
+        ("PYTHONPATH=src python -m moons.fit --epochs 1", ["PYTHONPATH=src python -m moons.fit --epochs 1"]),
         ("python fit.py --seed 0   # two minutes", ["python fit.py --seed 0"]),
         ("cd rings && poetry run python fit.py", ["cd rings && python fit.py"]),
         ("Figures are drawn by [fit](./fit.py), losses by `./loss.py`", ["./loss.py"]),
@@ -114,7 +115,8 @@ def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> N
     ],
 )
 def test_launchers_and_comments_are_left_out_and_placeholders_start_nothing(line: str, commands: list[str]) -> None:
-    texts = {"README.md": line, "fit.py": "", "loss.py": "#!/usr/bin/env python3\n", "setup.py": "", "rings/fit.py": ""}
+    texts = dict.fromkeys(("fit.py", "setup.py", "rings/fit.py", "src/moons/fit.py"), "")
+    texts |= {"README.md": line, "loss.py": "#!/usr/bin/env python3\n"}
     assert stated_commands(texts, texts.keys(), [])[:1] == commands
 
 

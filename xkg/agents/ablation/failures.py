@@ -32,7 +32,7 @@ ADVICE: dict[Failure, str] = {
     "time": "raise --seconds, or train for fewer epochs",
     "memory": "raise --memory-mb, or take a smaller batch",
     "disk": "raise --disk-mb, or write less",
-    "no metric": "check --metric against the file or the output that the command leaves",
+    "no metric": "give --metric a pattern for a line that it prints, or a file that it leaves (scores.json:loss:min)",
     "not a number": "training diverges, or the metric's pattern matches something else",
 }
 

@@ -87,7 +87,9 @@ class Metric(Value):
             if matches:
                 return matches[-1][1] if pattern.groups else matches[-1][0]
         last = next((line for line in reversed(lines) if re.search(r"\d", line)), None)
-        shown = "it has no number" if last is None else f"its last line with a number is {printable_line(last[:200])!a}"
+        shown = (
+            "no line has a digit" if last is None else f"its last line with a number is {printable_line(last[:200])!a}"
+        )
         raise MissingMetricError(f"no line of the output matches {self.key!a}; {shown}")
 
     def _in_json(self, text: str) -> object:

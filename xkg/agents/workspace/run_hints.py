@@ -9,6 +9,7 @@ from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, device_options
 from xkg.sandbox.diagnosis.downloads import Reached, is_of_network, stated_size
+from xkg.sandbox.evidence.failure_causes import missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 from xkg.text.unicode import printable_line
 
@@ -47,9 +48,24 @@ def hint(
         return (
             "it reads a file that is not UTF-8: convert it first, as in --setup 'iconv -f cp1252 FILE > t && mv t FILE'"
         )
+    for module in missing_modules(traceback):
+        if found := _in_other_case(module.partition(".")[0], workspace):
+            return found
     if absent := _ABSENT.findall(traceback):
         path = next(filter(None, absent[-1]))
         return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))
+    return ""
+
+
+def _in_other_case(module: str, workspace: Workspace) -> str:
+    """The option that gives a run a module whose file or folder has capitals elsewhere, as some systems allow; empty if
+    there is none."""
+    for place in sorted({place for name in workspace.files for place in _down_to(name)}):
+        folder, name = posixpath.split(place)
+        stem, ending = posixpath.splitext(name)
+        if stem != module and stem.casefold() == module.casefold() and ending in ("", ".py"):
+            copy = shlex.join(["cp", "-r", place, posixpath.join(folder, module + ending)])
+            return printable_line(f"here: --setup {shlex.quote(copy)}, since capitals count")
     return ""
 
 

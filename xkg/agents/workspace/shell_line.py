@@ -24,13 +24,14 @@ class Started(NamedTuple):
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """The first file of a tree that the words name, also as a module after `-m`; None if there is none."""
+        """The first file of a tree that the words name, None if there is none. After `-m`, a word is a module in the
+        working folder or its `src`."""
         for number, word in enumerate(self.words):
-            names = [self.path(word)]
+            names = [word]
             if number and self.words[number - 1] == "-m":
-                module = self.path(word.replace(".", "/"))
-                names = [f"{module}.py", f"{module}/__main__.py"]
-            for name in names:
+                module = word.replace(".", "/")
+                names = [f"{place}{end}" for place in (module, f"src/{module}") for end in (".py", "/__main__.py")]
+            for name in map(self.path, names):
                 if name in paths:
                     return name
         return None

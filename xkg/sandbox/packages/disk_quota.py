@@ -106,9 +106,10 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """Bytes of the whole folder. Unpacked wheels and environments never change, so each is measured once."""
+    """Bytes of the whole folder. Unpacked wheels, those of uv's cache and environments never change, so each is
+    measured once."""
     wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
-    fixed = wheels | dict.fromkeys(_homes(folder), False)
+    fixed = wheels | dict.fromkeys([*_homes(folder), *(folder / "making/cache/archive-v0").glob("*")], False)
     known: dict[str, int] = {}
     with contextlib.suppress(OSError, ValueError):
         known = dict(json.loads((folder / _SIZES).read_bytes()))

@@ -24,6 +24,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -360,18 +361,22 @@ class UvEnvironments:
         if not (home / "site").is_dir():
             making = self._runs.making
             wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
-            new = [wheel for key, wheel in wheels.items() if not (making / "wheels" / key).is_dir()]
+            new = {making / "wheels" / key: wheel for key, wheel in wheels.items()}
+            new = {place: wheel for place, wheel in new.items() if not place.is_dir()}
             answer, trouble = self._runs.run(
                 {"mode": "install", "wheels": [(key, wheel.line) for key, wheel in wheels.items()]},
                 limits,
                 interpreter,
-                Installing.of(plan, new) if new else None,
+                Installing.of(plan, [*new.values()]) if new else None,
             )
             with contextlib.suppress(ValidationError):
                 trouble = Done.model_validate(answer).error or ""
-            size = 0 if trouble else _readable(making / "work/site") / 2**20
+            known = sum(wheel.size for wheel in wheels.values() if wheel not in new.values())
+            size = 0 if trouble else (sum(map(_readable, new)) + known) / 2**20
             if size > limits.one:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
+                for place in new:  # a wheel in the store has the size that its list states
+                    shutil.rmtree(place, ignore_errors=True)
             if trouble:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
                 return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})

@@ -82,7 +82,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     def inspect(wheels: list[Wheel]) -> None:
         new = [wheel for wheel in wheels if wheel not in inspected]
         with ThreadPoolExecutor(8) as pool:
-            inspected.update(zip(new, pool.map(contents, new), strict=True))
+            inspected.update(zip(new, pool.map(lambda wheel: contents(wheel, uv.cache), new), strict=True))
 
     def closure(some: Sequence[Wanted]) -> list[Wheel]:
         wheels = uv.resolve(requirements(some)) if some else []
@@ -310,6 +310,7 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
     """Unpacks in parallel the wheels that the store lacks, and links the files of all wheels into the target."""
     store, unpacking, target = (Path(request[name]) for name in ("store", "unpacking", "target"))
     lacking = [(key, line) for key, line in request["wheels"] if not (store / key).is_dir()]
+    os.umask(0o022)
 
     def unpack(wheel: tuple[str, str]) -> None:
         key, line = wheel

@@ -1,7 +1,11 @@
 """Reads the contents of a wheel from the list of files at its end, without downloading the rest. Runs inside the
 sandbox, with the standard library only."""
 
+import contextlib
+import functools
+import hashlib
 import io
+import json
 import ssl
 import urllib.error
 import urllib.parse
@@ -9,6 +13,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 # Wheels of numerical code unpack to about three times their size. Used for servers without range requests.
@@ -91,7 +96,12 @@ class _Remote(io.RawIOBase):
 def get(url: str, part: str = "") -> Any:
     """The response for a URL, or for one byte range of it."""
     request = urllib.request.Request(url, headers={"User-Agent": "xkg"} | ({"Range": part} if part else {}))
-    return urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context())
+    return urllib.request.urlopen(request, timeout=30, context=_trust())
+
+
+@functools.cache
+def _trust() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
@@ -99,8 +109,21 @@ def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
     return open(urllib.parse.unquote(place.path), "rb") if place.scheme == "file" else _Remote(wheel.url)  # noqa: PTH123
 
 
-def contents(wheel: Wheel) -> Contents:
-    """The contents of a wheel, from the list of files at its end, without downloading the rest."""
+def contents(wheel: Wheel, cache: str) -> Contents:
+    """The contents of a wheel, from the list of files at its end, without downloading the rest. Lists that were read
+    are kept in the folder `cache`."""
+    file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(file.read_text())
+        return Contents(kept["size"], frozenset(kept["modules"]), frozenset(kept["files"]), kept["download"])
+    found = _listed(wheel)
+    if wheel.sha256 and found.modules is not None:
+        with contextlib.suppress(OSError):
+            file.write_text(json.dumps(found._asdict(), default=sorted))
+    return found
+
+
+def _listed(wheel: Wheel) -> Contents:
     try:
         with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             listed = archive.infolist()

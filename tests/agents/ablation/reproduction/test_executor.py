@@ -110,7 +110,7 @@ def test_a_broken_checkpoint_is_named_and_no_model_is_asked(world: World) -> Non
 FIRST_DAY = first_day(own().minor)
 
 
-def campaign_with(maker: EnvironmentMaker, world: World, **more: Any) -> Campaign:
+def campaign_with(maker: EnvironmentMaker | None, world: World, **more: Any) -> Campaign:
     world.run_folder.mkdir()
     task = world.task(budget=1, **more)
     starter = read_starter(task.repo, world.folder / "cache")
@@ -262,6 +262,18 @@ def test_packages_that_the_repository_declares_follow_if_the_run_lacks_something
     [repair] = campaign.repairs
     assert "+waves-dist" in repair.diff
     assert campaign.environment == "site-waves"
+
+
+def test_a_drawing_backend_that_needs_a_display_is_replaced(world: World) -> None:
+    message = "Cannot load backend {} which requires the 'tk' interactive framework, as 'headless' is currently running"
+    (world.repository / "drawing.py").write_text("BACKEND = 'TKAgg'\n")
+    refuse = f"if BACKEND != 'Agg':\n    raise ImportError({message!r}.format(repr('TkAgg')))\n"
+    (world.repository / "train.py").write_text(f"from drawing import BACKEND\n{refuse}{TRAIN}")
+    commit(world.repository)
+    campaign = campaign_with(None, world)
+    [repair] = campaign.repairs
+    assert '+BACKEND = "Agg"' in repair.diff
+    assert "needs a display" in repair.reason
 
 
 def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> None:

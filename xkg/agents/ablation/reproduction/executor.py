@@ -4,8 +4,8 @@ version of the baseline's workspace.
 Known causes are handled without a model. At first, only the packages that the command's files import are installed. If
 more may be needed, those that the repository declares follow. If a dependency has removed an interface, the Python and
 packages of the commit's day are used. If a module is missing, its package is installed or, if it is the repository's
-own, its folder is added or its extension is built. Incomplete data files and checkpoints are reported, because nothing
-can repair them."""
+own, its folder is added or its extension is built. A drawing backend that needs a display is replaced. Incomplete data
+files and checkpoints are reported, because nothing can repair them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +44,7 @@ _BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", 
 _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
+_OF_A_DISPLAY = re.compile(r"Cannot load backend '(\w{1,40})' which requires the '\w{1,40}' interactive framework")
 _LACKS = re.compile(r"(?i)is not installed|pip install")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
@@ -103,7 +104,7 @@ class Executor:
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
             of_a_version = _of_a_version(outcome)
             lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
-            if self._found(outcome):
+            if self._found(outcome) or self._without_display(outcome):
                 continue
             if self._built(outcome):
                 environment = self.packages(self.day)
@@ -158,6 +159,21 @@ class Executor:
         self.task = self.task.with_modules_of(folder, name)
         self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
         return True
+
+    def _without_display(self, outcome: RunOutcome) -> bool:
+        """Whether files that name a backend of matplotlib for a display now name one that draws into files."""
+        if not (refused := _OF_A_DISPLAY.search(outcome.output_end)):
+            return False
+        quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
+        edits = tuple(
+            FileEdit(file=path, kind="file", target="", text=quoted.sub('"Agg"', text))
+            for path, text in self.texts().items()
+            if path.endswith(".py") and quoted.search(text)
+        )
+        if edits:
+            reason = f"the backend {refused[1]} of matplotlib needs a display: Agg draws into files"
+            self._apply(Fix(cause="other", possible=True, reason=reason, edits=edits, requirements=()), outcome)
+        return bool(edits)
 
     def _built(self, outcome: RunOutcome) -> bool:
         """Whether the setup now builds an extension module of the repository that a run did not find."""
