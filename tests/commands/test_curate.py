@@ -225,7 +225,7 @@ def test_a_model_reads_the_titles_that_parsing_cannot_tell(
 ) -> None:
     """Those alone; what does not stand in the entry is no title."""
     asked: list[str] = []
-    odd = b"\\bibitem{reef} Coral D 2018 The Reef Sampler: Sampling by Growth"
+    odd = b"\\bibitem{reef} coral d 2018 the reef sampler: sampling by growth"
     plain = rb"\bibitem{reef} D. Coral. \newblock The Reef Sampler: Sampling by Growth. \newblock 2018."
     (tmp_path / "paper.tex").write_bytes(TARGET.replace(plain, odd))
 
@@ -247,7 +247,7 @@ def test_a_model_reads_the_titles_that_parsing_cannot_tell(
         both = (*curated.papers, *curated.dropped)
         cited[asked_title] = {paper.arxiv_id for paper in both if paper.origin == "reference"}
     assert ["1803.00003" in ids for ids in cited.values()] == [True, False]
-    assert "[1] Coral D 2018 The Reef Sampler" in asked[0]
+    assert "[1] coral d 2018 the reef sampler" in asked[0]
     assert "[2]" not in asked[0]
     assert "Wave Transport" not in asked[0]
 
