@@ -56,7 +56,7 @@ def test_of_functions_that_the_module_does_not_use_only_the_heads_are_sent() -> 
         "        words = text.split()\n        self.words = [w.strip() for w in words]\n"
     )
     shown = with_unused_outlined(LINES.replace("\n# --- left out", f"\n{unused}\n# --- left out"), MODULE)
-    assert "    def load(self, path):\n        # … 4 lines, none in the module\n" in shown
+    assert "    def load(self, path):\n        # … 4 lines, left out\n" in shown
     assert "text.split()" not in shown
     assert "b = a * y" in shown
     assert with_unused_outlined("def f(:", MODULE) == "def f(:"

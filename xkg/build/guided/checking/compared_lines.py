@@ -67,7 +67,7 @@ def with_unused_outlined(excerpt: str, module: str) -> str:
     for first, last in _unused(tree, own):
         shown += [
             *lines[after:first],
-            f"{lines[first][: _margin(lines[first])]}# … {last - first} lines, none in the module",
+            f"{lines[first][: _margin(lines[first])]}# … {last - first} lines, left out",
         ]
         after = last
     return "\n".join([*shown, *lines[after:]])
