@@ -69,7 +69,7 @@ def test_a_bbl_of_another_name_is_read_if_it_has_most_of_the_cited_works() -> No
 
 def test_citations_are_found_in_all_their_forms() -> None:
     text = r"\citet*{a} \Citep[x][y]{b, c} \textcite{d} \autocite{e} \parencite [f] {g} \nocite{h} \recite \citation"
-    text += r"\citestyle{authoryear} \newcommand{\cites}[1]{\citeauthor{#1}'s (\citeyear{#1})}"
+    text += r"\citestyle{authoryear} \setcitestyle{round} \newcommand{\cites}[1]{\citeauthor{#1}'s (\citeyear{#1})}"
     assert cited_keys(text) == ["a", "b", "c", "d", "e", "g", "h"]
 
 

@@ -14,12 +14,13 @@ from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, year_of
 from xkg.errors import InputError
 from xkg.model import Reference
+from xkg.text.plural import plural
 
 _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
 _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
-_CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?!citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
+_CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
 _PARAMETER = re.compile(r"[#\\]")  # in the definition of a citation command
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
@@ -88,7 +89,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     keys = list(by_key) if "*" in cited else [key for key in cited if key in by_key]
     missing = [key for key in cited if key not in by_key and key != "*"]
     if missing and by_key:
-        warnings.append(f"{len(missing)} cited keys are in no bibliography, {missing[0]} among them")
+        warnings.append(f"no bibliography has {plural(len(missing), 'cited key')}, such as {missing[0]}")
     return tuple(reference_of(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
 
 
