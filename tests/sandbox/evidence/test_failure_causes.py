@@ -122,7 +122,7 @@ def test_an_error_of_several_lines_is_read_whole() -> None:
         (
             "ModuleNotFoundError: No module named 'Box2D'\n\nThe above exception was the direct cause of the following "
             "exception:\n\nTraceback (most recent call last):\nError: box2d is not installed",
-            ["box2d", "Box2D"],
+            ["Box2D", "box2d"],
         ),
     ],
 )

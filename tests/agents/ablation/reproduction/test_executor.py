@@ -147,18 +147,19 @@ class Dated:
 
 @pytest.mark.product("each day")
 @pytest.mark.parametrize(
-    ("function", "day", "pythons", "days", "environment"),
+    ("code", "day", "pythons", "days", "environment"),
     [
-        ("rate", None, {}, [], "old"),
-        ("rate", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
-        ("level", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
+        ("fakelib.rate()", None, {}, [], "old"),
+        ("fakelib.rate()", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
+        ("fakelib.level()", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
+        ("[0][not hasattr(fakelib, 'rate')]", "2019-05-01", {}, ["2019-05-01"], "old"),
     ],
 )
-def test_a_removed_interface_is_there_in_the_packages_and_the_python_of_the_commits_day(
+def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commits_day(
     world: World,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    function: str,
+    code: str,
     day: str | None,
     pythons: dict[str, Path],
     days: list[str],
@@ -166,7 +167,7 @@ def test_a_removed_interface_is_there_in_the_packages_and_the_python_of_the_comm
 ) -> None:
     """Without that Python, in the first packages for this one."""
     monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", lambda: pythons)
-    (world.repository / "train.py").write_text(f"import fakelib\nfakelib.{function}()\n" + TRAIN)
+    (world.repository / "train.py").write_text(f"import fakelib\n{code}\n" + TRAIN)
     commit(world.repository, day and f"{day}T12:00:00")
     maker = Dated(tmp_path / "sites")
     campaign = campaign_with(maker, world)
