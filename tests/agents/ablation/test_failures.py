@@ -30,6 +30,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <modu
             "fatal: unable to access 'https://git.example.org/': Could not resolve host: git.example.org\n",
             "needs the network",
         ),
+        (f"{TRACEBACK}_tkinter.TclError: no display name and no $DISPLAY environment variable\n", "needs a display"),
         ("loading\ncould not open a.csv: No such file or directory\nended\n", "missing data"),
     ],
 )
@@ -57,7 +58,8 @@ def test_the_kind_of_a_failure_is_that_of_what_was_raised(output: str, kind: str
         ),
         ("removed API", "ModuleNotFoundError: No module named 'sklearn.externals'", "--with 'scikit-learn<VERSION'"),
         ("missing package", "ImportError: tables is missing: run `pip install tables`", "--with tables"),
-        ("missing package", "DependencyNotInstalled: run `pip install gym[box2d]`", "the package that has it"),
+        ("missing package", "DependencyNotInstalled: run `pip install gym[box2d]`", "--with PACKAGE"),
+        ("missing package", "ModuleNotFoundError: No module named 'sklearn'", "--with scikit-learn"),
     ],
 )
 def test_the_advice_names_the_package_and_version(kind: Failure, error: str, advice: str) -> None:

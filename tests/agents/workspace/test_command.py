@@ -407,10 +407,16 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
             "named 'shop')\n",
             "here: the repository has it as old/words.py: name that file in --run",
         ),
+        (
+            'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
+            '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
+            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and that "
+            "line draws",
+        ),
     ],
 )
 def test_a_file_that_needs_another_syntax_or_name_is_named(workspace: Workspace, output: str, remedy: str) -> None:
-    workspace.edit({"old/words.py": "print 1\n"}, "old")
+    workspace.edit({"old/words.py": "print 1\nenv.render()\n"}, "old")
     assert hint(output, "python -m shop.old.words", workspace, (), (), cuda=False, cpu=False) == remedy
 
 

@@ -1,26 +1,25 @@
 """Classifies why a run failed, from its output."""
 
 import re
-import shlex
 from collections.abc import Mapping
 from typing import Literal
 
 from xkg.agents.workspace.command import RunResult
-from xkg.agents.workspace.run_hints import PYTHON_2
+from xkg.agents.workspace.run_hints import NO_DISPLAY, PYTHON_2
 from xkg.sandbox.diagnosis.downloads import NETWORK
-from xkg.sandbox.evidence.failure_causes import last_error
+from xkg.sandbox.evidence.failure_causes import last_error, missing_packages
 from xkg.sandbox.evidence.tracebacks import TRACEBACK
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 from xkg.sandbox.packages.distributions import distribution_of
 
 Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
-    "missing package", "missing library", "Python 2", "needs the network", "needs a GPU", "needs a terminal", "time",
-    "memory", "disk", "output", "no metric", "not in force", "not a number", "killed", "own error", "error",
+    "missing package", "missing library", "Python 2", "needs the network", "needs a GPU", "needs a terminal",
+    "needs a display", "time", "memory", "disk", "output", "no metric", "not in force", "not a number", "killed",
+    "own error", "error",
 ]  # fmt: skip
 
 _ADVICE: dict[Failure, str] = {
-    "missing package": "name the package that has it with --with, or free disk space if it is too large",
     "missing library": "install the system package that has it; runs see the libraries of this machine (for "
     "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
     "Python 2": "convert it to Python 3 first",
@@ -32,6 +31,7 @@ _ADVICE: dict[Failure, str] = {
     "needs a GPU": "or run it on a machine that has one, with --device nvidia",
     "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or give a command that asks "
     "nothing",
+    "needs a display": "runs have no display: turn the drawing off by an option of the command, or leave that line out",
     "time": "raise --seconds, or train for fewer epochs",
     "memory": "raise --memory-mb, or take a smaller batch",
     "disk": "raise --disk-mb, or write less",
@@ -41,6 +41,7 @@ _ADVICE: dict[Failure, str] = {
 
 _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     ("needs a terminal", re.compile(r"EOFError|not a tty|Inappropriate ioctl|termios\.error|no stdin", re.I)),
+    ("needs a display", NO_DISPLAY),
     (
         "needs the network",
         re.compile(
@@ -106,8 +107,10 @@ _CALLED = re.compile(r"(\w{1,100})\(")
 def advice_on(kind: Failure, output: str) -> str:
     """The remedy for a failure of this kind, made specific by the run's output."""
     _, message = last_error(output[-_TAIL:])
-    if kind == "missing package" and (stated := _INSTALL.search(message)):
-        return f"add it with --with {shlex.quote(stated[1])}"
+    if kind == "missing package":
+        stated, modules = _INSTALL.search(message), missing_packages(output)
+        package = stated[1] if stated else distribution_of(modules[0]) or modules[0] if modules else "PACKAGE"
+        return f"add the package that has it, as in --with {package}, or free disk space if it is too large"
     if kind != "removed API":
         return _ADVICE.get(kind, "make the command run by itself first")
     module, removed = _OF_MODULE.search(message), _REMOVED_IN.search(message)

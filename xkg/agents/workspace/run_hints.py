@@ -17,7 +17,9 @@ _WRITES = re.compile(
     r"""["'][wax][bt+]{0,2}["']|\w{0,40}(?:save|dump|write|mkdir|to_csv|to_json|FileHandler)\w{0,40}\("""
 )
 PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")
-_FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"\n]{{1,300}})", line \d')
+NO_DISPLAY = re.compile(r"NoSuchDisplay|[Cc]annot open display|no display name|could not connect to display")
+_FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"\n]{{1,300}})", line (\d{{1,7}})')
+_CALL = re.compile(r"\s*[\w.]{1,200}\(.*\)\s*")
 _UNFOUND = re.compile(r"Error while finding module specification for '([\w.]{1,300})'")
 _ABSENT = re.compile(r"No such file or directory: '([^'\n]{1,300})'|FileNotFoundError: ([^\s']{1,300}) not found")
 
@@ -51,9 +53,12 @@ def hint(
         if "unexpected end of data" in traceback:
             return "here: fetch the whole file again, since it ends inside a character"
         return "here: --setup 'iconv -f cp1252 FILE > t && mv t FILE', for the file that is not UTF-8"
-    if PYTHON_2.search(output) and (places := [path for path in _FRAME.findall(output) if path in workspace.files]):
-        convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1])}")
+    places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
+    if places and PYTHON_2.search(output):
+        convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1][0])}")
         return printable_line(f"here: --with fissix --setup {convert}, which converts that file")
+    if places and NO_DISPLAY.search(traceback):
+        return _without_line(*places[-1], workspace)
     if (unfound := _UNFOUND.search(output)) and (found := _elsewhere(unfound[1], workspace)):
         return found
     for module in missing_modules(traceback):
@@ -63,6 +68,15 @@ def hint(
         path = next(filter(None, absent[-1]))
         return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))
     return ""
+
+
+def _without_line(path: str, number: int, workspace: Workspace) -> str:
+    """The option that leaves out a line of a file if it is a call whose result nothing uses; otherwise empty."""
+    line = "".join(workspace.text(path).split("\n")[number - 1 : number])
+    if not _CALL.fullmatch(line):
+        return ""
+    edit = shlex.quote(f"sed -i {number}s/[[:graph:]].*/pass/ {shlex.quote(path)}")
+    return printable_line(f"here: --setup {edit}, since runs have no display and that line draws")
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
