@@ -52,7 +52,10 @@ def hint(
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
         if "unexpected end of data" in traceback:
             return "here: fetch the whole file again, since it ends inside a character"
-        return "here: --setup 'iconv -f cp1252 FILE > t && mv t FILE', for the file that is not UTF-8"
+        return (
+            "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is the "
+            "repository's, otherwise in the folder that --data names"
+        )
     places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
     if places and PYTHON_2.search(output):
         convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1][0])}")

@@ -145,6 +145,15 @@ class Dated:
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
+def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("rate\n" + TRAIN)
+    commit(world.repository, "2019-05-01T12:00:00")
+    maker = Dated(tmp_path / "sites")
+    with pytest.raises(BaselineError, match="NameError"):
+        campaign_with(maker, world)
+    assert maker.days == [None]
+
+
 @pytest.mark.product("each day")
 @pytest.mark.parametrize(
     ("code", "day", "pythons", "days", "environment"),

@@ -141,7 +141,8 @@ class Executor:
         if outcome.failure != "error":
             return outcome.failure == "removed API"
         is_older = bool(self.committed) and str(self.committed) < first_day(own().minor)
-        return is_older or bool(_OF_A_VERSION.search(outcome.problem or ""))
+        problem = outcome.problem or ""
+        return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
         """Whether the module path now has a repository module that a run did not find (or its folder, under the name
