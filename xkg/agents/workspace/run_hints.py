@@ -53,8 +53,8 @@ def hint(
         if "unexpected end of data" in traceback:
             return "here: fetch the whole file again, since it ends inside a character"
         return (
-            "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is the "
-            "repository's, otherwise in the folder that --data names"
+            "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is "
+            "the repository's, otherwise in the folder that --data names"
         )
     places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
     if places and PYTHON_2.search(output):
