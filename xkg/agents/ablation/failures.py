@@ -108,7 +108,7 @@ def advice_on(kind: Failure, output: str) -> str:
     """The remedy for a failure of this kind, made specific by the run's output."""
     _, message = last_error(output[-_TAIL:])
     if kind == "missing package":
-        stated, modules = _INSTALL.search(message), missing_packages(output)
+        stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
         package = stated[1] if stated else distribution_of(modules[0]) or modules[0] if modules else "PACKAGE"
         return f"add the package that has it, as in --with {package}, or free disk space if it is too large"
     if kind != "removed API":
