@@ -117,7 +117,14 @@ def campaign_with(maker: EnvironmentMaker | None, world: World, **more: Any) -> 
     return run_campaign(Start(task, starter, world.run_folder, runner_for(SandboxSettings()), maker))
 
 
-class Dated:
+class Maker:
+    """An `EnvironmentMaker` that keeps nothing."""
+
+    def again(self, digest: str) -> Environment | None:  # noqa: ARG002
+        return None
+
+
+class Dated(Maker):
     """An `EnvironmentMaker` whose newest package has lost a function."""
 
     def __init__(self, folder: Path) -> None:
@@ -190,7 +197,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
     assert pythons or any(told in note for note in campaign.notes)
 
 
-class Pinned:
+class Pinned(Maker):
     """An `EnvironmentMaker` whose package does not run in the version that the repository asks for."""
 
     def __init__(self, folder: Path) -> None:
@@ -227,7 +234,7 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     assert "+fakelib>1.0" in repair.diff
 
 
-class Plugins:
+class Plugins(Maker):
     """An `EnvironmentMaker` that has the package of two modules, which no file imports by name."""
 
     def __init__(self, folder: Path) -> None:
