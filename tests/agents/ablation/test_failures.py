@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.agents.ablation.failures import failure_of, metric_failure
+from xkg.agents.ablation.failures import Failure, advice_on, failure_of, metric_failure
 from xkg.agents.workspace.command import RunResult
 from xkg.agents.workspace.metric import Metric
 from xkg.errors import MetricError
@@ -24,11 +24,46 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <modu
             "missing library",
         ),
         (f"{TRACEBACK}ImportError: Unable to load OpenGL library: OSMesa: not found\n", "missing library"),
+        (f"{TRACEBACK}UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe2: unexpected end of data\n", "error"),
+        (f"{TRACEBACK}AttributeError: module 'tensorflow' has no attribute 'truncated_normal'\n", "removed API"),
+        (
+            "fatal: unable to access 'https://git.example.org/': Could not resolve host: git.example.org\n",
+            "needs the network",
+        ),
+        (f"{TRACEBACK}_tkinter.TclError: no display name and no $DISPLAY environment variable\n", "needs a display"),
         ("loading\ncould not open a.csv: No such file or directory\nended\n", "missing data"),
     ],
 )
 def test_the_kind_of_a_failure_is_that_of_what_was_raised(output: str, kind: str) -> None:
     assert failure_of(_failed(output)) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "advice"),
+    [
+        (
+            "removed API",
+            "AttributeError: module 'numpy' has no attribute 'int'.\n`np.int` was a deprecated alias for the builtin.",
+            "--with 'numpy<1.24'",
+        ),
+        (
+            "removed API",
+            "AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.",
+            "--with 'numpy<2.0'",
+        ),
+        (
+            "removed API",
+            "ImportError: `load_boston` has been removed from scikit-learn since version 1.2.",
+            "--with 'scikit-learn<1.2'",
+        ),
+        ("removed API", "ModuleNotFoundError: No module named 'sklearn.externals'", "--with 'scikit-learn<VERSION'"),
+        ("missing package", "ImportError: tables is missing: run `pip install tables`", "--with tables"),
+        ("missing package", "DependencyNotInstalled: run `pip install gym[box2d]`", "--with PACKAGE"),
+        ("missing package", "ModuleNotFoundError: No module named 'sklearn'", "--with scikit-learn"),
+    ],
+)
+def test_the_advice_names_the_package_and_version(kind: Failure, error: str, advice: str) -> None:
+    assert advice in advice_on(kind, f"{TRACEBACK}{error}\n")
 
 
 def _failed(output: str) -> RunResult:

@@ -394,6 +394,32 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
     assert found == (f"here: --setup '{copy}', since capitals count" if copy else "")
 
 
+@pytest.mark.parametrize(
+    ("output", "remedy"),
+    [
+        (
+            '  File "/tmp/job/work/old/words.py", line 1\n    print 1\nSyntaxError: Missing parentheses in call to '
+            "'print'. Did you mean print(...)?\n",
+            "here: --with fissix --setup 'python -m fissix -wn old/words.py', which converts that file",
+        ),
+        (
+            "python: Error while finding module specification for 'shop.old.words' (ModuleNotFoundError: No module "
+            "named 'shop')\n",
+            "here: the repository has it as old/words.py: name that file in --run",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
+            '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
+            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and that "
+            "line draws",
+        ),
+    ],
+)
+def test_a_file_that_needs_another_syntax_or_name_is_named(workspace: Workspace, output: str, remedy: str) -> None:
+    workspace.edit({"old/words.py": "print 1\nenv.render()\n"}, "old")
+    assert hint(output, "python -m shop.old.words", workspace, (), (), cuda=False, cpu=False) == remedy
+
+
 def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Workspace, commands: Commands) -> None:
     script = "import urllib.request\n\nurllib.request.urlopen('https://data.example.org/set.gz')\n"
     workspace.edit({"train.py": script}, "fetch")

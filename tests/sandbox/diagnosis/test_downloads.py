@@ -25,6 +25,12 @@ def test_what_a_failed_statement_tried_to_reach_is_what_it_wanted() -> None:
     assert wanted(found[:1], "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>")
 
 
+def test_a_host_that_curl_did_not_resolve_is_wanted_whatever_python_raises_later() -> None:
+    curl = "Failed to perform, curl: (6) Could not resolve host: quotes.example.org. See https://curl.se/\n"
+    [only] = wanted((), curl * 2 + FRAME.format(12, "raise ValueError", "ValueError: no data"))
+    assert only.named == "quotes.example.org"
+
+
 def test_a_size_is_told_if_the_output_states_it() -> None:
     assert stated_size("Downloading and preparing dataset glue/sst2 (download: 7.09 MiB, generated: 4.81 MiB)") == (
         "7.09 MiB"

@@ -5,22 +5,24 @@ from collections.abc import Mapping
 from typing import Literal
 
 from xkg.agents.workspace.command import RunResult
-from xkg.sandbox.evidence.failure_causes import last_error
+from xkg.agents.workspace.run_hints import NO_DISPLAY, PYTHON_2
+from xkg.sandbox.diagnosis.downloads import NETWORK
+from xkg.sandbox.evidence.failure_causes import last_error, missing_packages
 from xkg.sandbox.evidence.tracebacks import TRACEBACK
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
+from xkg.sandbox.packages.distributions import distribution_of
 
 Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
-    "missing package", "missing library", "Python 2", "needs the network", "needs a GPU", "needs a terminal", "time",
-    "memory", "disk", "output", "no metric", "not in force", "not a number", "killed", "own error", "error",
+    "missing package", "missing library", "Python 2", "needs the network", "needs a GPU", "needs a terminal",
+    "needs a display", "time", "memory", "disk", "output", "no metric", "not in force", "not a number", "killed",
+    "own error", "error",
 ]  # fmt: skip
 
-ADVICE: dict[Failure, str] = {
-    "missing package": "name the package that has it with --with, or free disk space if it is too large",
+_ADVICE: dict[Failure, str] = {
     "missing library": "install the system package that has it; runs see the libraries of this machine (for "
     "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
     "Python 2": "convert it to Python 3 first",
-    "removed API": "name a version of the package that has it with --with, such as --with 'numpy<2'",
     "own error": "the repository's own code contradicts itself there: correct that line, or take another commit",
     "missing data": "runs see only files of the repository, of --data PATH=FOLDER, and those that --setup makes",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
@@ -29,6 +31,7 @@ ADVICE: dict[Failure, str] = {
     "needs a GPU": "or run it on a machine that has one, with --device nvidia",
     "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or give a command that asks "
     "nothing",
+    "needs a display": "runs have no display: turn the drawing off by an option of the command, or leave that line out",
     "time": "raise --seconds, or train for fewer epochs",
     "memory": "raise --memory-mb, or take a smaller batch",
     "disk": "raise --disk-mb, or write less",
@@ -38,21 +41,21 @@ ADVICE: dict[Failure, str] = {
 
 _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     ("needs a terminal", re.compile(r"EOFError|not a tty|Inappropriate ioctl|termios\.error|no stdin", re.I)),
+    ("needs a display", NO_DISPLAY),
     (
         "needs the network",
         re.compile(
-            r"gaierror|getaddrinfo|[Nn]ame resolution|Name or service not known|Network is unreachable|URLError"
-            r"|Max retries exceeded|NewConnectionError|ConnectionRefusedError|couldn't connect to|huggingface\.co"
+            rf"{NETWORK}|URLError|NewConnectionError|ConnectionRefusedError|couldn't connect to|huggingface\.co"
         ),
     ),
     (
         "broken checkpoint",
         re.compile(
-            r"BadZipFile|UnpicklingError|PytorchStreamReader|git-lfs|EOF in archive|unexpected end of data"
-            r"|not a gzip|truncated|invalid load key"
+            r"BadZipFile|UnpicklingError|PytorchStreamReader|git-lfs|EOF in archive"
+            r"|ReadError: unexpected end of data|not a gzip|\btruncated\b|invalid load key"
         ),
     ),
-    ("Python 2", re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")),
+    ("Python 2", PYTHON_2),
     ("removed API", re.compile(r"No module named '\w+\.|dtype size changed|binary incompatib|_ARRAY_API not found")),
     ("missing package", re.compile(r"ModuleNotFoundError|No module named")),
     (
@@ -85,6 +88,13 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     ("disk", re.compile(r"No space left on device|File too large")),
 )
 _TAIL = 4000
+_INSTALL = re.compile(r"pip3? install (?:-\S+ ){0,3}['\"]?([A-Za-z][\w.-]{0,99}+)(?!\[)")
+_REMOVED_IN = re.compile(
+    r"removed (?:in|from)(?: the)?(?: ([A-Za-z][\w-]{0,99}))??(?: since)?(?: version)? v?(\d{1,4}(?:\.\d{1,4})+)"
+)
+# NumPy names only the version that deprecated them: https://numpy.org/doc/stable/release/1.24.0-notes.html
+_ALIAS = re.compile(r"was a deprecated alias for the builtin")
+_OF_MODULE = re.compile(r"(?:module|from|named) '(\w{1,100})[\w.]{0,200}'")
 _CALL = re.compile(
     r"([\w.<>]{1,200})\(\) (?:got an unexpected|got multiple values|missing \d+ required|takes (?:from )?(?:no|\d+) )"
 )
@@ -92,6 +102,23 @@ _LAST_FRAME = re.compile(
     rf'File "(?:{HOME}/work/)?(?P<path>[^"\n]{{1,300}})", line \d++[^\n]{{0,300}}+\n(?P<code>[^\n]{{0,1000}}+)'
 )
 _CALLED = re.compile(r"(\w{1,100})\(")
+
+
+def advice_on(kind: Failure, output: str) -> str:
+    """The remedy for a failure of this kind, made specific by the run's output."""
+    _, message = last_error(output[-_TAIL:])
+    if kind == "missing package":
+        stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
+        package = stated[1] if stated else distribution_of(modules[0]) or modules[0] if modules else "PACKAGE"
+        return f"add the package that has it, as in --with {package}, or free disk space if it is too large"
+    if kind != "removed API":
+        return _ADVICE.get(kind, "make the command run by itself first")
+    module, removed = _OF_MODULE.search(message), _REMOVED_IN.search(message)
+    name = module[1] if module else "PACKAGE"
+    package = (removed[1] if removed else None) or distribution_of(name) or name
+    version = "1.24" if _ALIAS.search(message) else removed[2] if removed else "VERSION"
+    older = f"--with '{package.lower() if removed else package}<{version}'"
+    return f"add {older}" + ("" if version != "VERSION" else ", with the version of it in which that name went")
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:

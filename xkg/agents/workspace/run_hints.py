@@ -16,6 +16,11 @@ from xkg.text.unicode import printable_line
 _WRITES = re.compile(
     r"""["'][wax][bt+]{0,2}["']|\w{0,40}(?:save|dump|write|mkdir|to_csv|to_json|FileHandler)\w{0,40}\("""
 )
+PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")
+NO_DISPLAY = re.compile(r"NoSuchDisplay|[Cc]annot open display|no display name|could not connect to display")
+_FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"\n]{{1,300}})", line (\d{{1,7}})')
+_CALL = re.compile(r"\s*[\w.]{1,200}\(.*\)\s*")
+_UNFOUND = re.compile(r"Error while finding module specification for '([\w.]{1,300})'")
 _ABSENT = re.compile(r"No such file or directory: '([^'\n]{1,300})'|FileNotFoundError: ([^\s']{1,300}) not found")
 
 
@@ -45,9 +50,20 @@ def hint(
         return "a notebook is not a program: convert it, for example with jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
+        if "unexpected end of data" in traceback:
+            return "here: fetch the whole file again, since it ends inside a character"
         return (
-            "it reads a file that is not UTF-8: convert it first, as in --setup 'iconv -f cp1252 FILE > t && mv t FILE'"
+            "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is "
+            "the repository's, otherwise in the folder that --data names"
         )
+    places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
+    if places and PYTHON_2.search(output):
+        convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1][0])}")
+        return printable_line(f"here: --with fissix --setup {convert}, which converts that file")
+    if places and NO_DISPLAY.search(traceback):
+        return _without_line(*places[-1], workspace)
+    if (unfound := _UNFOUND.search(output)) and (found := _elsewhere(unfound[1], workspace)):
+        return found
     for module in missing_modules(traceback):
         if found := _in_other_case(module.partition(".")[0], workspace):
             return found
@@ -55,6 +71,22 @@ def hint(
         path = next(filter(None, absent[-1]))
         return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))
     return ""
+
+
+def _without_line(path: str, number: int, workspace: Workspace) -> str:
+    """The option that leaves out a line of a file if it is a call whose result nothing uses; otherwise empty."""
+    line = "".join(workspace.text(path).split("\n")[number - 1 : number])
+    if not _CALL.fullmatch(line):
+        return ""
+    edit = shlex.quote(f"sed -i {number}s/[[:graph:]].*/pass/ {shlex.quote(path)}")
+    return printable_line(f"here: --setup {edit}, since runs have no display and that line draws")
+
+
+def _elsewhere(module: str, workspace: Workspace) -> str:
+    """The repository's file with the name of a module that `python -m` does not find; empty if there is none."""
+    name = f"{module.rpartition('.')[2]}.py"
+    places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
+    return printable_line(f"here: the repository has it as {places[0]}: name that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:

@@ -8,10 +8,17 @@ from xkg.text.address import address
 from xkg.value import Value
 
 _FRAME = re.compile(r'File "[^"\n]*?/work/([^"\n]{1,300})", line (\d{1,7})')
-_NETWORK = re.compile(
-    r"Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
+NETWORK = (
+    "Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
+    "|Could not resolve host|unable to resolve host"
 )
+"""A pattern for messages of Python, curl, git and wget without a network."""
+
+_UNRESOLVED = re.compile(r"(?:Could not|unable to) resolve host(?: address)?:? [‘'\"]?([A-Za-z0-9][\w.-]{0,252})")
 _SIZE = re.compile(r"(?i)download[^\n]{0,200}?(\d[\d.,]{0,9} ?[KMG]i?B)\b")
+
+
+_MOST_HOSTS = 4
 
 
 class Reached(Value):
@@ -47,16 +54,20 @@ def _reached(record: str) -> Iterator[Reached]:
 
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
-    """The addresses that the failing statement tried to reach. Empty if the run failed for another reason."""
+    """The addresses that the failing statement tried to reach, or those that programs other than Python name in the
+    output. Empty if the run failed for another reason."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at
-    return tuple(found) if is_of_network(output) else ()
+    # curl (which yfinance uses) and git leave no record.
+    named = dict.fromkeys(host.rstrip(".") for host in _UNRESOLVED.findall(output))
+    others = [Reached(address=f"https://{host}", host=host, port=443, place="", library="") for host in named]
+    return (*(found if is_of_network(output) else ()), *others[:_MOST_HOSTS])
 
 
 def is_of_network(output: str) -> bool:
     """Whether the last line of an output reports a network failure."""
-    return bool(_NETWORK.search(next((line for line in reversed(output.splitlines()) if line.strip()), "")))
+    return bool(re.search(NETWORK, next((line for line in reversed(output.splitlines()) if line.strip()), "")))
 
 
 def stated_size(output: str) -> str:

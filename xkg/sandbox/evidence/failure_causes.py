@@ -115,9 +115,9 @@ def _chain(text: str) -> str:
 
 
 def missing_modules(output: str) -> list[str]:
-    """The dotted names of the modules that the last error reports as missing, in order."""
-    last = output.rpartition("Traceback (most recent call last):")[2]
-    return list(dict.fromkeys(name for names in _ABSENT.findall(last) for name in names if name))
+    """The dotted names of the modules that the last error and its causes report as missing, in order: a library may
+    report a package under another name than that of its module."""
+    return list(dict.fromkeys(name for names in _ABSENT.findall(_chain(output)) for name in names if name))
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from xkg.agents.ablation.candidates import LeftOut, Place
 from xkg.agents.ablation.effects import CRITICAL, relative_noise
-from xkg.agents.ablation.failures import ADVICE, Failure
+from xkg.agents.ablation.failures import Failure, advice_on
 from xkg.agents.ablation.outcomes import Baseline, Repair, RunOutcome
 from xkg.agents.ablation.space.exclusions import LENGTH
 from xkg.agents.ablation.task import SEED, Task
@@ -32,13 +32,14 @@ def baseline_of(
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
-            advice = ADVICE.get(kind, "make the command run by itself first")
+            # A remedy that the problem names with its paths makes the general one needless.
+            advice = "" if "(here: " in (run.problem or "") else advice_on(kind, run.output_end)
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
-            if kind == "missing package" and reasons:
+            if advice and kind == "missing package" and reasons:
                 advice = f"{reasons[0]}; {advice}"
             lacks = [note for note in notes if kind in _OF_PACKAGES]
-            advice = "; ".join([*causes[:4], *lacks[:3], advice])
-            raise BaselineError(f"the baseline does not run ({kind}, seed {run.seed}): {run.problem}; {advice}")
+            said = f"the baseline does not run ({kind}, seed {run.seed}): {run.problem}"
+            raise BaselineError("; ".join(filter(None, [said, *causes[:4], *lacks[:3], advice])))
     values = [run.value for run in runs if run.value is not None]
     mean, noise = fmean(values), relative_noise(values)
     reproduced = off = None

@@ -102,7 +102,7 @@ class Executor:
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
-            of_a_version = _of_a_version(outcome)
+            of_a_version = self._of_a_version(outcome)
             lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
             if self._found(outcome) or self._without_display(outcome):
                 continue
@@ -134,6 +134,15 @@ class Executor:
                     self.causes.append(f"packages of {' and of '.join(dated)} were tried")
                 return environment
             environment = self.packages(self.day)
+
+    def _of_a_version(self, outcome: RunOutcome) -> bool:
+        """Whether other package versions may help: also for any error of code that is older than this Python, since
+        newer packages return other values without a word."""
+        if outcome.failure != "error":
+            return outcome.failure == "removed API"
+        is_older = bool(self.committed) and str(self.committed) < first_day(own().minor)
+        problem = outcome.problem or ""
+        return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
         """Whether the module path now has a repository module that a run did not find (or its folder, under the name
@@ -255,7 +264,7 @@ class Executor:
             version = version if version and int(version[2:]) > own().minor else None
             reason = f"its syntax is not that of Python {own().version}"
         else:
-            version = version_of(self.committed) if _of_a_version(outcome) else None
+            version = version_of(self.committed) if self._of_a_version(outcome) else None
             reason = f"the code is of {self.committed}, before Python {own().version}"
         if version not in others or "python==" in self.texts().get(ADDED, ""):
             return False
@@ -385,10 +394,3 @@ class Executor:
             )
         )  # fmt: skip
         self.notify(f"repaired ({fix.cause}): {reason}")
-
-
-def _of_a_version(outcome: RunOutcome) -> bool:
-    """Whether other package versions may help."""
-    if outcome.failure == "removed API":
-        return True
-    return outcome.failure == "error" and bool(_OF_A_VERSION.search(outcome.problem or ""))
