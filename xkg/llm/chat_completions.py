@@ -31,6 +31,7 @@ _NO_COMPLETIONS = 3
 _CONNECT = 15.0
 _LOW_LIMIT = 8_192
 """Tokens. Endpoints often have a lower default, which a request can raise."""
+_CUT = re.compile(r"length|max_?tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
 _ANSWERS = (
     *("content", "tool_calls", "function_call"),
@@ -247,7 +248,7 @@ class ChatCompletions:
         ending: Ending = "ok"
         if refusal or _FILTERED.search(finish):
             ending, text = "refused", refusal or text or finish
-        elif finish == "length":
+        elif _CUT.search(finish):
             ending = "cut"
         return Reply(
             ending,

@@ -101,18 +101,29 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 def whole_of_stream(body: bytes) -> Any:
     """The completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
-    content: list[str] = []
+    choice: dict[str, Any] = {}
     last: dict[str, Any] = {}
-    finish = None
     for line in body.decode("utf-8", "replace").splitlines():
         data = line.removeprefix("data:").strip()
         if not line.startswith("data:") or data == "[DONE]":
             continue
         part = json.loads(data)
         last |= {key: value for key, value in part.items() if key in ("usage", "error") and value}
-        for choice in part.get("choices") or ():
-            content.append((choice.get("delta") or {}).get("content") or "")
-            finish = choice.get("finish_reason") or finish
-    if not content:
-        return last
-    return {"choices": [{"message": {"content": "".join(content)}, "finish_reason": finish}], **last}
+        for each in part.get("choices") or ():
+            choice["message"] = _continued(choice.get("message", {}), each.get("delta") or {})
+            choice["finish_reason"] = each.get("finish_reason") or choice.get("finish_reason")
+    return {"choices": [choice], **last} if choice else last
+
+
+def _continued(before: Any, delta: Any) -> Any:
+    """A field of a streamed message, with its next part. Parts of lists have an index, since calls of tools may be
+    several."""
+    if isinstance(before, str) and isinstance(delta, str):
+        return before + delta
+    if isinstance(before, dict) and isinstance(delta, dict):
+        return before | {key: _continued(before.get(key), value) for key, value in delta.items()}
+    if isinstance(before, list) and isinstance(delta, list):
+        if before and delta and before[-1].get("index") == delta[0].get("index"):
+            return [*before[:-1], _continued(before[-1], delta[0]), *delta[1:]]
+        return before + delta
+    return before if delta is None else delta
