@@ -48,7 +48,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     (
         "broken checkpoint",
         re.compile(
-            r"BadZipFile|UnpicklingError|PytorchStreamReader|git-lfs|EOF in archive|unexpected end of data"
+            r"BadZipFile|UnpicklingError|PytorchStreamReader|git-lfs|EOF in archive|ReadError: unexpected end of data"
             r"|not a gzip|truncated|invalid load key"
         ),
     ),
