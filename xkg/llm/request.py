@@ -28,6 +28,9 @@ _LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
 _SYSTEM_WORDS = re.compile(r"\broles?\b|\b(?:system|developer) (?:message|prompt|instruction)", re.I)
 _STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)|non-?stream", re.I)
 
+_PARTS = ("text", "function", "arguments")
+"""Fields that hold the text of a part of a message or of the call of a tool."""
+
 
 @dataclass(frozen=True)
 class Accepted:
@@ -101,29 +104,29 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 def whole_of_stream(body: bytes) -> Any:
     """The completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
-    choice: dict[str, Any] = {}
+    pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
+    finish = None
     for line in body.decode("utf-8", "replace").splitlines():
         data = line.removeprefix("data:").strip()
         if not line.startswith("data:") or data == "[DONE]":
             continue
         part = json.loads(data)
         last |= {key: value for key, value in part.items() if key in ("usage", "error") and value}
-        for each in part.get("choices") or ():
-            choice["message"] = _continued(choice.get("message", {}), each.get("delta") or {})
-            choice["finish_reason"] = each.get("finish_reason") or choice.get("finish_reason")
-    return {"choices": [choice], **last} if choice else last
+        for choice in part.get("choices") or ():
+            for field, value in (choice.get("delta") or {}).items():
+                pieces.setdefault(field, []).append(text_of(value))
+            finish = choice.get("finish_reason") or finish
+    if not pieces:
+        return last
+    message = {field: "".join(texts) for field, texts in pieces.items()}
+    return {"choices": [{"message": message, "finish_reason": finish}], **last}
 
 
-def _continued(before: Any, delta: Any) -> Any:
-    """A field of a streamed message, with its next part. Parts of lists have an index, since calls of tools may be
-    several."""
-    if isinstance(before, str) and isinstance(delta, str):
-        return before + delta
-    if isinstance(before, dict) and isinstance(delta, dict):
-        return before | {key: _continued(before.get(key), value) for key, value in delta.items()}
-    if isinstance(before, list) and isinstance(delta, list):
-        if before and delta and before[-1].get("index") == delta[0].get("index"):
-            return [*before[:-1], _continued(before[-1], delta[0]), *delta[1:]]
-        return before + delta
-    return before if delta is None else delta
+def text_of(content: Any) -> str:
+    """A message's text. Some endpoints split it into parts, or parse it."""
+    if isinstance(content, list):
+        return "".join(text_of(part) for part in content if isinstance(part, dict) and part.keys() & _PARTS)
+    if isinstance(content, dict):
+        return next((text_of(content[key]) for key in _PARTS if key in content), json.dumps(content))
+    return content if isinstance(content, str) else ""
