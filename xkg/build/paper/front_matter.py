@@ -77,6 +77,7 @@ _GRADE = re.compile(
 _SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
+_LONGEST_PAIR = 200  # characters of two names
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def may_be_names(text: str) -> list[str]:
 
 def _two_names(piece: str) -> list[str]:
     """The piece, or the names in it that another language's word for "and" separates. "Ortega y Gasset" is one name."""
-    for word in _AND.finditer(piece):
+    for word in _AND.finditer(piece[:_LONGEST_PAIR]):
         pair = [piece[: word.start()], piece[word.end() :]]
         if all(map(is_person, pair)):
             return pair
@@ -169,7 +170,8 @@ def in_order(text: str) -> list[str]:
     for part in filter(str.strip, re.split(r"[;&\n]|\s(?:and|AND)\s", text)):
         pair = [each.strip() for each in part.split(",")]
         name = " ".join(reversed(pair))
-        if len(pair) != 2 or not is_person(name) or any(each[:1].isupper() and is_person(each) for each in pair):
+        whole = [each for each in pair if is_person(each) and each[0].isupper() and each[-1] != "."]
+        if len(pair) != 2 or whole or not is_person(name):
             return []
         names.append(name)
     return names
