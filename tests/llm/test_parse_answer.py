@@ -32,7 +32,7 @@ class Whole(AnswerType):
     count: int
 
 
-LEAF = {"name": "kernel", "kind": "technique", "parts": [], "weight": None}
+LEAF: dict[str, Any] = {"name": "kernel", "kind": "technique", "parts": [], "weight": None}
 TREE = {"name": "svgd", "kind": "methodology", "parts": [LEAF, LEAF], "weight": 1}
 
 
@@ -55,6 +55,9 @@ def read(text: str) -> Part:
         f'◁think▷{{"name": ...}}◁/think▷{json.dumps(TREE)}',
         f'[THINK]{{"name": ...}}[/THINK]{json.dumps(TREE)}',
         f'analysisWe need {{"name": ..}}.assistantfinal{json.dumps(TREE)}',
+        json.dumps({"Part": TREE}),
+        f"<tool_call>{json.dumps({'name': 'answer', 'arguments': TREE})}</tool_call>",
+        json.dumps(TREE, indent=1).replace("\n}", ",\n}").replace("}\n ]", "},\n ]"),
         f"First a draft: {json.dumps(LEAF)}. Better:\n{json.dumps(TREE)}",
         f"The set {{x_i}} and f(x) = {{ 1, 2 }}, thus {json.dumps(TREE)}",
         f'A broken try {{"name": "svgd", "parts": [{json.dumps(LEAF)}\nand whole:\n```json\n{json.dumps(TREE)}\n```',

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -63,8 +64,20 @@ def test_what_an_endpoint_refuses_is_left_out(accepts: Callable[[dict[str, Any]]
     assert "You." in json.dumps(endpoint.requests[-1]["messages"])
 
 
-def events(handler: Handler) -> None:
-    parts = [{"choices": [{"delta": {"content": text}, "finish_reason": None}]} for text in (GOOD[:4], GOOD[4:])]
+def content(text: str) -> dict[str, Any]:
+    return {"reasoning": "Well ", "content": text}
+
+
+def thought(text: str) -> dict[str, Any]:
+    return {"content": None, "reasoning_content": text}
+
+
+def call(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": [{"index": 0, "function": {"arguments": text}}]}
+
+
+def events(handler: Handler, delta: Callable[[str], dict[str, Any]] = content) -> None:
+    parts: list[Any] = [{"choices": [{"delta": delta(text), "finish_reason": None}]} for text in (GOOD[:4], GOOD[4:])]
     parts += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": {"completion_tokens": 7}}]
     lines = [": hello", *(f"data: {json.dumps(part)}\n" for part in parts), "data: [DONE]", ""]
     handler.reply(200, "\n".join(lines).encode())
@@ -73,7 +86,7 @@ def events(handler: Handler) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        lambda _: events,
+        *(lambda _, delta=delta: partial(events, delta=delta) for delta in (content, thought, call)),
         lambda body: events if body.get("stream") else status(400, "This model only supports stream mode"),
     ],
 )
@@ -82,9 +95,10 @@ def test_a_stream_is_read_as_one_answer(script: Callable[[dict[str, Any]], Answe
     assert [(reply.text, reply.ending, reply.output_tokens) for reply in asked] == [(GOOD, "ok", 7)] * 2
 
 
-def test_an_answer_that_a_low_limit_cut_is_asked_for_with_more_room_and_both_are_counted() -> None:
+@pytest.mark.parametrize("finish", ["length", "MAX_TOKENS", "model_length"])
+def test_an_answer_that_a_low_limit_cut_is_asked_for_with_more_room_and_both_are_counted(finish: str) -> None:
     asked, endpoint = replies(
-        lambda body: Said(GOOD, output_tokens=30) if has_limit(body) else Said("{", finish="length", output_tokens=10)
+        lambda body: Said(GOOD, output_tokens=30) if has_limit(body) else Said("{", finish=finish, output_tokens=10)
     )
     assert [(reply.text, reply.output_tokens) for reply in asked] == [(GOOD, 40), (GOOD, 30)]
     assert len(endpoint.requests) == 3

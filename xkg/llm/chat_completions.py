@@ -18,7 +18,7 @@ from xkg.clock import CLOCK, Clock
 from xkg.errors import MissingExtraError, ModelUnavailableError
 from xkg.llm.endpoint import CLOSED, TOO_LONG, Ending, Reply, Request
 from xkg.llm.prices import tokens
-from xkg.llm.request import Accepted, Message, whole_of_stream
+from xkg.llm.request import Accepted, Message, text_of, whole_of_stream
 from xkg.openai_server import Access, Patience, failure
 from xkg.text.unicode import encodable
 
@@ -31,14 +31,13 @@ _NO_COMPLETIONS = 3
 _CONNECT = 15.0
 _LOW_LIMIT = 8_192
 """Tokens. Endpoints often have a lower default, which a request can raise."""
+_CUT = re.compile(r"length|max_?tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
 _ANSWERS = (
     *("content", "tool_calls", "function_call"),
     *("reasoning_content", "reasoning", "reasoning_details", "thinking"),
 )
 """Fields of a message that may hold the answer, best first."""
-_PARTS = ("text", "function", "arguments")
-"""Fields that hold the text of a part of a message or of the call of a tool."""
 
 
 class _PassingError(Exception):
@@ -233,8 +232,8 @@ class ChatCompletions:
             choice = whole["choices"][0]
             message = choice["message"]
             # Some servers return the whole answer as reasoning, or as the arguments of a tool.
-            text = next(filter(None, (_text(message.get(key)) for key in _ANSWERS)), "")
-            refusal = _text(message.get("refusal"))
+            text = next(filter(None, (text_of(message.get(key)) for key in _ANSWERS)), "")
+            refusal = text_of(message.get("refusal"))
             finish = str(choice.get("finish_reason"))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             raise self._no_completion(whole) from None
@@ -247,7 +246,7 @@ class ChatCompletions:
         ending: Ending = "ok"
         if refusal or _FILTERED.search(finish):
             ending, text = "refused", refusal or text or finish
-        elif finish == "length":
+        elif _CUT.search(finish):
             ending = "cut"
         return Reply(
             ending,
@@ -294,15 +293,6 @@ def _is_refused(error: BaseException | None) -> bool:
     return isinstance(error, ConnectionRefusedError) or (
         error is not None and _is_refused(error.__cause__ or error.__context__)
     )
-
-
-def _text(content: Any) -> str:
-    """A message's text. Some endpoints split it into parts, or parse it."""
-    if isinstance(content, list):
-        return "".join(_text(part) for part in content if isinstance(part, dict) and part.keys() & _PARTS)
-    if isinstance(content, dict):
-        return next((_text(content[key]) for key in _PARTS if key in content), json.dumps(content))
-    return content if isinstance(content, str) else ""
 
 
 def _count(reported: Any, estimate: int) -> int:

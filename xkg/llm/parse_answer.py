@@ -20,6 +20,7 @@ _MAX_STARTS = 1000
 _THOUGHT = re.compile(r"\A.*?(?:</think(?:ing)?>|<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>)", re.S)
 """Text before the answer: a thought, perhaps without its opening tag, or other channels of gpt-oss."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
+_SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
 # Escaped control characters: terminals obey them, and an unescaped `\frac` contains one.
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
 # Where the text before an answer may end: a fence, or the closing tag of a thought, however a model writes it.
@@ -42,24 +43,31 @@ def read_answer(text: str, kind: type[A]) -> A:
     if text.lstrip().startswith('"'):  # a gateway may encode the answer once more
         with suppress(ValueError):
             text = str(json.loads(text))
-    objects = _objects(_THOUGHT.sub("", text)) or _objects(text)
+    answered = _THOUGHT.sub("", text)
+    objects = _objects(answered) or _objects(text) or _objects(_SPARE_COMMA.sub(r"\1", answered))
     if not objects:
         raise UnusableError("it has no complete JSON object; give exactly one", shapeless=True)
-    for text_of_object in reversed(objects):
+    complaints: list[UnusableError] = []
+    for value in reversed(objects):
         try:
-            answer = kind.model_validate_json(text_of_object, strict=True)
-            if control := _CONTROL.search(answer.model_dump_json()):
-                raise UnusableError(
-                    f"a text holds the control character {control[1]!a}: in JSON a backslash is written twice, as in "
-                    "\\\\frac",
-                    shapeless=False,
-                )
-            return answer
+            return _validated(value, kind)
         except ValidationError as error:
-            complaint = complaint_of(error)
-            if text_of_object is objects[-1]:
-                last = complaint
-    raise last
+            complaints.append(complaint_of(error))
+    if complaints[0].shapeless:  # some models name the whole answer
+        for inner in objects[-1].values():
+            with suppress(ValidationError):
+                return _validated(inner, kind)
+    raise complaints[0]
+
+
+def _validated(value: Any, kind: type[A]) -> A:
+    answer = kind.model_validate_json(json.dumps(value), strict=True)
+    if control := _CONTROL.search(answer.model_dump_json()):
+        raise UnusableError(
+            f"a text holds the control character {control[1]!a}: in JSON a backslash is written twice, as in \\\\frac",
+            shapeless=False,
+        )
+    return answer
 
 
 def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
@@ -114,12 +122,12 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
     return strict
 
 
-def _objects(text: str) -> list[str]:
+def _objects(text: str) -> list[dict[str, Any]]:
     """The outermost JSON objects of the text, in order.
 
     If an object is truncated, the objects inside it are not the answer: the search continues after it."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
-    objects = []
+    objects: list[dict[str, Any]] = []
     position = 0
     for _ in range(_MAX_STARTS):
         start = _OBJECT_START.search(text, position)
@@ -127,7 +135,7 @@ def _objects(text: str) -> list[str]:
             break
         try:
             value, position = decoder.raw_decode(text, start.start())
-            objects.append(json.dumps(value))
+            objects.append(value)
         except (ValueError, RecursionError):
             ended = _ENDED.search(text, start.end())
             if ended is None:

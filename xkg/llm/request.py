@@ -28,6 +28,9 @@ _LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
 _SYSTEM_WORDS = re.compile(r"\broles?\b|\b(?:system|developer) (?:message|prompt|instruction)", re.I)
 _STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)|non-?stream", re.I)
 
+_PARTS = ("text", "function", "arguments")
+"""Fields that hold the text of a part of a message or of the call of a tool."""
+
 
 @dataclass(frozen=True)
 class Accepted:
@@ -101,7 +104,7 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 def whole_of_stream(body: bytes) -> Any:
     """The completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
-    content: list[str] = []
+    pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
     finish = None
     for line in body.decode("utf-8", "replace").splitlines():
@@ -111,8 +114,19 @@ def whole_of_stream(body: bytes) -> Any:
         part = json.loads(data)
         last |= {key: value for key, value in part.items() if key in ("usage", "error") and value}
         for choice in part.get("choices") or ():
-            content.append((choice.get("delta") or {}).get("content") or "")
+            for field, value in (choice.get("delta") or {}).items():
+                pieces.setdefault(field, []).append(text_of(value))
             finish = choice.get("finish_reason") or finish
-    if not content:
+    if not pieces:
         return last
-    return {"choices": [{"message": {"content": "".join(content)}, "finish_reason": finish}], **last}
+    message = {field: "".join(texts) for field, texts in pieces.items()}
+    return {"choices": [{"message": message, "finish_reason": finish}], **last}
+
+
+def text_of(content: Any) -> str:
+    """A message's text. Some endpoints split it into parts, or parse it."""
+    if isinstance(content, list):
+        return "".join(text_of(part) for part in content if isinstance(part, dict) and part.keys() & _PARTS)
+    if isinstance(content, dict):
+        return next((text_of(content[key]) for key in _PARTS if key in content), json.dumps(content))
+    return content if isinstance(content, str) else ""

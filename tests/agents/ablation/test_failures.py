@@ -14,6 +14,8 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <modu
     [
         (f"dimension of the data: 3\n{TRACEBACK}NameError: name 'x' is not defined\n", "error"),
         (f"{TRACEBACK}RuntimeError: size mismatch, m1: 3\n", "shape"),
+        (f"{TRACEBACK}tarfile.ReadError: unexpected end of data\n", "broken checkpoint"),
+        (f"{TRACEBACK}UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe4: unexpected end of data\n", "error"),
         (
             f"{TRACEBACK}urllib.error.URLError: <urlopen error>\n\nDuring handling of the above exception, another "
             f"exception occurred:\n\n{TRACEBACK}RuntimeError: Error downloading a.gz\n",

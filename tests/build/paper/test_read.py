@@ -109,6 +109,14 @@ def test_bytes_of_other_encodings(tmp_path: Path) -> None:
     assert parse_paper(tmp_path / "b.md").title == "Étude"
 
 
+def test_a_text_that_ends_within_a_character_keeps_its_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "paper.md"
+    path.write_bytes("# Rivière\n\n## 引言\n\n我们提出".encode()[:-1])
+    document = parse_paper(path)
+    assert (document.title, document.text[-3:]) == ("Rivière", "我们提")
+    assert any("ends within a character" in line for line in document.warnings)
+
+
 def test_the_hash_covers_every_file_that_was_read(tmp_path: Path) -> None:
     main = papers.latex_paper(tmp_path / "paper")
     before = parse_paper(main).source_sha256

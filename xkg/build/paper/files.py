@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 import stat
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -179,9 +180,12 @@ class PaperFiles:
         if declared := _DECLARED.search(data):
             name = (declared[1] or declared[2]).decode()
             self._encoding = _NAMED.get(name, name)
+        wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        decoder = getincrementaldecoder("utf-16" if wide else "iso-2022-jp" if b"\x1b$" in data else "utf-8-sig")()
         try:
-            wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-            text = data.decode("utf-16" if wide else "iso-2022-jp" if b"\x1b$" in data else "utf-8-sig")
+            text = decoder.decode(data)
+            if decoder.getstate()[0]:
+                self._warn(f"{path} ends within a character: check that it is whole")
         except UnicodeDecodeError:
             text, encoding = _decoded(data, self._encoding)
             self._warn(f"{path} is not UTF-8; it was read as {encoding}")

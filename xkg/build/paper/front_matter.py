@@ -64,17 +64,20 @@ TEMPLATE_AUTHOR = "Hippocampus"
 """The first of the invented authors in the template of NeurIPS and ICLR."""
 NOBODY = re.compile(
     r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search"
-    r"|(?:paper|submission) id"
+    r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
 # Names contain no digits: digits and signs, raised or not, point to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
-_APART = re.compile(r"[,;|·•&\n]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
+_APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
     r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"
-    r"|ph\.?\s?d\.?|m\.?d\.?|[js]r\.?|i{2,3}"
+    r"|ph\.?\s?d\.?|m\.?d\.?"
 )
+_SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
+_AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
+_LONGEST_PAIR = 200  # characters of two names
 
 
 @dataclass(frozen=True)
@@ -146,9 +149,32 @@ def _others(text: str) -> int:
 def may_be_names(text: str) -> list[str]:
     """The parts of a row that may be names."""
     text = unicodedata.normalize("NFC", text)  # some systems write an accent as a character of its own
-    split = _APART.split(_POINTERS.sub("\n", _MAIL.sub("\n", text)))
-    bare = (re.sub(r"(?<=[^\W\d_]{2})\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
-    return [piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece)]
+    split = _APART.split(_SUFFIX.sub(" ", _POINTERS.sub("\n", _MAIL.sub("\n", text))))
+    bare = (re.sub(r"(?<=[^\W\d_]{2})(?<![JS]r)\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
+    kept = (piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece))
+    return [name for piece in kept for name in _two_names(piece)]
+
+
+def _two_names(piece: str) -> list[str]:
+    """The piece, or the names in it that another language's word for "and" separates. "Ortega y Gasset" is one name."""
+    for word in _AND.finditer(piece[:_LONGEST_PAIR]):
+        pair = [piece[: word.start()], piece[word.end() :]]
+        if all(map(is_person, pair)):
+            return pair
+    return [piece]
+
+
+def in_order(text: str) -> list[str]:
+    """Names that are written "Lee, Ann and Cho, Bo" in their usual order. Empty for any other text."""
+    names = []
+    for part in filter(str.strip, re.split(r"[;&\n]|\s(?:and|AND)\s", text)):
+        pair = [each.strip() for each in part.split(",")]
+        name = " ".join(reversed(pair))
+        whole = [each for each in pair if is_person(each) and each[0].isupper() and each[-1] != "."]
+        if len(pair) != 2 or whole or not is_person(name):
+            return []
+        names.append(name)
+    return names
 
 
 def _may_be_two(name: str) -> bool:

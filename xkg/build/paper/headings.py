@@ -110,13 +110,15 @@ def repeats_title(heading: str, title: str, *, once: bool = True) -> bool:
 
 
 def without_running_heads(headings: Sequence[Heading], title: str) -> list[Heading]:
-    """The headings without page headers, which repeat the title or its beginning without a number."""
+    """The headings without page headers, which repeat the title or its beginning without a number. One subsection may
+    have that name."""
     count: dict[str, int] = {}
     for heading in headings:
         count[normalised(heading.title)] = count.get(normalised(heading.title), 0) + 1
 
     def runs(heading: Heading) -> bool:
-        return heading.level < 4 and repeats_title(heading.title, title, once=count[normalised(heading.title)] == 1)
+        once = count[normalised(heading.title)] == 1
+        return heading.level < (2 if once else 4) and repeats_title(heading.title, title, once=once)
 
     return [heading for heading in headings if not runs(heading)]
 

@@ -79,10 +79,22 @@ abstract: We propose it.
 
 Rivers ripple.
 """
+PERCENT = """\
+% Gated Ripple
+  Sampling
+% Lee, Ann; Ray, Bo
+% May 2021
+
+**Abstract.** We propose it.
+
+# Introduction
+
+Rivers ripple.
+"""
 NOT_YAML = """\
 ---
 title: 'Gated Ripple Sampling'
-author: Ann Lee and Bo Ray
+author: Ann Lee y Bo Ray
 abstract: We propose it.
 url: a: b
 ---
@@ -151,7 +163,8 @@ Rivers ripple.
 
 
 @pytest.mark.parametrize(
-    "text", [DOCLING, PYMUPDF4LLM, BOLD, MARKER, VENUE, PANDOC, PANDOC_PEOPLE, NOT_YAML, PLAIN, TOML, RUNNING, HTML]
+    "text",
+    [DOCLING, PYMUPDF4LLM, BOLD, MARKER, VENUE, PANDOC, PANDOC_PEOPLE, PERCENT, NOT_YAML, PLAIN, TOML, RUNNING, HTML],
 )
 def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
     document = paper(tmp_path, text)
@@ -175,6 +188,14 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
 def test_authors_as_converters_write_them(tmp_path: Path, authors: str) -> None:
     text = f"# {TITLE}\n\n{authors}\n\n## Abstract\n\nWe propose it.\n\n## 1 Introduction\n\nRivers ripple.\n"
     assert paper(tmp_path, text).authors == AUTHORS
+
+
+def test_a_subsection_may_have_the_name_of_the_paper(tmp_path: Path) -> None:
+    heads = ("## 1 Method", f"### {TITLE}", "## 2 Results", f"## {TITLE}", "## 3 Limits")
+    text = "".join(f"{head}\n\nRivers.\n\n" for head in (f"# {TITLE}", *heads[:3]))
+    assert [title for _, _, title in outline(paper(tmp_path, text))] == ["Method", TITLE, "Results"]
+    text += "".join(f"{head}\n\nRivers.\n\n" for head in heads[3:])
+    assert [title for _, _, title in outline(paper(tmp_path, text))] == ["Method", "Results", "Limits"]
 
 
 def test_letters_below_roman_numbers_are_subsections(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
-from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, is_person, may_be_names
+from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, in_order, is_person, may_be_names
 from xkg.build.paper.latex.tex.macros import expand
 from xkg.build.paper.latex.tex.text import latex_text
 
@@ -15,6 +15,8 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
+# Names without upper case. Institutions are longer.
+_CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
 
@@ -35,8 +37,11 @@ def authors_in(
 def _names(chunk: str) -> list[str]:
     names: list[str] = []
     for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\\hspace\*?\s*\{[^{}]*\}|\n\s*\n|\\newline", chunk):
-        pieces = may_be_names(latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", line)))
-        persons = list(takewhile(is_person, pieces))
+        text = latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", line))
+        pieces = (not names and in_order(" ".join(text.split()))) or may_be_names(text)
+        persons = list(takewhile(is_person, pieces)) or [
+            each for each in pieces if not names and _CHINESE.fullmatch(each)
+        ]
         if len(persons) < len(pieces):
             columns = re.search(r"(?<!\\)&", line) is not None  # one column may look like a name
             return names if columns else names + persons

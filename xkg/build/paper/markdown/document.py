@@ -12,7 +12,16 @@ import yaml
 
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
 from xkg.build.paper.files import PaperFiles
-from xkg.build.paper.front_matter import FrontRow, arxiv_id_in, doi_in, first_year, listed_authors, venue_year
+from xkg.build.paper.front_matter import (
+    FrontRow,
+    arxiv_id_in,
+    doi_in,
+    first_year,
+    in_order,
+    listed_authors,
+    may_be_names,
+    venue_year,
+)
 from xkg.build.paper.headings import (
     Heading,
     is_noun_phrase,
@@ -64,7 +73,6 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_BETWEEN_NAMES = re.compile(r",|;|(?<!\s)\s++and\s+|&|·")
 _RAISED = re.compile(
     r"\$[^$\n]{0,80}\$|\\\((?:[^\\\n]|\\[^)\n]){0,80}\\\)|<su[pb]>[^<\n]{0,80}</su[pb]>|\^[^^\s]{1,10}\^|\\textsuperscript\{[^{}\n]{0,80}\}"
     r"|\[\^?[\d,∗*†‡§¶ ]{1,12}\](?:\([^()\n]{0,200}\))?|!\[[^\]\n]{0,200}\]\([^()\n]{0,300}\)"
@@ -155,7 +163,11 @@ def _unquoted(value: str) -> str:
 
 
 def _front_fields(block: str) -> Mapping[str, Any]:
-    """The fields of a YAML block, by name. If the block is not valid YAML, its single-line fields are still read."""
+    """The fields of a YAML, TOML or Pandoc block, by name. If the block is not valid, its single-line fields are still
+    read."""
+    if block.startswith("%"):
+        parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
+        return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}
     try:
         fields = tomllib.loads(block) if re.match(r"\s*\w+\s*=", block) else yaml.safe_load(block)
     except (yaml.YAMLError, RecursionError, ValueError):
@@ -411,9 +423,10 @@ class _Paper:
                 return authors_in([source], {}, {})
         if not title.end:
             stated = self._front().get("author") or self._front().get("authors") or []
-            listed = stated if isinstance(stated, list) else _BETWEEN_NAMES.split(str(stated))
-            people = (_name(each) for each in listed[:200])
-            return tuple(dict.fromkeys(name.strip() for name in people if name.strip()))
+            people = map(_name, stated[:200] if isinstance(stated, list) else [stated])
+            several = may_be_names if isinstance(stated, str) else str.splitlines
+            names = (name.strip() for each in people for name in in_order(each) or several(each))
+            return tuple(dict.fromkeys(filter(None, names)))
         sections = (h.start for h in headings if _KNOWN.match(split_number(h.title)[1]))
         stop = abstract[0] if abstract else next(sections, title.end + 2000)
         return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
