@@ -74,6 +74,7 @@ _GRADE = re.compile(
     r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"
     r"|ph\.?\s?d\.?|m\.?d\.?"
 )
+_ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?|by)\s*:")  # an affiliation, or the name of the row
 _SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
@@ -148,8 +149,8 @@ def _others(text: str) -> int:
 
 def may_be_names(text: str) -> list[str]:
     """The parts of a row that may be names."""
-    text = unicodedata.normalize("NFC", text)  # some systems write an accent as a character of its own
-    split = _APART.split(_SUFFIX.sub(" ", _POINTERS.sub("\n", _MAIL.sub("\n", text))))
+    text = _ASIDE.sub(" ", _MAIL.sub("\n", unicodedata.normalize("NFC", text)))  # an accent may be its own character
+    split = _APART.split(_SUFFIX.sub(" ", _POINTERS.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})(?<![JS]r)\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
     kept = (piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece))
     return [name for piece in kept for name in _two_names(piece)]

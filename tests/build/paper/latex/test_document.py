@@ -232,6 +232,7 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         ),
         ("\\author{A\u0301da Li\u0323nd \\and Bo Berg}", ("Áda Lịnd", "Bo Berg")),
         (r"\author{Paper ID 1234}", ()),
+        (r"\author{Ada Lind (MIT \& ETH) \\ Bo Berg (Rome)}", ("Ada Lind", "Bo Berg")),
         (r"\author{Lind, A. B. and van der Berg, Bo \\ Oxford, England}", ("A. B. Lind", "Bo van der Berg")),
         (r"\author{Ada Lind, Jr., Bo Berg, III}", ("Ada Lind Jr.", "Bo Berg III")),
         (r"\author{José Ortega y Gasset, Ada Lind und Bo Berg}", ("José Ortega y Gasset", "Ada Lind", "Bo Berg")),

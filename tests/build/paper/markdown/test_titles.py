@@ -180,6 +180,7 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
         "Ann Lee $^{1,2}$ , Bo Ray $^{1\\dagger}$\n\n$^1$ Some Institute",
         "## Ann Lee, Bo Ray\n\nSome Institute",
         "_Ann Lee_[1] and _Bo Ray_[2]",
+        "**Authors:** Ann Lee (MIT), Bo Ray\n\n**Date:** 2024",
         "[Ann Lee](https://a.org)<sup>*</sup> · [Bo Ray](mailto:b@b.org)",
         "Ann Lee\nSome Institute\na@b.org\nBo Ray\nOther Institute",
         "Ann Lee\nSome Institute\n\nBo Ray\nOther Institute\n\nKey Words",
