@@ -21,7 +21,7 @@ _SETTINGS = re.compile(
     r"hyper-?param|implementation|configuration|architecture|details|set-?up|settings?\b", re.IGNORECASE
 )
 _PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
-_QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W*+$")
+_QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W{0,200}+$")
 _STATEMENT = re.compile(r"\W*+(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Condition|Algorithm)\b")
 _PROOF = re.compile(r"\W*+(?:Proof|Sketch of (?:the )?proof)\b", re.IGNORECASE)
 # If the window is too small for the paper, roles at the end of this list are left out first.
