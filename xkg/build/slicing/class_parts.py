@@ -2,6 +2,7 @@
 attributes which these read. The signatures of the others stand there as comments."""
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -66,7 +67,7 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
     return found
 
 
-class KeptLines:
+class KeptLines(ABC):
     """The kept part of a top-level class or function: `whole`, or what its inner statements `roots` need. `gaps` are
     the omitted lines, in order, `mentions` the attributes in the kept part."""
 
@@ -77,10 +78,10 @@ class KeptLines:
         self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
         self.mentions = Mentions()
 
+    @abstractmethod
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
         """Keeps whatever the mentioned attributes reach, of objects of the slice's classes (`own`) or of any object
         (`other`). Returns whether more is kept than before."""
-        raise NotImplementedError
 
     @property
     def retained_lines(self) -> int:

@@ -160,7 +160,7 @@ def read(path: Path) -> NamedQuery:
     form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
     parameters = [_parameter(line) for line in (form["parameters"] or "").splitlines()] if form else []
     if form is None or None in parameters:
-        raise StoreError(f"{path}: correct the comment on top as cypher/README.md shows it")
+        raise StoreError(f"{path}: the comment on top does not describe a query: write it as cypher/README.md shows")
     summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
     statement = form["statement"].strip()
     sibling = path.with_name(f"{path.stem}.neo4j.cypher")

@@ -156,6 +156,18 @@ def test_files_and_functions_are_narrowed_and_a_function_in_another_always() -> 
     assert narrowed(codebase, every, {}) == {f"{whole}::f.g": inner}
 
 
+def test_only_what_is_left_out_is_said_not_to_be_shown_again() -> None:
+    text = "def base(x):\n    return x * x\n\n\nclass B:\n    def base(self):\n        return 1\n\n\n"
+    text += "def f(x):\n    def g(y):\n        return y + B().base() + base(x)\n    return g(x)\n"
+    codebase, top = codebase_of({"a.py": text}), "local:made@0123456789:a.py::"
+    ready = {f"{top}base": "Base", f"{top}f.g": "Inner", f"{top}B.base": "Method"}
+    found = material(codebase, [f"{top}f"], {}, ready)
+    assert "x * x" not in found.code
+    assert "def g(y)" in found.code
+    [remark] = [each for each in found.remarks if "Not shown again" in each]
+    assert "Base" in remark
+
+
 def test_of_vendored_packages_there_are_outlines() -> None:
     files = {
         "gp/setup.py": "import setuptools\n",

@@ -71,9 +71,7 @@ def material(
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Left out for room, though it is used: {names}; signatures are at the end of the code")
-    hidden = {
-        identity: of for identity, of in ready.items() if _heading(codebase, symbols[identity].symbol) not in cut.source
-    }
+    hidden = {identity: of for identity, of in ready.items() if not _is_shown(codebase, cut, identity)}
     for component in dict.fromkeys(hidden.values()):
         names = ", ".join(place_of(symbols[identity].symbol) for identity, of in hidden.items() if of == component)
         remarks.append(f"Not shown again, since the component {component} was made from it: {names}")
@@ -111,12 +109,13 @@ def narrowed(
     return found
 
 
-def _heading(codebase: Codebase, symbol: Symbol) -> str:
-    """The first line of a function or class after its decorators."""
-    lines = codebase.source(symbol).split("\n")
-    return next(
-        (line.strip() for line in lines if line.lstrip().startswith(("def ", "async def ", "class "))), lines[0]
-    )
+def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
+    """Whether a slice has a symbol, by itself or inside a function or class."""
+    symbols = codebase.symbols()
+    symbol = symbols[identity].symbol
+    outer = (symbols[each].symbol for each in cut.derived_from if symbols[each].symbol.kind != "module")
+    left_out = any(gap.start_line <= symbol.start_line <= gap.end_line for gap in cut.gaps.get(symbol.path, ()))
+    return not left_out and any(_contains(each, symbol) for each in outer)
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
