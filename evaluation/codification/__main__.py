@@ -4,8 +4,7 @@
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
 
 RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge independently reads every
-run, and the rows are added to the file of judgements. `python -m evaluation.codification.replay` restores removed
-techniques of the example.
+run, and the rows are added to the file of judgements.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025."""
 
@@ -30,9 +29,7 @@ def main(
     judge: Annotated[list[str] | None, typer.Option(help="name of a judge, who is a model; repeatable")] = None,
     llm: Annotated[str | None, typer.Option(help="model of the judges")] = None,
 ) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(highlight=False, soft_wrap=True, width=160)
+    console = Console(highlight=False, soft_wrap=True, width=160)
     found = runs_in(runs)
     console.print(by_mode(found))
     console.print(PUBLISHED)

@@ -1,7 +1,7 @@
 """recall@10 of a curation: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to make a folder.
 
     python -m evaluation.curation prepare FOLDER --papers DIR --graphs DIR --mirrors DIR
-    python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10] [--json FILE]
+    python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10]
 
 The folder's format is in `evaluation.curation.world`. `prepare` fills it from folders of targets, of graphs in the
 published format (titles, abstracts, references) and of git mirrors (README, licence, days), and from
@@ -16,7 +16,6 @@ lost."""
 import tempfile
 import time
 from collections.abc import Sequence
-from json import dumps
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -48,7 +47,6 @@ class Found(NamedTuple):
     target: Target
     curated: CuratedSet
     seconds: float
-    arxiv_requests: int
     requests: int
     hits: tuple[str, ...]
     hits_cited: tuple[str, ...]
@@ -70,8 +68,7 @@ def judged(web: Scholarly, target: Target, curated: CuratedSet, seconds: float) 
         dropped = _of_title(title, curated.dropped)
         is_cited = dropped is not None and dropped.origin == "reference"
         missed.append(Missed(title, is_cited, _step(web, title, dropped)))
-    of_arxiv = sum(request.startswith(("/api", "/src", "/pdf")) for request in web.requests)
-    return Found(target, curated, seconds, of_arxiv, len(web.requests), tuple(hits), tuple(hits_cited), tuple(missed))
+    return Found(target, curated, seconds, len(web.requests), tuple(hits), tuple(hits_cited), tuple(missed))
 
 
 def _of_title(title: str, papers: tuple[CuratedPaper, ...]) -> CuratedPaper | None:
@@ -90,16 +87,17 @@ def _step(web: Scholarly, title: str, dropped: CuratedPaper | None) -> str:
 
 
 def printed(found: Found) -> str:
-    expected, cited = len(found.target.expected), found.cited
     lines = [
         "",
         f"== {found.target.name}: {found.curated.title}",
-        f"   recall@10 {len(found.hits)} of {expected}; of those that it cites {len(found.hits_cited)} of {cited}; "
-        f"{found.seconds:.1f} s, {found.requests} requests, {found.arxiv_requests} to arXiv",
+        f"   recall@10 {len(found.hits)} of {len(found.target.expected)}; of those "
+        f"that it cites {len(found.hits_cited)} of {found.cited}; "
+        f"{found.seconds:.1f} s, {found.requests} requests",
         *(f"   technique  {technique.name}" for technique in found.curated.techniques),
     ]
     for number, paper in enumerate(found.curated.papers, 1):
-        mark = "*" if _is_expected(paper, found.target) else " "
+        expected = any(title_similarity(paper.title, title) >= _SAME for title in found.target.expected)
+        mark = "*" if expected else " "
         repository = paper.repository.url if paper.repository is not None else ""
         lines.append(f" {mark} {number:>2} {paper.score:.2f} {paper.title[:80]} ({paper.origin}) {repository}")
         lines.append(f"        {paper.why[:160]}")
@@ -107,10 +105,6 @@ def printed(found: Found) -> str:
         f"   missed{' (cited)' if m.is_cited else ''}: {m.title[:80]}\n        {m.step[:300]}" for m in found.missed
     ]
     return "\n".join(lines)
-
-
-def _is_expected(paper: CuratedPaper, target: Target) -> bool:
-    return any(title_similarity(paper.title, title) >= _SAME for title in target.expected)
 
 
 def summary(found: list[Found]) -> str:
@@ -149,7 +143,6 @@ def main(
     target: Sequence[str] = (),
     llm: str = "none",
     most: int = 10,
-    json: Annotated[Path | None, typer.Option("--json", help="also write the curated sets to this file")] = None,
 ) -> None:
     *verb, place = folder
     if verb == ["prepare"] and papers and graphs and mirrors:
@@ -164,8 +157,6 @@ def main(
                 found.append(measure(web, each, Path(kg), llm, most))
                 print(printed(found[-1]), flush=True)
     print(summary(found))
-    if json:
-        json.write_text(dumps([one.curated.model_dump() for one in found], indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,6 @@ import functools
 import hashlib
 import random
 import re
-import resource
-import sys
-import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -44,7 +41,7 @@ from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import VectorsInfo, build
 from xkg.store.local.build_files import finish_text
-from xkg.store.local.generation import CATALOGUE, TEXT, VECTORS, Generation
+from xkg.store.local.generation import CATALOGUE, TEXT, VECTORS
 from xkg.store.local.generations import Built, Generations
 from xkg.store.peer_format import read_peer
 
@@ -192,7 +189,7 @@ def perturbed_title(of: Source, number: int) -> str:
 
 def publish(folder: Path, of: Source, techniques: int) -> int:
     """Makes a graph of about this number of techniques in `folder`, and returns the number of its generation."""
-    generations = Generations(folder, wait=1.0, check=_any_model)
+    generations = Generations(folder, wait=1.0, check=lambda _: None)
     known: dict[str, BundleFile] = {}
     with generations.writing() as current:
         return generations.publish(
@@ -202,11 +199,10 @@ def publish(folder: Path, of: Source, techniques: int) -> int:
 
 def _fill(folder: Path, bundle_folder: Path, of: Source, techniques: int, known: dict[str, BundleFile]) -> Built:
     papers = papers_of(of, techniques)
-    begun = time.perf_counter()
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
-        text = beside.submit(index_text, folder, of, papers, begun)
-        vectors = beside.submit(index_vectors, folder, bundle_folder.parent / VECTORS_FILE, of, papers, begun)
-        counts = write_catalogue(folder, bundle_folder, of, papers, known, begun)
+        text = beside.submit(index_text, folder, of, papers)
+        vectors = beside.submit(index_vectors, folder, bundle_folder.parent / VECTORS_FILE, of, papers)
+        counts = write_catalogue(folder, bundle_folder, of, papers, known)
         text.result()
         finish_text(folder)
         info = vectors.result()
@@ -220,7 +216,7 @@ def papers_of(of: Source, techniques: int) -> int:
 
 
 def write_catalogue(
-    folder: Path, bundle_folder: Path, of: Source, papers: int, known: dict[str, BundleFile], begun: float
+    folder: Path, bundle_folder: Path, of: Source, papers: int, known: dict[str, BundleFile]
 ) -> dict[str, int]:
     """Writes bundles into `bundle_folder` and the catalogue into `folder`; returns the counts of a manifest."""
     added: list[Paper] = []
@@ -233,16 +229,13 @@ def write_catalogue(
             rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
             catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
             added.append(bundle.paper)
-            if number % 10_000 == 0:
-                _say(f"{number:,} of {papers:,} papers", begun)
         total = catalogue.rows
         catalogue.cite(works_and_citations(added).edges)
         catalogue.close()
-    _say("catalogue", begun)
     return {"vectors": total, "papers": papers}
 
 
-def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
+def index_text(folder: Path, of: Source, papers: int) -> None:
     """Writes the text index."""
     (folder / TEXT).mkdir()
     text = TextWriter(folder / TEXT)
@@ -252,16 +245,13 @@ def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
             text.add(row, number, entry)
             row += 1
     text.close()
-    _say("text index", begun)
 
 
-def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
+def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int) -> VectorsInfo:
     """Writes the vector index, and the vectors themselves to `vectors_file`. Returns how the index was built."""
     rows = all_vectors(of, papers)
     np.save(vectors_file, rows)
-    info = build(folder / VECTORS, rows)
-    _say(f"vectors: {info}", begun)
-    return info
+    return build(folder / VECTORS, rows)
 
 
 def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
@@ -275,15 +265,6 @@ def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
         rows[at : at + len(own)] = own
         at += len(own)
     return rows
-
-
-def _say(what: str, begun: float) -> None:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{time.perf_counter() - begun:7.0f} s, peak {peak:6.0f} MB: {what}", file=sys.stderr, flush=True)
-
-
-def _any_model(_: Generation) -> None:
-    return None
 
 
 def _renamed(words: random.Random, of: Source, name: str) -> str:

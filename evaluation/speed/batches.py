@@ -1,24 +1,21 @@
 """Batches of small papers: one process against two, a second run over an unchanged list, publishing into a large graph.
 
-    python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20] [--kinds sentence --kinds short]
+    python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
 
-There are two kinds of papers: one sentence without a repository, which measures the cost of the batch itself; and short
-papers as in real batches (`evaluation.generated.short_papers`), with code that is imported in the sandbox. They are
-generated and built without a model and without packages, with one thread per job in all arms; each arm begins with an
-empty graph. One job on two cores uses both in part, since its sandbox and its publishing run in parallel. It is
+Papers are short ones as in real batches (`evaluation.generated.short_papers`), with code that is imported in the
+sandbox. They are built without a model and without packages, with one thread per job in all arms; each arm begins with
+an empty graph. One job on two cores uses both in part, since its sandbox and its publishing run in parallel. It is
 therefore measured with two cores and bound to one. Use only the ratios of one run on an idle machine; the load average
 is printed with them."""
 
 import contextlib
 import ctypes
 import os
-import random
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,18 +23,11 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.graph import SeededVectors, bundle, bundles
-from evaluation.generated.paper import ACTS, ADJECTIVES, NOUNS, VERBS
 from evaluation.generated.short_papers import write_short_paper
 from evaluation.inputs.command import run_command
 from xkg.config import EmbeddingSettings, Settings
 from xkg.store.open import open_graph
 
-PAPER = r"""\documentclass{{article}}\title{{The {name} filter}}\begin{{document}}\maketitle
-\section{{Method}}\subsection{{{name} {act}}}
-We propose {name} {act}, which {sentence}.
-\begin{{equation}} y_t = \frac{{1}}{{w}} \sum_i x_{{t-i}} \end{{equation}}
-\end{{document}}
-"""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XKG_EMBEDDING__THREADS")
 
 
@@ -66,24 +56,14 @@ class Ran(NamedTuple):
     peak_mb: float
 
 
-KINDS = ("sentence", "short")
 ARMS = ("1 job", "1 job on one core", "1 job", "2 jobs", "again, unchanged")
 
 
-def write_list(folder: Path, papers: int, kind: str = "sentence") -> Path:
-    """Writes this number of papers of a kind, and a list of them."""
+def write_list(folder: Path, papers: int) -> Path:
+    """Writes this number of short papers, and a list of them."""
     listed = folder / "list.tsv"
-    if kind == "short":
-        pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
-        listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))
-        return listed
-    for number in range(papers):
-        name = "".join(chr(65 + int(digit)) for digit in str(number)).capitalize() + "ton"
-        words = random.Random(number)
-        parts = [words.choice(kind) for kind in (VERBS, ADJECTIVES, NOUNS, ACTS, ADJECTIVES, NOUNS)]
-        sentence = "{} each {} {} by {} of the {} {}".format(*parts)
-        (folder / f"p{number}.tex").write_text(PAPER.format(name=name, act=words.choice(ACTS), sentence=sentence))
-    listed.write_text("".join(f"p{number}.tex\t\ttitle:p{number}\n" for number in range(papers)))
+    pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
+    listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))
     return listed
 
 
@@ -126,7 +106,7 @@ def publish_one(folder: Path, papers: int) -> tuple[float, float]:
 
 
 class Arms(NamedTuple):
-    """The usage of each arm, for one kind of papers."""
+    """The usage of each arm."""
 
     small: Ran
     bound: Ran
@@ -135,10 +115,10 @@ class Arms(NamedTuple):
     again: Ran
 
 
-def measure(folder: Path, kind: str, small: int, papers: int) -> Arms:
+def measure(folder: Path, small: int, papers: int) -> Arms:
     for each in ("small", "large"):
         (folder / each).mkdir(parents=True)
-    few, many = write_list(folder / "small", small, kind), write_list(folder / "large", papers, kind)
+    few, many = write_list(folder / "small", small), write_list(folder / "large", papers)
     return Arms(
         build(folder / "kg-small", few, 1),
         build(folder / "kg0", many, 1, bound=True),
@@ -148,30 +128,25 @@ def measure(folder: Path, kind: str, small: int, papers: int) -> Arms:
     )
 
 
-def main(*, papers: int = 200, small: int = 20, graph: int = 1000, kinds: Sequence[str] = KINDS) -> None:
+def main(*, papers: int = 200, small: int = 20, graph: int = 1000) -> None:
     console = Console()
     table = Table("what", "wall s", "processor s", "of it to start and publish", "peak MB", "papers an hour")
-    lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="xkg-batches-") as name:
-        for kind in kinds:
-            arms = measure(Path(name) / kind, kind, small, papers)
-            counts = (small, *[papers] * 4)
-            for what, count, ran in zip(ARMS, counts, arms, strict=True):
-                cells = f"{ran.seconds:.1f}", f"{ran.processor:.1f}", f"{ran.own:.1f} ({ran.own / ran.processor:.0%})"
-                rate = f"{ran.peak_mb:.0f}", f"{count / ran.seconds * 3600:,.0f}"
-                table.add_row(f"{count} papers ({kind}), {what}", *cells, *rate)
-            few, bound, one, two, again = arms
-            lines += [
-                f"{kind}: 2 jobs against 1: {one.seconds / two.seconds:.2f} x the papers an hour (floor 1.7; of "
-                f"both cores {2 * one.seconds / one.processor:.2f} x), against 1 job on one core "
-                f"{bound.seconds / two.seconds:.2f} x; {two.processor / one.processor:.2f} x the processor's time",
-                f"{kind}: memory of {papers} against {small}: {two.peak_mb / few.peak_mb:.2f} x (at most 1.5)",
-                f"{kind}: again: {again.seconds:.1f} s (at most 10)",
-            ]
-            console.print("\n".join(lines[-3:]))
+        arms = measure(Path(name), small, papers)
+        for what, count, ran in zip(ARMS, (small, *[papers] * 4), arms, strict=True):
+            cells = f"{ran.seconds:.1f}", f"{ran.processor:.1f}", f"{ran.own:.1f} ({ran.own / ran.processor:.0%})"
+            rate = f"{ran.peak_mb:.0f}", f"{count / ran.seconds * 3600:,.0f}"
+            table.add_row(f"{count} papers, {what}", *cells, *rate)
         wall, processor = publish_one(Path(name) / "graph", graph)
+    few, bound, one, two, again = arms
     console.print(table)
-    console.print("\n".join(lines))
+    console.print(
+        f"2 jobs against 1: {one.seconds / two.seconds:.2f} x the papers an hour (floor 1.7; of both cores "
+        f"{2 * one.seconds / one.processor:.2f} x), against 1 job on one core {bound.seconds / two.seconds:.2f} x; "
+        f"{two.processor / one.processor:.2f} x the processor's time"
+    )
+    console.print(f"memory of {papers} against {small}: {two.peak_mb / few.peak_mb:.2f} x (at most 1.5)")
+    console.print(f"again: {again.seconds:.1f} s (at most 10)")
     console.print(f"one paper into {graph:,}: {wall:.2f} s, {processor:.2f} s of processor (at most 3)")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 

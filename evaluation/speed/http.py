@@ -1,8 +1,7 @@
 """How many searches per second the HTTP server answers, next to a bare SDK server's echo over the same transport.
 
 Both servers run in separate processes, as MCP without sessions and with JSON answers. Each client keeps one connection
-and sends the next request as soon as it has the answer. The queries repeat, so their answers are in the server's
-memory."""
+and sends the next request as soon as it has the answer."""
 
 import asyncio
 import json
@@ -16,10 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import quantiles
 from typing import Any, NamedTuple
-
-from rich.table import Table
 
 from evaluation.speed.latency import QUERIES
 
@@ -43,15 +39,10 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """Figures for a number of concurrent `clients`: requests per second, seconds of one at the median and the 99th
-    percentile, and the server's processor seconds for one, which are more reliable on a busy machine."""
+    """Requests per second, and the server's processor seconds for one, which are more reliable on a busy machine."""
 
-    clients: int
     a_second: float
-    p50: float
-    p99: float
     cpu: float
-    failed: int
 
 
 class Server(NamedTuple):
@@ -115,23 +106,20 @@ def request(tool: str, arguments: dict[str, Any]) -> bytes:
 
 async def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
     """Each client sends the requests in turn, starting at a different one."""
-    took: list[float] = []
-    failed = 0
+    answered = 0
     begins = time.perf_counter() + WARM_SECONDS
     ends = begins + seconds
 
     async def client(number: int) -> None:
-        nonlocal failed
+        nonlocal answered
         number = number * len(requests) // clients
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         while time.perf_counter() < ends:
-            started = time.perf_counter()
             writer.write(requests[number % len(requests)])
             number += 1
-            ok = await _answered(reader)
-            if begins <= time.perf_counter() <= ends:
-                took.append(time.perf_counter() - started)
-                failed += not ok
+            if not await _answered(reader):
+                raise SystemExit("a request failed under load")
+            answered += begins <= time.perf_counter() <= ends
         writer.close()
 
     async def processor() -> float:
@@ -140,29 +128,10 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
         await asyncio.sleep(ends - time.perf_counter())
         return server.cpu_seconds() - before
 
-    processor_seconds = asyncio.create_task(processor())
+    measured = asyncio.create_task(processor())
     await asyncio.gather(*(client(number) for number in range(clients)))
-    cpu = await processor_seconds
-    if len(took) < 2:
-        return Load(clients, 0.0, math.nan, math.nan, math.nan, failed)
-    cuts = quantiles(took, n=100, method="inclusive")
-    return Load(clients, len(took) / seconds, cuts[49], cuts[98], cpu / len(took), failed)
-
-
-def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: Sequence[int], seconds: float) -> Table:
-    """A server's answers per second compared with the bare server's, by number of clients. The last columns compare
-    processor time: 1 means that a request costs as much as an echo."""
-    echo = [request("echo", {"text": query}) for query in QUERIES]
-    heads = ("p50 ms", "ours", "p99", "ours", "cpu ms", "ours", "share")
-    table = Table("clients", "bare/s", "ours/s", "share", *heads, "failed")
-    for count in clients:
-        beside = asyncio.run(load(floor, echo, count, seconds))
-        got = asyncio.run(load(server, requests, count, seconds))
-        times = [f"{1000 * one:.1f}" for one in (beside.p50, got.p50, beside.p99, got.p99, beside.cpu, got.cpu)]
-        share, of_cpu = f"{got.a_second / beside.a_second:.2f}", f"{beside.cpu / got.cpu:.2f}"
-        rates = (f"{beside.a_second:.0f}", f"{got.a_second:.0f}", share)
-        table.add_row(str(count), *rates, *times, of_cpu, str(got.failed))
-    return table
+    spent = await measured
+    return Load(answered / seconds, spent / answered if answered else math.nan)
 
 
 async def _answered(reader: asyncio.StreamReader) -> bool:

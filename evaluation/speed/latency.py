@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,11 @@ def embedding_seconds(calls: int) -> list[float]:
     from xkg.embeddings.onnx import OnnxEmbedder
 
     embedder = OnnxEmbedder()
-    for query in QUERIES:
-        embedder.embed([query])
-    times = []
-    for i in range(calls):
-        start = time.perf_counter()
+    ends = []
+    for i in range(len(QUERIES) + calls):
         embedder.embed([QUERIES[i % len(QUERIES)]])
-        times.append(time.perf_counter() - start)
-    return times
+        ends.append(time.perf_counter())
+    return [after - before for before, after in pairwise(ends[len(QUERIES) - 1 :])]
 
 
 def starts(kg: Path, rounds: int) -> dict[str, list[float]]:

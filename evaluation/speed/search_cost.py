@@ -28,12 +28,13 @@ from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import check_graph
 from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours
-from evaluation.speed.serving import SEARCH, WORDS
+from evaluation.speed.search_parts import WORDS
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 
+SEARCH = "search_techniques"
 ROUNDS = 3
 MOST = 6000
 EMBEDDING = http.BARE.replace(

@@ -1,11 +1,11 @@
 """Compares the embedded store with Neo4j in one run, on one generated graph.
 
-    python -m evaluation.speed.stores [--papers 5000] [--url bolt://…] [--rounds 20]
+    python -m evaluation.speed.stores [--papers 5000] [--rounds 20]
 
 A paper has twenty techniques with code of 2 KB: 5,000 papers are 100,000 techniques and 200,000 edges of hierarchy and
-code (and as many of places). Neo4j is the one at `--url`, to whose data the papers are added, or else one that
-`scripts/neo4j-dev` starts for the run with its small memory. Vectors are seeded, not embedded, because only the stores
-are timed. Short calls are repeated `--rounds` times. The password of a Neo4j at `--url` is in NEO4J_PASSWORD."""
+code (and as many of places). Neo4j is one that `scripts/neo4j-dev` starts for
+the run with its small memory. Vectors are seeded, not embedded, because only the stores are timed. Short calls are
+repeated `--rounds` times."""
 
 import os
 import subprocess
@@ -30,7 +30,6 @@ from xkg.store.open import open_graph
 
 ROOT = Path(__file__).parents[2]
 BATCH = 200
-SMALL = 43
 CHANGED = 50
 SECONDS = 60.0
 SEEDED = EmbeddingSettings(model=SeededVectors.model)
@@ -61,17 +60,16 @@ class Column(dict[str, str]):
         super().__setitem__(name, figure)
 
 
-def main(*, papers: int = 5000, url: str | None = None, rounds: int = 20) -> None:
+def main(*, papers: int = 5000, rounds: int = 20) -> None:
     console = Console(width=140, highlight=False)
     columns: dict[str, Column] = {}
-    with tempfile.TemporaryDirectory(prefix="xkg-stores-") as folder, neo4j(url, Path(folder)) as address:
+    with tempfile.TemporaryDirectory(prefix="xkg-stores-") as folder, neo4j(Path(folder)) as address:
         for engine, settings in (
             ("embedded", Settings(kg=Path(folder) / "embedded", store=StoreSettings(), embedding=SEEDED)),
             ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=address), embedding=SEEDED)),
         ):
             print(f"--- {engine}", file=sys.stderr)
             columns[engine] = measured(engine, settings, papers, rounds)  # type: ignore[arg-type]
-        columns["embedded"].update(small(Path(folder) / "small", rounds))
     console.print(table(columns, papers))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 
@@ -132,17 +130,6 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
     return found
 
 
-def small(folder: Path, rounds: int) -> Column:
-    """The cost of publishing with as many papers as in the shared graphs."""
-    with opened(Settings(kg=folder, store=StoreSettings(), embedding=SEEDED)) as store:
-        store.publish(list(bundles(SMALL)))
-        editions = iter(range(1, 10_000))
-        seconds = _ms(lambda: store.publish([bundle(SMALL // 2, next(editions))]), min(5, rounds))
-    found = Column()
-    found[f"publish of one changed paper at {SMALL}"] = seconds
-    return found
-
-
 def named(store: GraphStore, query: NamedQuery, engine: Engine) -> str:
     """Milliseconds and rows of a named query."""
     wanted = {p.name: GIVEN[p.name] for p in query.parameters if p.default is None}
@@ -165,11 +152,8 @@ def opened(settings: Settings) -> Iterator[GraphStore]:
 
 
 @contextmanager
-def neo4j(url: str | None, folder: Path) -> Iterator[str]:
+def neo4j(folder: Path) -> Iterator[str]:
     """The address of a running Neo4j."""
-    if url is not None:
-        yield url
-        return
     command = [sys.executable, str(ROOT / "scripts" / "neo4j-dev")]
     data = str(folder / "neo4j")
     subprocess.run([*command, "start", "--folder", data], check=True, stdout=sys.stderr)

@@ -29,7 +29,7 @@ def test_what_works_is_one_line_each(published: Path) -> None:
     assert len(first) == len(report.findings)
     assert all(line.startswith(("ok        ", "optional  ", "not ok    ")) for line in first)
     optional = {finding.name for finding in report.findings if finding.optional}
-    assert {"sentence-transformers", "GPU for vector indexes", "language model"} <= optional
+    assert {"sentence-transformers", "language model"} <= optional
     assert "not ok    sentence" not in str(report)
 
 
@@ -61,9 +61,6 @@ def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.Monk
     report = doctor.examine(Settings(kg=tmp_path))
     assert by_name(report, "sentence-transformers").remedy == "pip install '.[st]' in a clone of xkg"
     assert not by_name(report, "sentence-transformers").ok
-    gpu = by_name(report, "GPU")
-    assert not gpu.ok
-    assert "built on CPU" in gpu.cost
 
 
 def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
@@ -80,13 +77,6 @@ def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
     assert by_name(report, "language model").seen == "o4-mini at api.openai.com, with a key; not asked"
     assert "sk-0123456789" not in str(report)
     assert by_name(doctor.examine(Settings(kg=tmp_path, llm=LlmSettings(model="none"))), "language model").ok
-
-
-def test_two_builds_of_faiss_in_one_folder_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_version", lambda _: "1.15.1")
-    finding = by_name(doctor.examine(Settings(kg=tmp_path)), "vector")
-    assert not finding.ok
-    assert "uninstall both" in finding.seen
 
 
 def test_what_confines_the_parsers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

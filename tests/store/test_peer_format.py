@@ -1,7 +1,6 @@
 """The peer's graph files: what is written is what was read, and what is wrong is named."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,6 @@ def stored(bundle: PaperBundle, path: Path) -> PaperBundle:
 def exact(value: Any) -> str:
     """Tells apart what Python's == does not: 1, 1.0 and true, 0.0 and -0.0, and the order of keys."""
     return json.dumps(value)
-
-
-def walk(value: Any) -> Iterator[Any]:
-    yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from walk(inner)
 
 
 def write(path: Path, value: Any) -> Path:

@@ -51,7 +51,6 @@ def examine(settings: Settings) -> Report:
             _language_model(settings),
             *_agent_programs(),
             _vectors(),
-            _gpu(),
             _sandbox(settings),
             _landlock(),
             _parsing(),
@@ -170,9 +169,6 @@ def _pages() -> Check:
 
 def _vectors() -> Check:
     def look() -> str:
-        both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
-        if len(both) > 1:
-            raise XkgError("faiss-cpu and faiss-gpu share one folder: uninstall both, then install one")
         try:
             import faiss
         except ImportError as error:
@@ -183,25 +179,8 @@ def _vectors() -> Check:
         "vector index",
         look,
         cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
-        remedy=f"{install_extra('cpu')}, or gpu instead if there is a GPU",
-        optional=_version("faiss-cpu") is None and _version("faiss-gpu") is None,
-    )
-
-
-def _gpu() -> Check:
-    from xkg.store.indexes.gpu import missing_gpu
-
-    try:
-        missing = missing_gpu()
-    except ImportError:
-        missing = "faiss is not installed"
-    return Check(
-        name="GPU for vector indexes",
-        ok=missing is None,
-        seen=missing or "used",
-        cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer",
-        remedy=f"an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then {install_extra('gpu')}",
-        optional=True,
+        remedy=install_extra("cpu"),
+        optional=_version("faiss-cpu") is None,
     )
 
 

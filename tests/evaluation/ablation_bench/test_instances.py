@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from evaluation.ablation_bench.instances import load, source
+from evaluation.ablation_bench.instances import load
 
 GOLD = {"name": "No steam", "ablated_part": "steam", "action": "REMOVE"}
 ROW = {
@@ -38,15 +36,6 @@ def write(folder: Path, *rows: object) -> Path:
     return path
 
 
-def test_rows_of_both_tasks_are_read_without_links_out_of_the_folder(folder: Path) -> None:
-    path = write(folder, ROW, "")
-    (author,), (reviewer,) = load(path, "author").instances, load(path, "reviewer").instances
-    assert [gold.name for gold in author.golds] == ["No steam"]
-    assert (reviewer.reviews, reviewer.suggestions) == (("Try it without steam.",), 1)
-    text = source(author.paper)
-    assert ("\\section{Steam}" in text, "key" in text) == (True, False)
-
-
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
@@ -68,18 +57,3 @@ def test_what_cannot_be_used_is_counted(folder: Path, row: dict[str, Any] | str,
     assert [instance.id for instance in loaded.instances] == ["loaf"]
     ((found, count),) = loaded.problems.items()
     assert (problem in found, count) == (True, 1)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ROW, "x"]), inner, max_size=6),
-    max_leaves=12,
-)
-
-
-@given(st.lists(json_values | st.text(max_size=20), max_size=4))
-def test_any_file_is_read_row_by_row(tmp_path_factory: pytest.TempPathFactory, rows: list[object]) -> None:
-    path = write(tmp_path_factory.mktemp("rows"), *rows)
-    for task in ("author", "reviewer"):
-        loaded = load(path, task)  # type: ignore[arg-type]
-        assert len(loaded.instances) + loaded.problems.total() <= len(rows) * 21

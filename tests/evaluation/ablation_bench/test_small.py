@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from evaluation.ablation_bench.instances import Instance, load
-from evaluation.ablation_bench.small import leaks, make, rows
+from evaluation.ablation_bench.instances import load
+from evaluation.ablation_bench.small import leaks, make
 from xkg.model import Finding, Paper, PaperBundle, Technique
 
 PAPER = """\\title{Crust by Steam}
@@ -55,13 +55,3 @@ def test_what_was_cut_off_is_found_in_a_graph_that_has_it() -> None:
     assert leaks(bundle("Steam injection pours water on hot iron so that the crust stays soft."), cut, rest).clean
     finding = Finding(id="p#finding/1", name="Steam helps")
     assert not leaks(bundle("Steam.", findings=(finding,)), cut, rest).clean
-
-
-def test_the_golds_of_the_repository_are_valid() -> None:
-    papers = rows("golds.jsonl")
-    assert len({paper["id"] for paper in papers}) == len(papers) == 5
-    for paper in papers:
-        golds = Instance.model_validate({"paper_abstract": "a", "paper_path": "p", **paper}).golds
-        assert golds
-        for entry in golds:
-            assert len(" ".join((entry.name, entry.ablated_part, *entry.replacement)).split()) < 40

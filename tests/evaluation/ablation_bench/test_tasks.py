@@ -158,15 +158,6 @@ def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_p
     assert re.sub(r"\s+", " ", block.sub("", with_graph)) == re.sub(r"\s+", " ", without)
 
 
-@pytest.mark.product("a run of the bench", every=True)
-@pytest.mark.parametrize("planner", ["lm", "product", "agent"])
-def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path, graph: Path, planner: Any) -> None:
-    instances.write_text(instances.read_text().replace(TITLE, "Soups"))
-    submits = model(lambda _: calling("submit", answer=tagged(*PLAN)) if planner == "agent" else tagged(*PLAN))
-    log = run(author(str(instances), planner=planner, graph=str(graph)), submits, tmp_path, judge=knowing())
-    assert "1 x paper that the graph does not have" in report(log)[2]
-
-
 def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Path, graph: Path) -> None:
     def judge(question: str) -> str:
         assert "<<<side_A" in question, "no model is asked for a plan"

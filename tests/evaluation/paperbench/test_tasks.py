@@ -104,16 +104,6 @@ def lines_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_best_of_three_needs_three_runs_on_each_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    without = [results(tmp_path, f"without-{n}", a=value) for n, value in enumerate((0.1, 0.4, 0.2))]
-    with_graph = [results(tmp_path, f"with-{n}", a=value) for n, value in enumerate((0.5, 0.3, 0.9))]
-    gains.main(without=without, with_graph=with_graph)
-    (line,) = [line for line in lines_of(capsys) if line.startswith("gain of best@3")]
-    assert "0.500" in line
-    gains.main(without=without, with_graph=with_graph[:2])
-    assert any("best@3 needs 3 runs" in line for line in lines_of(capsys))
-
-
 def test_gains_by_paper_domain_and_failure_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     without = results(tmp_path, "without.json", a=0.2, b=0.4, c=0.5)
     with_graph = results(tmp_path, "with.json", a=0.5, b=0.3, d=0.9)

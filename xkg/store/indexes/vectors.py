@@ -63,13 +63,12 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     index: Any = None
     info = EXACT
     if count > exact_up_to:
-        from xkg.store.indexes import gpu
-
         faiss = _faiss()
         lists = max(1, min(int(4 * count**0.5), count // 39))
         index = faiss.index_factory(dimension, f"IVF{lists},SQfp16", faiss.METRIC_INNER_PRODUCT)
         index.cp.max_points_per_centroid = _TRAINED_ON
-        index = gpu.filled(index, vectors)
+        index.train(vectors)
+        index.add(vectors)
         rng = np.random.default_rng(0)
         drawn = vectors[rng.choice(count, size=(_SUMMED, min(_RECALL_QUERIES, count // _SUMMED)), replace=False)]
         queries = drawn.sum(axis=0)
