@@ -175,7 +175,8 @@ def settings_for(kg: Path, url: str, **llm: Any) -> Settings:
 @dataclass(frozen=True)
 class Question:
     """What a request asks: the prompt's name, its inputs, the technique in question where it is one, and what is held
-    against the answer before, if there was one."""
+    against the answer before, if there was one. Of a request about several techniques, `parts` has one for each, in
+    which the input that lists them has one alone."""
 
     prompt: str
     inputs: Mapping[str, str]
@@ -184,8 +185,34 @@ class Question:
     @property
     def technique(self) -> str:
         """The name of the one technique that it is about."""
-        said = self.inputs.get("technique") or self.inputs["definition"]
-        return re.split(r"[:.]", said, maxsplit=1)[0]
+        if self.prompt in _LISTED:
+            return re.split(r"\n", self.section, maxsplit=1)[0].partition(". ")[2]
+        return re.split(r"[:.]", self.inputs["definition"], maxsplit=1)[0]
+
+    @property
+    def section(self) -> str:
+        """What it says of the one technique."""
+        return self.inputs[_LISTED[self.prompt][0]]
+
+    @property
+    def parts(self) -> list["Question"]:
+        listed = _LISTED[self.prompt][0]
+        sections = re.split(r"^(?=## \d+\. )", self.inputs[listed], flags=re.M)[1:]
+        return [Question(self.prompt, {**self.inputs, listed: text}, self.complaint) for text in sections]
+
+
+# Prompts about several techniques: the input that lists them, and the field of the answer that has one for each.
+_LISTED = {"modularize": ("techniques", "modules"), "fidelity": ("modules", "verdicts")}
+
+
+def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
+    """The answer to a question, from the answer about each of its techniques; an odd one of these stands for all."""
+    if asked.prompt not in _LISTED:
+        return of(asked)
+    found: list[Any] = [of(part) for part in asked.parts]
+    if odd := [each for each in found if not isinstance(each, Mapping)]:
+        return odd[0]
+    return {_LISTED[asked.prompt][1]: [{"technique": n, **each} for n, each in enumerate(found, start=1)]}
 
 
 def question(body: Mapping[str, Any]) -> Question:
@@ -210,10 +237,12 @@ def answers(**changed: Scripted) -> Callable[[dict[str, Any]], Answer]:
     """For a `ScriptedEndpoint`: the answer to every question of a build. `changed` goes before, by the name of the
     prompt; where it gives None the usual answer stands."""
 
-    def answer(body: dict[str, Any]) -> Answer:
-        asked = question(body)
+    def of(asked: Question) -> Answer:
         given = changed[asked.prompt](asked) if asked.prompt in changed else None
         return _USUAL[asked.prompt](asked) if given is None else given
+
+    def answer(body: dict[str, Any]) -> Answer:
+        return joined(question(body), of)
 
     return answer
 
@@ -221,15 +250,11 @@ def answers(**changed: Scripted) -> Callable[[dict[str, Any]], Answer]:
 def script(**changed: Scripted) -> Any:
     """The same answers for a `FakeModel`. A changed one may raise, too."""
 
-    def of(name: str) -> Callable[[Mapping[str, str]], Answer]:
-        def answer(inputs: Mapping[str, str]) -> Answer:
-            asked = Question(name, inputs, None)
-            given = changed[name](asked) if name in changed else None
-            return _USUAL[name](asked) if given is None else given
+    def of(asked: Question) -> Answer:
+        given = changed[asked.prompt](asked) if asked.prompt in changed else None
+        return _USUAL[asked.prompt](asked) if given is None else given
 
-        return answer
-
-    return {name: of(name) for name in _USUAL}
+    return {name: lambda inputs, name=name: joined(Question(name, inputs, None), of) for name in _USUAL}
 
 
 # --- the usual answers ------------------------------------------------------------------------------------------------
@@ -383,7 +408,7 @@ def sound(asked: Question) -> dict[str, Any]:
 
 def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
     """The filter brings along what no component offers it."""
-    numbers = _numbers(asked.inputs["technique"])
+    numbers = _numbers(asked.section)
     given = {**given, "statements": [{"statement": n, "origin": "none", "note": ""} for n in numbers]}
     if asked.technique != "Damped peak filter":
         return given
@@ -411,9 +436,9 @@ def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
 
 
 def _verdict(asked: Question) -> dict[str, Any]:
-    wrong = "damp(values, rate)" in asked.inputs["implementation"]
+    wrong = "damp(values, rate)" in asked.section
     remark = "filter_counts damps before it clips; the lines clip first"
-    numbers = _numbers(asked.inputs["definition"])
+    numbers = _numbers(asked.section)
     agreed = [{"statement": n, "verdict": "same", "remark": ""} for n in numbers]
     return {**verdict(*([("foreign", remark)] if wrong else [])), "statements": agreed}
 
@@ -435,5 +460,5 @@ _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "strengthen": _sharper,
     "fidelity": _verdict,
     "revise": _revision,
-    "recheck": lambda _: verdict(),
+    "recheck": lambda _: {"technique": 1, **verdict()},
 }

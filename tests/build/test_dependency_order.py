@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.dependency_order import in_dependency_order
+from xkg.build.dependency_order import each_of, in_dependency_order
+from xkg.errors import XkgError
 
 
 def test_an_item_begins_when_its_own_needs_are_done_though_others_are_under_way() -> None:
@@ -56,3 +57,18 @@ def test_all_are_done_once_after_their_needs(below: list[set[int]], jobs: int) -
 
     assert in_dependency_order(work, [*reversed(range(len(below)))], needs, jobs) == {i: -i for i in needs}
     assert sorted(order) == [*range(len(below))]
+
+
+def test_results_of_each_come_in_order_and_an_error_is_raised_after_what_runs() -> None:
+    assert each_of(lambda item: item * item, [3, 1, 2], 2) == [9, 1, 4]
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 2:
+            raise XkgError("two")
+        return item
+
+    with pytest.raises(XkgError, match="two"):
+        each_of(work, [1, 2, 3], 1)
+    assert begun == [1, 2]

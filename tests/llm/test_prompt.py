@@ -70,10 +70,10 @@ def test_what_all_questions_share_stands_first(tmp_path: Path) -> None:
 
 
 def test_a_paper_pays_once_for_what_its_techniques_share() -> None:
-    """The questions that write code: the same instructions, paper and code, and another technique."""
+    """The questions that write code: the same instructions, paper and code, and other techniques."""
     prompt = load_prompt(PROMPTS / "modularize.md")
     inputs = {name: f"{name} of the paper" for name in prompt.inputs} | {"code": "def f(): pass\n" * 900}
-    one, other = ("".join(prompt.render(inputs | {"technique": name, "located": name})) for name in ("a", "b"))
+    one, other = ("".join(prompt.render(inputs | {"techniques": name})) for name in ("a", "b"))
     shared = next(i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y)
     assert shared > 0.95 * len(one)
 

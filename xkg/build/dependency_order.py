@@ -4,8 +4,30 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from xkg.errors import XkgError
+
 T = TypeVar("T", bound=Hashable)
+Item = TypeVar("Item")
 R = TypeVar("R")
+
+
+def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list[R]:
+    """The result of `work` for each item, in order; at most `jobs` run at a time. After an `XkgError` no other item
+    starts, and the error is raised when those that run have ended."""
+
+    def attempt(number: int) -> R | XkgError:
+        try:
+            return work(items[number])
+        except XkgError as error:
+            return error
+
+    ended = in_dependency_order(attempt, range(len(items)), {}, jobs, ends=lambda result: isinstance(result, XkgError))
+    results: list[R] = []
+    for _, result in sorted(ended.items()):
+        if isinstance(result, XkgError):
+            raise result
+        results.append(result)
+    return results
 
 
 def in_dependency_order(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.guided.checking.test_debug import DEFINITION, GOOD, TEST, boxed, edit
+from tests.build.guided.checking.test_debug import GOOD, TEST, boxed, edit
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg.build.guided.checking.debug import debug
 from xkg.config import LlmSettings
@@ -71,7 +71,7 @@ def test_a_model_s_code_gets_no_key_no_file_and_no_connection(tmp_path: Path, mo
                 update={"implementation": steals + GOOD.implementation, "test": TEST + "\nassert not found\n"}
             )
             with LanguageModel(LlmSettings(model="hostile"), tmp_path / "kg") as model:
-                done = debug(draft, DEFINITION, boxed, model.for_paper("p"))
+                done = debug(draft, boxed, model.for_paper("p"))
             requests = list(endpoint.requests)
         with pytest.raises(TimeoutError):
             listener.accept()

@@ -62,6 +62,11 @@ class Draft(Value):
     searched: bool = False
 
     @property
+    def text(self) -> str:
+        """The technique's name and definition."""
+        return f"{self.name}. {self.definition}"
+
+    @property
     def scope(self) -> Scope:
         """The part of the module that fidelity compares: everything except its components' code, and the lines that
         this was written from."""

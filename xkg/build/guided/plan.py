@@ -25,9 +25,9 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code, 17 to 59 calls): tokens of an answer;
-# techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them; and for each
-# technique with code the calls of later stages, with input tokens relative to its first prompt.
+# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens of an answer (for code, of each
+# technique in it); techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them;
+# and for each question that writes code the calls of later stages, with input tokens relative to it.
 _OUTPUT = {"extract": 2000, "enrich": 1800, "ground": 400, "modularize": 2300}
 # 15 of 48 answers that write code were unusable and had to be asked for again.
 _WITH_UNUSABLE = 1.25
@@ -36,10 +36,12 @@ _USUAL_TECHNIQUES = 9
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
-_UNKNOWN_PROMPT = 5_000
-_AFTER = {"debug": (0.2, 1.2, 400), "check": (2.2, 0.8, 300)}
+# Techniques of a question that writes code, and its input tokens; static analysis locates whole files.
+_TOGETHER = 2.3
+_CODE_PROMPT = 5_000
+_AFTER = {"debug": (0.7, 0.5, 400), "check": (2.6, 0.6, 500)}
 # One question of these stages covers all techniques; if it has no answer, it is repeated with fewer.
-_BATCHED = frozenset({"enrich", "ground"})
+_BATCHED = frozenset({"enrich", "ground", "modularize"})
 
 
 class PlannedStage(Value):
@@ -119,7 +121,9 @@ class _Estimator:
         about: str = "",
         check: Callable[[A], str | More | None] = accept,  # noqa: ARG002
     ) -> A:
-        estimated = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
+        techniques = about.count(", ") + 1
+        answer_tokens = _OUTPUT.get(prompt.name, 1000) * (techniques if prompt.name == "modularize" else 1)
+        estimated = estimate(self._settings, prompt, inputs, output_tokens=answer_tokens)
         call = PlannedStage(
             stage=prompt.stage,
             calls=1,
@@ -137,9 +141,10 @@ class _Estimator:
     def planned(self) -> tuple[PlannedStage, ...]:
         stages = {stage: _sum(stage, calls) for stage, calls in self.planned_calls.items()}
         if self._with_code:
-            written = stages.get("modularize", self._stage("modularize", 1, _UNKNOWN_PROMPT, _OUTPUT["modularize"]))
-            fewest = 1.0 if self._scale >= 1.0 else 0.0
-            stages["modularize"] = _scaled(written, max(fewest, self._with_code / written.calls))
+            counted = stages.get("modularize")
+            size = min(_CODE_PROMPT, counted.input_tokens // counted.calls if counted else _CODE_PROMPT)
+            questions = math.ceil(self._with_code / _TOGETHER)
+            stages["modularize"] = self._stage("modularize", questions, size, round(_TOGETHER * _OUTPUT["modularize"]))
         if "modularize" in stages:
             written = stages["modularize"]
             for stage, (calls, share, output_tokens) in _AFTER.items():

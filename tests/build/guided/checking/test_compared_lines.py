@@ -32,7 +32,7 @@ def power(x, y, scale):
 
 def test_what_the_module_has_is_not_sent_again() -> None:
     shown = unrepeated(LINES, MODULE)
-    assert "        a = x + y\n        # … and 3 more as in the module\n        return self.scale * d\n" in shown
+    assert "        a = x + y\n        # … and 3 more as shown elsewhere\n        return self.scale * d\n" in shown
     assert "c = a - b" not in shown
     assert "left out for room" not in shown
     assert '"""The power. …"""' in shown
@@ -42,7 +42,7 @@ def test_what_the_module_has_is_not_sent_again() -> None:
 def test_what_differs_by_one_letter_stays() -> None:
     shown = unrepeated(LINES, MODULE.replace("c = a - b", "c = a + b"))
     assert "        c = a - b\n" in shown
-    assert "as in the module" not in shown
+    assert "as shown elsewhere" not in shown
 
 
 def test_lines_in_another_block_are_not_the_same() -> None:

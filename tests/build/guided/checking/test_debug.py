@@ -73,7 +73,7 @@ def broken(old: str, new: str, file: str = "implementation") -> Draft:
 
 def test_a_bug_is_repaired_and_the_first_run_stays() -> None:
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, boxed, ask)
+    done = debug(broken("v / total", "v * total"), boxed, ask)
     assert (done.draft, done.repairs, done.refused) == (GOOD, 1, 0)
     assert done.first.level is Level.IMPORTED
     assert done.proof.evidence.level is Level.TESTED
@@ -102,7 +102,7 @@ def test_a_weaker_test_is_taken_back(weaker: str) -> None:
     good = GOOD.model_copy(update={"implementation": MODULE.partition("\n\n\n")[0] + "\n", "test": f"{head}{exact}\n"})
     start = good.model_copy(update={"test": good.test.replace("0.75]", "0.7]")})
     answers = [edit(exact.replace("0.75]", "0.7]"), weaker, "test"), edit("0.7]", "0.75]", "test")]
-    done = debug(start, DEFINITION, quickly, FakeModel({"repair": answers}))
+    done = debug(start, quickly, FakeModel({"repair": answers}))
     assert (done.draft, done.refused, done.passed) == (good, 1, True)
 
 
@@ -112,14 +112,14 @@ def test_if_the_code_was_wrong_a_weaker_test_is_undone(together: bool) -> None:
     mended = edit("v * total", "v / total")
     both = {**mended, "edits": mended["edits"] + weaker["edits"]}
     ask = FakeModel({"repair": [both] if together else [weaker, mended]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    done = debug(broken("v / total", "v * total"), quickly, ask)
     assert (done.draft, done.passed, done.repairs) == (GOOD, True, 1 if together else 2)
 
 
 def test_edits_that_do_not_fit_are_sent_back() -> None:
     wrong = [edit("v ** total", "v"), edit("values", "v"), edit("", " \n")]
     ask = FakeModel({"repair": [*wrong, edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    done = debug(broken("v / total", "v * total"), quickly, ask)
     assert (done.passed, done.refused) == (True, 0)
     complaints = [str(complaint) for *_, complaint in ask.requests]
     assert "does not occur in the implementation" in complaints[0]
@@ -131,7 +131,7 @@ def test_it_ends_after_the_rounds_with_the_best_draft() -> None:
     numbers = iter(range(100))
     ask = FakeModel({"repair": lambda _: edit("", f"{MODULE}\nSPARE = {next(numbers)}\nraise ValueError(SPARE)\n")})
     start = broken("v / total", "v * total")
-    done = debug(start, DEFINITION, quickly, ask, rounds=3)
+    done = debug(start, quickly, ask, rounds=3)
     assert (done.draft, done.rounds, done.repairs) == (start, 3, 0)
     assert done.stopped == "does not pass after 3 rounds"
     assert done.failed is None
@@ -147,7 +147,7 @@ def test_the_same_repair_twice_is_not_run_twice() -> None:
 
     worse = edit("v * total", "v - total")
     ask = FakeModel({"repair": [worse, edit("v - total", "v * total"), edit("v - total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
+    done = debug(broken("v / total", "v * total"), trial, ask)
     assert done.passed
     assert len(runs) == 3
     assert "run already" in (ask.requests[1][3] or "")
@@ -155,7 +155,7 @@ def test_the_same_repair_twice_is_not_run_twice() -> None:
 
 def test_a_missing_package_asks_no_model() -> None:
     ask = FakeModel({})
-    done = debug(GOOD, DEFINITION, lambda _: failed_proof(Cause.MISSING_PACKAGE, reason="missing package torch"), ask)
+    done = debug(GOOD, lambda _: failed_proof(Cause.MISSING_PACKAGE, reason="missing package torch"), ask)
     assert ask.requests == []
     assert done.stopped is not None
     assert "missing package torch" in done.stopped
@@ -171,7 +171,7 @@ def test_a_repair_that_wants_a_package_that_is_not_there_is_taken_back() -> None
         }
     )
     ask = FakeModel({"repair": [edit("def weights", "import torch\n\n\ndef weights"), edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
+    done = debug(broken("v / total", "v * total"), trial, ask)
     assert (done.draft, done.repairs, done.rounds) == (GOOD, 1, 2)
     assert "missing package torch" in ask.requests[1][2]["tried"]
 
@@ -179,7 +179,7 @@ def test_a_repair_that_wants_a_package_that_is_not_there_is_taken_back() -> None
 def test_a_download_gets_a_hint_and_later_rounds_omit_the_sources() -> None:
     trial = scripted({"v / total": failed_proof(Cause.PASSES, Level.TESTED), "def": failed_proof(Cause.DOWNLOAD)})
     ask = FakeModel({"repair": [edit("v * total", "total * v"), edit("total * v", "v / total")]})
-    debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
+    debug(broken("v / total", "v * total"), trial, ask)
     assert "no network" in ask.requests[0][2]["hint"]
     assert "def ess" in ask.requests[0][2]["sources"]
     assert "def ess" not in ask.requests[1][2]["sources"]
@@ -187,7 +187,7 @@ def test_a_download_gets_a_hint_and_later_rounds_omit_the_sources() -> None:
 
 def test_no_answer_keeps_the_best_draft_and_says_so() -> None:
     ask = FakeModel({"repair": [edit("v * total", "v - total"), AnswerError("debug: no answer that can be used")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    done = debug(broken("v / total", "v * total"), quickly, ask)
     assert done.failed == "debug: no answer that can be used"
     assert "v - total" in done.draft.implementation
     assert done.repairs == 1
@@ -204,14 +204,14 @@ SWALLOWED = """\
 def test_only_refused_repairs_are_counted_and_the_draft_stays() -> None:
     ask = FakeModel({"repair": lambda _: edit("    total = sum(values)", SWALLOWED)})
     start = broken("v / total", "v * total")
-    done = debug(start, DEFINITION, quickly, ask)
+    done = debug(start, quickly, ask)
     assert (done.draft, done.refused, done.repairs) == (start, 4, 0)
     assert done.failed is not None
 
 
 def test_a_model_that_sees_no_way_ends_it() -> None:
     ask = FakeModel({"repair": [{"cause": "it needs a GPU", "edits": []}]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    done = debug(broken("v / total", "v * total"), quickly, ask)
     assert done.stopped == "cannot be repaired: it needs a GPU"
     assert len(ask.requests) == 1
 
@@ -219,14 +219,14 @@ def test_a_model_that_sees_no_way_ends_it() -> None:
 def test_lines_of_components_are_not_sent_with_a_failure() -> None:
     lines = {"own_excerpt": "def ess(w): ...\n", "excerpt": "def ess(w): ...\ndef of_a_component(): ...\n"}
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
-    debug(broken("v / total", "v * total").model_copy(update=lines), DEFINITION, quickly, ask)
+    debug(broken("v / total", "v * total").model_copy(update=lines), quickly, ask)
     assert ask.requests[0][2]["sources"] == "def ess(w): ...\n"
 
 
 def test_a_long_source_is_cut_to_what_a_prompt_holds() -> None:
     start = broken("v / total", "v * total").model_copy(update={"excerpt": "x = 1  # é\n" * 9000})
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
-    debug(start, DEFINITION, quickly, ask)
+    debug(start, quickly, ask)
     inputs = ask.requests[0][2]
     code = "".join(inputs[name] for name in ("implementation", "test", "sources"))
     assert len(code.encode()) < 52_200

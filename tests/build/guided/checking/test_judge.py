@@ -60,23 +60,34 @@ assert isinstance(effective_size([1.0, 1.0]), float)
 """
 GOOD = draft_of(MODULE, SHARP, name="Effective sample size", excerpt=LINES)
 EMPTY = Codebase(repository=Repository(id="local:empty@0", url=""))
-DEFINITION = "One over the sum of the squared normalised weights."
-FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "statements": [], "faults": []}
+FAITHFUL: Mapping[str, Any] = {"technique": 1, "compared": "The sum and the squares.", "statements": [], "faults": []}
+
+
+def model_of(script: Mapping[str, Any]) -> FakeModel:
+    """A model whose reviews are about one module each."""
+    return FakeModel({**script, "fidelity": [_review(answer) for answer in script.get("fidelity", ())]})
+
+
+def _review(answer: Any) -> Any:
+    return answer if isinstance(answer, Exception) or "open" in answer else {"verdicts": [answer]}
 
 
 def fault(kind: str, remark: str) -> dict[str, Any]:
-    return {"compared": "", "statements": [], "faults": [{"kind": kind, "remark": remark}]}
+    return {"technique": 1, "compared": "", "statements": [], "faults": [{"kind": kind, "remark": remark}]}
 
 
 FOREIGN = fault("foreign", "effective_size cubes the weights; the lines square them")
 
 
+NO_EDITS: Mapping[str, Any] = {"cause": "nothing", "edits": []}
+
+
 def ready(draft: Draft) -> Debugged:
-    return debug(draft, DEFINITION, quickly, FakeModel({}))
+    return debug(draft, quickly, model_of({}))
 
 
 def checked(draft: Draft, ask: FakeModel) -> Checked:
-    return check(ready(draft), DEFINITION, quickly, ask, EMPTY)
+    return check([ready(draft)], quickly, ask, EMPTY)[0]
 
 
 def requested_prompts(ask: FakeModel) -> list[str]:
@@ -94,7 +105,7 @@ def cubed(draft: Draft = GOOD) -> Draft:
 
 
 def test_a_technique_that_runs_at_once_costs_one_question() -> None:
-    ask = FakeModel({"fidelity": [FAITHFUL]})
+    ask = model_of({"fidelity": [FAITHFUL]})
     done = checked(GOOD, ask)
     assert done.level is Level.FAITHFUL
     assert requested_prompts(ask) == ["fidelity"]
@@ -107,7 +118,7 @@ def test_a_technique_that_runs_at_once_costs_one_question() -> None:
 
 
 def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
-    ask = FakeModel({"strengthen": [edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
+    ask = model_of({"strengthen": [edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
     done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
     assert (done.level, requested_prompts(ask)) == (Level.FAITHFUL, ["strengthen", "fidelity"])
     assert done.draft.implementation == MODULE
@@ -126,7 +137,7 @@ def test_a_test_too_slow_for_mutation_gets_a_hint() -> None:
 
 def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
     wrong = [edit("w**2", "w**3"), edit("", SHARP.splitlines()[0], "test")]
-    ask = FakeModel({"strengthen": [*wrong, edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
+    ask = model_of({"strengthen": [*wrong, edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
     done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
     assert done.level is Level.FAITHFUL
     complaints = [complaint or "" for name, *_, complaint in ask.requests if name == "strengthen"]
@@ -137,17 +148,17 @@ def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
 
 def test_a_sharper_test_that_is_wrong_is_debugged_with_what_is_left() -> None:
     wrong = BLUNT + SHARP.replace("1.6", "1.7")
-    ask = FakeModel({"strengthen": [edit("", wrong, "test")], "repair": [edit("1.7", "1.6", "test")]})
+    ask = model_of({"strengthen": [edit("", wrong, "test")], "repair": [edit("1.7", "1.6", "test")]})
     start = GOOD.model_copy(update={"test": BLUNT})
-    after = strengthen(ready(start), DEFINITION, quickly, ask, rounds=1)
+    after = strengthen(ready(start), quickly, ask, rounds=1)
     assert after.proof.evidence.level is Level.TESTED
     assert (after.repairs, after.rounds, requested_prompts(ask)) == (2, 1, ["strengthen", "repair"])
-    none_left = FakeModel({"strengthen": [edit("", wrong, "test")]})
-    assert strengthen(ready(start), DEFINITION, quickly, none_left, rounds=0).draft == start
+    none_left = model_of({"strengthen": [edit("", wrong, "test")]})
+    assert strengthen(ready(start), quickly, none_left, rounds=0).draft == start
 
 
 def test_a_stronger_test_that_proves_no_more_is_dropped() -> None:
-    ask = FakeModel({"strengthen": [edit("", f"{BLUNT}assert effective_size([1.0]) is not None\n", "test")]})
+    ask = model_of({"strengthen": [edit("", f"{BLUNT}assert effective_size([1.0]) is not None\n", "test")]})
     start = GOOD.model_copy(update={"test": BLUNT})
     done = checked(start, ask)
     assert (done.draft, done.level, requested_prompts(ask)) == (start, Level.EXECUTED, ["strengthen"])
@@ -159,7 +170,7 @@ def test_a_stronger_test_that_proves_no_more_is_dropped() -> None:
 def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     answer = edit("w**3", "w**2")
     answer["edits"] += edit("", SHARP, "test")["edits"]
-    ask = FakeModel({"fidelity": [FOREIGN], "revise": [answer], "recheck": [FAITHFUL]})
+    ask = model_of({"fidelity": [FOREIGN], "revise": [answer], "recheck": [FAITHFUL]})
     done = checked(cubed(), ask)
     assert (done.draft, done.level) == (GOOD, Level.FAITHFUL)
     assert requested_prompts(ask) == ["fidelity", "revise", "recheck"]
@@ -181,14 +192,14 @@ def test_what_the_author_declared_holds_until_the_module_changes(file: str, kept
 
 
 def test_a_revision_that_breaks_the_code_is_dropped() -> None:
-    ask = FakeModel(
+    ask = model_of(
         {
             "fidelity": [FOREIGN],
             "revise": [edit("w**3", "w**2")],
             "repair": lambda inputs: edit("total = sum(values)", f"total = sum(values) + {len(inputs['tried'])}"),
         }
     )
-    done = check(ready(cubed()), DEFINITION, quickly, ask, EMPTY, rounds=2)
+    [done] = check([ready(cubed())], quickly, ask, EMPTY, rounds=2)
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
@@ -199,7 +210,7 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
 def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
     start = GOOD.model_copy(update={"excerpt": LINES.replace("1.0 / sum(x ** 2 for x in n)", "n")})
     worse = MODULE.replace("    return [v / total", "    count = len(values) ** 3 - 1\n    return [v / total")
-    done = checked(start, FakeModel({"fidelity": [FAITHFUL], "revise": [edit("", worse)], "recheck": [FAITHFUL]}))
+    done = checked(start, model_of({"fidelity": [FAITHFUL], "revise": [edit("", worse)], "recheck": [FAITHFUL]}))
     assert done.draft == start
     own, other = share(MODULE, start.excerpt), share(worse, start.excerpt)
     assert other < own < 0.7
@@ -210,12 +221,12 @@ def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
 
 def test_a_share_just_below_the_threshold_does_not_read_as_if_it_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.build.guided.checking.judge.share", lambda *_: 0.697)
-    done = checked(GOOD, FakeModel({"fidelity": [FAITHFUL], "revise": [{"cause": "nothing", "edits": []}]}))
+    done = checked(GOOD, model_of({"fidelity": [FAITHFUL], "revise": [{"cause": "nothing", "edits": []}]}))
     assert (done.evidence[-1].reason or "").startswith("not faithful: 69.7% of")
 
 
 def test_too_little_in_the_sources_is_revised_though_the_review_finds_no_fault() -> None:
-    ask = FakeModel({"fidelity": [FAITHFUL], "revise": [{"cause": "it is another method", "edits": []}]})
+    ask = model_of({"fidelity": [FAITHFUL], "revise": [{"cause": "it is another method", "edits": []}]})
     start = GOOD.model_copy(update={"excerpt": OTHER_LINES})
     done = checked(start, ask)
     assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
@@ -224,7 +235,7 @@ def test_too_little_in_the_sources_is_revised_though_the_review_finds_no_fault()
 
 
 def test_unrelated_code_is_reported_and_not_repaired() -> None:
-    ask = FakeModel({"fidelity": [fault("unrelated", "this computes an entropy")]})
+    ask = model_of({"fidelity": [fault("unrelated", "this computes an entropy")]})
     done = checked(GOOD, ask)
     assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
     assert requested_prompts(ask) == ["fidelity"]
@@ -245,7 +256,7 @@ def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
         },
     }
     start = GOOD.model_copy(update={"test": BLUNT}) if stage == "strengthen" else GOOD
-    done = checked(start, FakeModel(script[stage]))
+    done = checked(start, model_of(script[stage]))
     assert done.failed == "check: no answer that can be used"
     assert done.level is (Level.EXECUTED if stage == "strengthen" else Level.TESTED)
     assert done.draft == start
@@ -254,7 +265,7 @@ def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
 
 
 def test_without_source_lines_the_model_is_not_called() -> None:
-    ask = FakeModel({})
+    ask = model_of({})
     done = checked(GOOD.model_copy(update={"excerpt": "fn main() { let x = 1; }"}), ask)
     assert (done.level, done.evidence[-1].fidelity, done.failed) == (Level.TESTED, None, None)
     assert "no source lines in Python" in (done.evidence[-1].reason or "")
@@ -262,26 +273,56 @@ def test_without_source_lines_the_model_is_not_called() -> None:
 
 def test_what_does_not_run_is_not_judged() -> None:
     broken = GOOD.model_copy(update={"implementation": MODULE.replace("v / total", "v / totals")})
-    state = debug(broken, DEFINITION, quickly, FakeModel({}), rounds=0)
-    ask = FakeModel({})
-    done = check(state, DEFINITION, quickly, ask, EMPTY)
+    state = debug(broken, quickly, model_of({}), rounds=0)
+    ask = model_of({})
+    [done] = check([state], quickly, ask, EMPTY)
     assert (done.level, requested_prompts(ask)) == (Level.NONE, [])
     assert "totals" in (done.evidence[-1].reason or "")
 
 
 def test_a_fault_without_a_remark_is_sent_back() -> None:
-    ask = FakeModel({"fidelity": [fault("missing", " "), FAITHFUL]})
-    assert review(GOOD, 0.9, ask, Lookup(EMPTY)).faults == ()
+    ask = model_of({"fidelity": [fault("missing", " "), FAITHFUL]})
+    assert [fidelity.faults for fidelity in review([GOOD], ask, Lookup(EMPTY))] == [()]
     assert "has no remark" in (ask.requests[0][3] or "")
 
 
 def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
     dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
-    ask = FakeModel({"fidelity": [FAITHFUL]})
-    review(dropped, 0.9, ask, Lookup(EMPTY))
-    inputs = ask.requests[0][2]
-    assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
-    assert inputs["unmatched"] == ""
+    ask = model_of({"fidelity": [FAITHFUL]})
+    review([dropped], ask, Lookup(EMPTY))
+    shown = ask.requests[0][2]["modules"]
+    assert "Not here:\n- n = np.exp(-n / s) * n" in shown
+    assert "Only here:" not in shown
+
+
+def test_one_question_reviews_all_modules_and_each_gets_its_own_verdict() -> None:
+    other = cubed().model_copy(update={"technique": "p#other", "name": "Other"})
+    ask = FakeModel({"fidelity": [{"verdicts": [{**FOREIGN, "technique": 2}, FAITHFUL]}], "revise": [NO_EDITS]})
+    first, second = check([ready(GOOD), ready(other)], quickly, ask, EMPTY)
+    assert (first.level, second.level) == (Level.FAITHFUL, Level.TESTED)
+    assert "cubes the weights" in (second.evidence[-1].reason or "")
+    assert [(name, about) for name, about, *_ in ask.requests] == [
+        ("fidelity", "Effective sample size, Other"),
+        ("revise", "Other"),
+    ]
+    shown = ask.requests[0][2]
+    assert shown["sources"].count("def ess(w)") == 1
+    assert "## 2. Other" in shown["modules"]
+
+
+def test_a_review_without_an_answer_is_asked_in_halves() -> None:
+    error = AnswerError("check: none")
+    ask = FakeModel({"fidelity": [error, {"verdicts": [FAITHFUL]}, error]})
+    first, second = check([ready(GOOD), ready(GOOD)], quickly, ask, EMPTY)
+    assert (first.level, first.failed) == (Level.FAITHFUL, None)
+    assert (second.level, second.failed) == (Level.TESTED, "check: none")
+
+
+def test_a_review_that_misses_a_module_is_sent_back() -> None:
+    both = {"verdicts": [FAITHFUL, {**FAITHFUL, "technique": 2}]}
+    ask = FakeModel({"fidelity": [{"verdicts": [FAITHFUL]}, both]})
+    assert len(review([GOOD, GOOD], ask, Lookup(EMPTY))) == 2
+    assert "one verdict for each module from 1 to 2" in str(ask.requests[0][3])
 
 
 # --- composites
@@ -313,7 +354,7 @@ MADE = draft_of(
 
 
 def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> None:
-    ask = FakeModel({"fidelity": [FAITHFUL]})
+    ask = model_of({"fidelity": [FAITHFUL]})
     done = checked(MADE, ask)
     assert done.level is Level.FAITHFUL
     assert done.evidence[-1].fidelity is not None
@@ -327,13 +368,14 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
 
 
 def test_a_review_is_asked_about_components_that_are_not_called() -> None:
-    ask = FakeModel({"fidelity": [FAITHFUL]})
-    review(GOOD.model_copy(update={"uncalled": ("Damping",), "absent": ("Clipping",)}), 0.9, ask, Lookup(EMPTY))
-    assert ask.requests[0][2]["uncalled"] == "- Damping\n- Clipping"
+    ask = model_of({"fidelity": [FAITHFUL]})
+    review([GOOD.model_copy(update={"uncalled": ("Damping",), "absent": ("Clipping",)})], ask, Lookup(EMPTY))
+    assert "Not called:\n- Damping\n- Clipping" in ask.requests[0][2]["modules"]
 
 
 TWO_STATEMENTS = "The weights are divided by their sum first. One over the sum of their squares is given, times two."
-PARTED = {
+PARTED: dict[str, Any] = {
+    "technique": 1,
     "compared": "The factor.",
     "statements": [
         {"statement": 1, "verdict": "same", "remark": ""},
@@ -345,7 +387,7 @@ PARTED = {
 
 def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
     draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS, "declared": ("[2] no factor",)})
-    ask = FakeModel({"fidelity": [PARTED]})
+    ask = model_of({"fidelity": [PARTED]})
     done = checked(draft, ask)
     assert done.level is Level.FAITHFUL
     fidelity = done.evidence[-1].fidelity
@@ -354,19 +396,18 @@ def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
     [departure] = fidelity.departures
     assert (departure.kind, departure.remark) == ("differs", "the lines have no factor of two")
     assert departure.statement == "One over the sum of their squares is given, times two."
-    inputs = ask.requests[0][2]
-    assert "[2] One over" in inputs["definition"]
-    assert inputs["declared"] == "[2] no factor"
+    shown = ask.requests[0][2]["modules"]
+    assert "[2] One over" in shown
+    assert "Author:\n[2] no factor" in shown
 
 
 def test_a_review_may_look_elsewhere_first_and_what_it_opened_counts_as_source_lines() -> None:
     draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
-    asking = {**FAITHFUL, "open": ["twice.py::twice"], "search": ["2 *"]}
+    asking = {"verdicts": [], "open": ["twice.py::twice"], "search": ["2 *"]}
     there = {"statement": 2, "verdict": "elsewhere", "remark": "twice.py:1-2 doubles it"}
-    ask = FakeModel({"fidelity": [asking, {**FAITHFUL, "statements": [there]}]})
-    done = check(
-        ready(draft), DEFINITION, quickly, ask, codebase_of({"twice.py": "def twice(w):\n    return 2 * ess(w)\n"})
-    )
+    ask = model_of({"fidelity": [asking, {**FAITHFUL, "statements": [there]}]})
+    codebase = codebase_of({"twice.py": "def twice(w):\n    return 2 * ess(w)\n"})
+    [done] = check([ready(draft)], quickly, ask, codebase)
     assert requested_prompts(ask) == ["fidelity", "fidelity"]
     assert done.draft.excerpt.startswith(LINES)
     assert "# --- twice.py:1-2\ndef twice(w):" in done.draft.excerpt
@@ -378,14 +419,14 @@ def test_a_review_may_look_elsewhere_first_and_what_it_opened_counts_as_source_l
 def test_without_a_search_a_departure_speaks_of_the_compared_lines_alone(verdict: str) -> None:
     draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
     answer = {**FAITHFUL, "statements": [{"statement": 2, "verdict": verdict, "remark": "the factor"}]}
-    done = checked(draft, FakeModel({"fidelity": [answer]}))
+    done = checked(draft, model_of({"fidelity": [answer]}))
     [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
     assert not departure.searched
 
 
 def test_a_statement_that_is_not_answered_costs_no_second_question() -> None:
     draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
-    ask = FakeModel({"fidelity": [{**PARTED, "statements": PARTED["statements"][:1]}]})
+    ask = model_of({"fidelity": [{**PARTED, "statements": PARTED["statements"][:1]}]})
     assert checked(draft, ask).level is Level.FAITHFUL
     assert ask.requests[0][3] is None
 
@@ -406,13 +447,13 @@ def test_a_test_that_misses_a_whole_statement_is_sharpened_though_it_suffices() 
     state = ready(start)
     left_out = [s.change for s in state.proof.evidence.survivors if s.change.endswith(" left out")]
     assert (state.proof.evidence.level, bool(left_out)) == (Level.TESTED, True), state.proof
-    ask = FakeModel({"strengthen": [edit("", POSITIVE + NEGATIVE, "test")]})
-    after = strengthen(state, DEFINITION, quickly, ask)
+    ask = model_of({"strengthen": [edit("", POSITIVE + NEGATIVE, "test")]})
+    after = strengthen(state, quickly, ask)
     assert requested_prompts(ask) == ["strengthen"]
     assert "scaled(power): never given another value than the default" in ask.requests[0][2]["unnoticed"]
     assert not [s for s in after.proof.evidence.survivors if s.change.endswith(" left out")]
-    none = FakeModel({"strengthen": [AnswerError("strengthen: none")]})
-    assert strengthen(state, DEFINITION, quickly, none).failed is None
+    none = model_of({"strengthen": [AnswerError("strengthen: none")]})
+    assert strengthen(state, quickly, none).failed is None
 
 
 def test_parameters_that_a_test_leaves_at_their_defaults_are_named() -> None:
@@ -449,14 +490,14 @@ def compared(second: str) -> dict[str, Any]:
         {"statement": 1, "verdict": "same", "remark": ""},
         {"statement": 2, "verdict": second, "remark": "the lines compare nothing"},
     ]
-    return {"compared": "", "statements": statements, "faults": []}
+    return {"technique": 1, "compared": "", "statements": statements, "faults": []}
 
 
 def test_a_verbatim_copy_with_a_line_from_the_definition_is_faithful_if_the_review_agrees() -> None:
     draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,)}})
     strict = share(draft.implementation, draft.excerpt, draft.scope)
     assert 0.5 <= strict < 0.7
-    ask = FakeModel({"fidelity": [compared("added")]})
+    ask = model_of({"fidelity": [compared("added")]})
     done = checked(draft, ask)
     assert (done.level, requested_prompts(ask)) == (Level.FAITHFUL, ["fidelity"])
     fidelity = done.evidence[-1].fidelity
@@ -468,7 +509,7 @@ def test_a_verbatim_copy_with_a_line_from_the_definition_is_faithful_if_the_revi
 
 def test_it_is_not_where_the_review_sees_it_otherwise() -> None:
     draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,)}})
-    ask = FakeModel({"fidelity": [compared("same")], "revise": [{"cause": "none", "edits": []}]})
+    ask = model_of({"fidelity": [compared("same")], "revise": [{"cause": "none", "edits": []}]})
     done = checked(draft, ask)
     assert done.level is Level.TESTED
     assert (done.evidence[-1].fidelity or pytest.fail("none")).by_definition == 0.0
@@ -476,13 +517,13 @@ def test_it_is_not_where_the_review_sees_it_otherwise() -> None:
 
 def test_declaring_all_of_it_gains_nothing() -> None:
     draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,), "effective_size": (1,)}})
-    ask = FakeModel({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("added")]})
+    ask = model_of({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("added")]})
     done = checked(draft.model_copy(update={"excerpt": OTHER_LINES}), ask)
     assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
 
 
 def test_code_below_the_share_is_compared_with_its_definition_once() -> None:
-    ask = FakeModel({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("absent")]})
+    ask = model_of({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("absent")]})
     done = checked(SMALL, ask)
     assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
     fidelity = done.evidence[-1].fidelity

@@ -89,19 +89,22 @@ class Build:
 
     @property
     def requests(self) -> list[tuple[str, str]]:
-        """Prompts, with the technique that each was about, in the order in which they were answered."""
-        return [(name, _about(name, inputs)) for name, _, inputs, _ in self.model.requests]
+        """Prompts, with each technique that they were about, in the order in which they were answered."""
+        return [(name, part.technique) for name, _, inputs, _ in self.model.requests for part in _about(name, inputs)]
 
     def offered_to(self, technique: Technique) -> str:
         """The code of components that the question about a technique's code had."""
         asked = (
-            i for name, _, i, _ in self.model.requests if name == "modularize" and _about(name, i) == technique.name
+            i
+            for name, _, i, _ in self.model.requests
+            if name == "modularize" and technique.name in [part.technique for part in _about(name, i)]
         )
         return next(asked)["components"]
 
 
-def _about(name: str, inputs: Mapping[str, str]) -> str:
-    return Question(name, inputs, None).technique
+def _about(name: str, inputs: Mapping[str, str]) -> list[Question]:
+    asked = Question(name, inputs, None)
+    return asked.parts if name in ("modularize", "fidelity") else [asked]
 
 
 @pytest.fixture
@@ -129,6 +132,13 @@ def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
     assert all(part in whole for part in ("# --- component: Median peak clipping", "def clip_peaks", "def damp"))
     assert {d.symbol for d in coded[TOP.id].derivations} == {s for found in LOCATED.values() for s in found}
     assert {d.code for d in coded[TOP.id].derivations} == {code_of(coded[TOP.id]).id}
+
+
+def test_techniques_that_need_not_wait_share_their_questions(build: Build) -> None:
+    build()
+    asked = [[part.technique for part in _about(name, i)] for name, _, i, _ in build.model.requests]
+    assert [name for name, *_ in build.model.requests] == ["modularize", "fidelity"] * 2
+    assert asked == [[CLIPPING.name, DAMPING.name]] * 2 + [[TOP.name]] * 2
 
 
 def test_what_came_of_it_is_counted(build: Build) -> None:
@@ -225,22 +235,25 @@ def test_declined_is_an_answer_and_stored(build: Build) -> None:
 @pytest.mark.parametrize("error", [BudgetError("code: spent"), ModelUnavailableError("code: down")])
 def test_a_stop_keeps_what_is_finished_and_the_next_build_asks_the_rest(build: Build, error: Exception) -> None:
     def answer(request: Question) -> Any:
-        if request.technique == DAMPING.name:
+        if request.technique == TOP.name:
             raise error
         return sound(request)
 
     coded, stopped = build(modularize=answer)
     assert stopped is error
-    assert list(coded) == [CLIPPING.id]
-    assert build.progress == [(1, 3, CLIPPING.name)]
+    assert list(coded) == [CLIPPING.id, DAMPING.id]
+    assert build.progress == [(1, 3, CLIPPING.name), (2, 3, DAMPING.name)]
     again, stopped = build()
     assert stopped is None
     assert list(again) == [TOP.id, CLIPPING.id, DAMPING.id]
     assert again[CLIPPING.id] == coded[CLIPPING.id]
-    assert CLIPPING.name not in {name for _, name in build.requests}
+    assert {name for _, name in build.requests} == {TOP.name}
 
 
-def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(build: Build) -> None:
+def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 1)
     stopped_there = threading.Event()
 
     def answer(request: Question) -> Any:
@@ -338,7 +351,7 @@ def test_two_techniques_that_name_each_other_do_not_wait_for_each_other(build: B
 
 def test_what_a_component_departs_in_is_said_of_the_whole(build: Build) -> None:
     def compared(question: Question) -> dict[str, Any]:
-        differs = "Clips" in question.inputs["definition"] and "damps" not in question.inputs["definition"]
+        differs = question.technique == CLIPPING.name
         kind, remark = ("differs", "above nine medians") if differs else ("same", "")
         return {**verdict(), "statements": [{"statement": 1, "verdict": kind, "remark": remark}]}
 

@@ -8,11 +8,14 @@ from xkg.build.guided.coding.trial import node
 from xkg.build.guided.coding.write import (
     Component,
     Declined,
-    Written,
+    Module,
+    Task,
     modularize_with_model,
+    together,
     written_from_definition,
 )
 from xkg.build.guided.draft import Draft
+from xkg.errors import AnswerError
 from xkg.llm.client import More
 from xkg.model import Level, Technique
 from xkg.sandbox.evidence.levels import prove
@@ -33,6 +36,7 @@ def decay(step):
 }
 DOCUMENTATION = "It decays. It takes a step. It gives a rate. It is called with a step. The floor is 1e-8."
 DECAY: dict[str, Any] = {
+    "technique": 1,
     "declined": None,
     "statements": [{"statement": 1, "origin": "lines", "note": "`decay` does it"}],
     "implementation": FILES["rates.py"],
@@ -41,6 +45,7 @@ DECAY: dict[str, Any] = {
     "documentation": f"  {DOCUMENTATION}\n",
 }
 SCHEDULE: dict[str, Any] = {
+    "technique": 1,
     "declined": None,
     "statements": [{"statement": 1, "origin": "lines", "note": "schedule"}],
     "implementation": '"""Schedules."""\n\n\ndef schedule(steps: int, base: float = 0.5) -> list[float]:\n'
@@ -54,25 +59,34 @@ TECHNIQUE = Technique(id="p#decay", name="Decay", definition="Rates decay\nby ex
 WHOLE = Technique(id="p#schedule", name="Schedule", definition="A rate for each step.")
 
 
-def written(model: FakeModel, *components: Component, technique: Technique = TECHNIQUE) -> Draft | Declined:
-    place = "rates.py::decay" if technique is TECHNIQUE else "train.py::schedule"
-    return modularize_with_model(technique, [symbol(place)], components, codebase_of(FILES), model, "On\nrates")
+RATES = Task(technique=TECHNIQUE, located=(symbol("rates.py::decay"),))
+STEPS = Task(technique=WHOLE, located=(symbol("train.py::schedule"),))
 
 
-def proven(draft: Draft | Declined) -> Level:
+def answering(*answers: dict[str, Any]) -> FakeModel:
+    """Answers about one technique each."""
+    return FakeModel({"modularize": [{"modules": [answer]} for answer in answers]})
+
+
+def written(model: FakeModel, *components: Component, technique: Technique = TECHNIQUE) -> Draft | Declined | str:
+    task = (RATES if technique is TECHNIQUE else STEPS).model_copy(update={"components": components})
+    return modularize_with_model([task], codebase_of(FILES), model, "On\nrates")[technique.id]
+
+
+def proven(draft: Draft | Declined | str) -> Level:
     assert isinstance(draft, Draft)
     return prove(node(draft), UnsafeSubprocessRunner(), Environment(site=None, hash=""), Limits()).evidence.level
 
 
 def component() -> Component:
-    draft = written(FakeModel({"modularize": [DECAY]}))
+    draft = written(answering(DECAY))
     assert isinstance(draft, Draft)
     given = draft.model_dump(include={"technique", "implementation", "sources", "excerpt"})
     return Component(name="Decay", **given)
 
 
 def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
-    model = FakeModel({"modularize": [DECAY]})
+    model = answering(DECAY)
     draft = written(model)
     assert isinstance(draft, Draft)
     assert (draft.technique, draft.implementation, draft.test) == (TECHNIQUE.id, DECAY["implementation"], DECAY["test"])
@@ -82,15 +96,14 @@ def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
     [(_, about, inputs, complaint)] = model.requests
     assert (about, complaint) == ("Decay", None)
     assert inputs["paper"] == "On rates"
-    assert inputs["technique"] == "Decay:\n[1] Rates decay by exp."
-    assert inputs["located"] == "- rates.py::decay (function, lines 5-7)"
+    assert inputs["techniques"] == "## 1. Decay\n[1] Rates decay by exp.\n- rates.py::decay (function, lines 5-7)"
     assert inputs["code"] == draft.excerpt
     assert (inputs["packages"], inputs["components"], inputs["remarks"]) == ("numpy", "", "")
     assert proven(draft) is Level.TESTED
 
 
 def test_a_composite_has_its_components_code_in_front() -> None:
-    model = FakeModel({"modularize": [SCHEDULE]})
+    model = answering(SCHEDULE)
     draft = written(model, component(), technique=WHOLE)
     assert isinstance(draft, Draft)
     inputs = model.requests[0][2]
@@ -116,7 +129,7 @@ def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
         excerpt="other = 1\n",
     )
     answer = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
-    draft = written(FakeModel({"modularize": [answer]}), component(), other, technique=WHOLE)
+    draft = written(answering(answer), component(), other, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.uncalled == ("Other",)
     assert "elsewhere" not in draft.sources
@@ -126,7 +139,7 @@ def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
 
 def test_the_same_code_in_two_components_stands_there_once() -> None:
     twin = component().model_copy(update={"name": "Twin", "technique": "p#twin"})
-    draft = written(FakeModel({"modularize": [SCHEDULE]}), component(), twin, technique=WHOLE)
+    draft = written(answering(SCHEDULE), component(), twin, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.implementation.count("def decay") == 1
 
@@ -140,7 +153,7 @@ def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
         excerpt=component().excerpt + "\n# --- more.py:1-2 @ 0123456\ndef rise(x):\n    return x + 1\n",
     )
     both = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("base * decay(s)", "base * decay(rise(s))")}
-    draft = written(FakeModel({"modularize": [both]}), component(), twin, technique=WHOLE)
+    draft = written(answering(both), component(), twin, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.excerpt.count("math.exp(-step)") == 1
     assert draft.excerpt.count("def rise") == 1
@@ -151,7 +164,7 @@ def test_long_components_are_represented_by_their_signatures() -> None:
     long = component().model_copy(
         update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
     )
-    model = FakeModel({"modularize": [SCHEDULE]})
+    model = answering(SCHEDULE)
     written(model, long, technique=WHOLE)
     assert model.requests[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
 
@@ -160,14 +173,14 @@ def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> No
     other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
     wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
     named = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
-    model = FakeModel({"modularize": [wrong, named]})
+    model = answering(wrong, named)
     written(model, component(), other, technique=WHOLE)
     assert "does not define rise; of the components it has only what your code uses" in str(model.requests[0][3])
 
 
 def test_a_component_that_is_left_out_is_for_the_review_to_judge() -> None:
     other = Component(name="Warm-up", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
-    model = FakeModel({"modularize": [SCHEDULE]})
+    model = answering(SCHEDULE)
     draft = written(model, component(), other, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.uncalled == ("Warm-up",)
@@ -175,18 +188,24 @@ def test_a_component_that_is_left_out_is_for_the_review_to_judge() -> None:
 
 
 def test_components_without_code_are_told() -> None:
-    model = FakeModel({"modularize": [SCHEDULE]})
-    draft = modularize_with_model(
-        WHOLE, [symbol("train.py::schedule")], [component()], codebase_of(FILES), model, "On", absent=["Restarts"]
-    )
+    model = answering(SCHEDULE)
+    task = STEPS.model_copy(update={"components": (component(),), "absent": ("Restarts",)})
+    draft = modularize_with_model([task], codebase_of(FILES), model, "On")[WHOLE.id]
     assert "no code of its own; write what the code here has of it: Restarts" in model.requests[0][2]["remarks"]
     assert isinstance(draft, Draft)
     assert draft.absent == ("Restarts",)
 
 
 def test_the_model_may_decline() -> None:
-    declined = {"declined": "It only\nlogs.", "statements": [], "implementation": "", "test": "", "documentation": ""}
-    answer = written(FakeModel({"modularize": [declined]}))
+    declined = {
+        "technique": 1,
+        "declined": "It only\nlogs.",
+        "statements": [],
+        "implementation": "",
+        "test": "",
+        "documentation": "",
+    }
+    answer = written(answering(declined))
     assert answer == Declined(technique=TECHNIQUE.id, reason="It only logs.", shown=("decay",))
 
 
@@ -203,7 +222,7 @@ def test_the_model_may_decline() -> None:
     ],
 )
 def test_the_model_gets_the_faults_of_its_module(change: dict[str, Any], complaint: str) -> None:
-    model = FakeModel({"modularize": [DECAY | change, DECAY]})
+    model = answering(DECAY | change, DECAY)
     assert isinstance(written(model), Draft)
     assert complaint in str(model.requests[0][3])
     assert model.requests[1][3] is None
@@ -215,7 +234,7 @@ def test_all_faults_are_reported_together() -> None:
         "test": "x = 1",
         "documentation": "",
     }
-    model = FakeModel({"modularize": [wrong, DECAY]})
+    model = answering(wrong, DECAY)
     written(model)
     complaint = str(model.requests[0][3])
     assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "it is empty"))
@@ -230,9 +249,10 @@ def test_packages_are_those_that_are_installed_with_their_versions() -> None:
         provided={"numpy": "numpy==2.1.0", "ott": "ott-jax==0.2.6"},
         missing={"gone": "no package gone in the registry"},
     )
-    nothing = {**dict.fromkeys(DECAY.keys() - {"declined"}, ""), "statements": []}
-    model = FakeModel({"modularize": [{"declined": "Nothing of it is here.", **nothing}]})
-    modularize_with_model(TECHNIQUE, [symbol("a.py::f")], (), codebase_of(files), model, "On", installed=installed)
+    nothing = {**dict.fromkeys(DECAY.keys(), ""), "statements": []}
+    model = answering({**nothing, "technique": 1, "declined": "Nothing of it is here."})
+    task = Task(technique=TECHNIQUE, located=(symbol("a.py::f"),))
+    modularize_with_model([task], codebase_of(files), model, "On", installed=installed)
     [(_, _, inputs, _)] = model.requests
     assert inputs["packages"] == "numpy 2.1.0, ott-jax 0.2.6 (import ott)"
     assert inputs["remarks"] == "- gone cannot be imported here: no package gone in the registry"
@@ -245,13 +265,13 @@ def test_functions_written_from_the_definition_alone_are_known() -> None:
         {"statement": 3, "origin": "definition", "note": "decay, and is_low too"},
     ]
     more = f"{DECAY['implementation']}\n\ndef is_low(rate):\n    return rate < 0.5\n"
-    answer = Written.model_validate({**DECAY, "statements": planned, "implementation": more})
+    answer = Module.model_validate({**DECAY, "statements": planned, "implementation": more})
     assert written_from_definition(answer) == {"is_low": (2, 3)}
 
 
 def test_the_author_may_look_first_and_what_it_saw_is_among_the_source_lines() -> None:
-    asking = {**DECAY, "implementation": "", "open": ["train.py::schedule"], "search": ["base=", "nothing_has_this"]}
-    model = FakeModel({"modularize": [asking, DECAY]})
+    asking = {"modules": [], "open": ["train.py::schedule"], "search": ["base=", "nothing_has_this"]}
+    model = FakeModel({"modularize": [asking, {"modules": [DECAY]}]})
     draft = written(model)
     assert isinstance(draft, Draft)
     shown = model.requests[0][3]
@@ -262,3 +282,52 @@ def test_the_author_may_look_first_and_what_it_saw_is_among_the_source_lines() -
     assert "# --- lines with 'nothing_has_this'\n# none" in shown.text
     assert draft.opened == (symbol("train.py::schedule"),)
     assert draft.searched
+
+
+SECOND = SCHEDULE | {
+    "technique": 2,
+    "implementation": FILES["rates.py"] + "\n\n" + SCHEDULE["implementation"].partition("\n\n\n")[2],
+}
+
+
+def both(model: FakeModel) -> dict[str, Draft | Declined | str]:
+    return modularize_with_model([RATES, STEPS], codebase_of(FILES), model, "On rates")
+
+
+def test_techniques_of_one_question_see_shared_code_once_and_are_compared_with_their_own() -> None:
+    model = FakeModel({"modularize": [{"modules": [SECOND, DECAY]}]})
+    found = both(model)
+    [(_, about, inputs, _)] = model.requests
+    assert about == "Decay, Schedule"
+    assert inputs["code"].count("def decay") == 1
+    assert "## 2. Schedule\n[1] A rate for each step.\n- train.py::schedule" in inputs["techniques"]
+    decay, schedule = found[TECHNIQUE.id], found[WHOLE.id]
+    assert isinstance(decay, Draft)
+    assert isinstance(schedule, Draft)
+    assert "def schedule" not in decay.excerpt
+    assert "def schedule" in schedule.excerpt
+    assert proven(decay) is proven(schedule) is Level.TESTED
+
+
+def test_a_faulty_module_is_asked_for_again_alone() -> None:
+    faulty = SECOND | {"documentation": ""}
+    model = FakeModel({"modularize": [{"modules": [DECAY, faulty]}, {"modules": [SECOND | {"technique": 1}]}]})
+    assert all(isinstance(draft, Draft) for draft in both(model).values())
+    assert [about for _, about, *_ in model.requests] == ["Decay, Schedule", "Schedule"]
+    assert "refused for this reason: documentation: it is empty" in model.requests[1][2]["remarks"]
+    assert "def decay" in model.requests[1][2]["code"]
+
+
+def test_a_question_without_an_answer_is_asked_in_halves() -> None:
+    error = AnswerError("modularize: none")
+    model = FakeModel({"modularize": [error, {"modules": [DECAY]}, error]})
+    found = both(model)
+    assert isinstance(found[TECHNIQUE.id], Draft)
+    assert found[WHOLE.id] == "modularize: none"
+
+
+def test_a_question_holds_at_most_five_techniques_and_as_much_code_as_fits() -> None:
+    codebase = codebase_of({**FILES, "long.py": "def long(x):\n" + "    x = x + 1.000001\n" * 1100 + "    return x\n"})
+    long = Task(technique=TECHNIQUE, located=(symbol("long.py::long"),))
+    assert [len(group) for group in together([RATES] * 7, codebase)] == [5, 2]
+    assert [len(group) for group in together([RATES, long, RATES, long, RATES], codebase)] == [3, 2]

@@ -19,23 +19,29 @@ _MOST_CODE = 52_100  # bytes of lines, module and test
 _CUT = "\n… (cut)"
 
 
-def compared_lines(draft: Draft, module: str, test: str = "", *, only_used: bool = False) -> str:
-    """The source lines of a draft's own statements, without those that the shown `module` repeats, cut to fit into a
-    prompt together with module and test. With `only_used`, functions of which the module has nothing are outlines."""
-    excerpt = draft.own_excerpt or draft.excerpt
-    lines = unrepeated(with_unused_outlined(excerpt, module) if only_used else excerpt, module)
+def compared_lines(drafts: Sequence[Draft], module: str, test: str = "", *, only_used: bool = False) -> str:
+    """The source lines of the drafts' own statements, without those that the shown `module` (of several drafts, their
+    modules) repeats, cut to fit into a prompt together with module and test. With `only_used`, functions of which the
+    module has nothing are outlines."""
+    shown: list[str] = []
+    known = module
+    for excerpt in dict.fromkeys(draft.own_excerpt or draft.excerpt for draft in drafts):
+        text = with_unused_outlined(excerpt, module) if only_used else excerpt
+        shown.append(unrepeated(text, known))
+        known = f"{known}\n{text}"
+    lines = "\n".join(shown)
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (module, test))
     data = lines.encode("utf-8", "replace")
     return lines if len(data) <= room else data[: max(room, 0)].decode("utf-8", "ignore").rpartition("\n")[0] + _CUT
 
 
-def unrepeated(excerpt: str, module: str) -> str:
+def unrepeated(excerpt: str, known: str) -> str:
     """The excerpt without the signatures of omitted code, and with only the first lines of docstrings. A run of four or
-    more lines that the module repeats, apart from indentation, becomes its first line and `# … and 3 more as in the
-    module`."""
+    more lines that `known` repeats, apart from indentation, becomes its first line and
+    `# … and 3 more as shown elsewhere`."""
     parts = _PART.split(excerpt)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
-    lines, others = text.rstrip("\n").split("\n"), module.split("\n")
+    lines, others = text.rstrip("\n").split("\n"), known.split("\n")
     if len(lines) > _MOST_LINES or len(others) > _MOST_LINES:
         return text
     places: dict[str, list[int]] = {}
@@ -50,7 +56,7 @@ def unrepeated(excerpt: str, module: str) -> str:
         if length < _SHORTEST_RUN:
             at += 1
             continue
-        written.append(f"{lines[at][: _margin(lines[at])]}# … and {length - 1} more as in the module")
+        written.append(f"{lines[at][: _margin(lines[at])]}# … and {length - 1} more as shown elsewhere")
         at += length
     return "\n".join(written) + "\n"
 

@@ -57,7 +57,7 @@ class Debugged(Value):
         return self.proof.cause in PASSED
 
 
-def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
+def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
     """The draft after at most `rounds` repairs. The model is not asked if the test passes at once, or if no change of
     the code can repair the failure (such as an unavailable package). Raises `ModelUnavailableError` and `BudgetError`
     like `ask`, and every error of `trial`."""
@@ -69,7 +69,7 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
     notes: list[str] = []
     while not state.passed and state.rounds < rounds:
         inputs = {
-            "definition": definition,
+            "definition": draft.text,
             "failure": report(state.proof),
             "hint": _HINTS.get(state.proof.cause, "Find the cause before you change anything."),
             "tried": "\n".join(notes[-_REMEMBERED:]) or "nothing yet",
@@ -160,4 +160,4 @@ def _sources(state: Debugged) -> str:
     """The source lines, if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
-    return compared_lines(state.draft, state.draft.implementation, state.draft.test)
+    return compared_lines([state.draft], state.draft.implementation, state.draft.test)

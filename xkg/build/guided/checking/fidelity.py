@@ -37,31 +37,50 @@ class Compared(AnswerType):
 
 
 # The comparison by statements of the definition, then the faults; no faults if the module is faithful.
-class Verdict(Asking):
+class Verdict(AnswerType):
+    technique: int
     compared: str
     statements: tuple[Compared, ...]
     faults: tuple[FaultFound, ...]
 
 
-def review(draft: Draft, share: float, ask: Ask, lookup: Lookup) -> Fidelity:
-    """The fidelity of a draft with this share. The reviewer may first look at other places of the repository. Raises
-    the errors of `ask`."""
+class Review(Asking):
+    verdicts: tuple[Verdict, ...]
+
+
+def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup) -> list[Fidelity]:
+    """The fidelity of each draft; the shares are for the caller to set. The reviewer may first look at other places of
+    the repository. Raises the errors of `ask`."""
+    modules = [shown_module(draft) for draft in drafts]
     inputs = {
-        "definition": f"{draft.name}:\n{numbered(draft.definition)}",
-        "declared": "\n".join(draft.declared),
-        "implementation": shown_module(draft),
-        "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
-        "unmatched": listed_unmatched(draft),
-        "left_out": _listed_left_out(draft),
-        "sources": compared_lines(draft, shown_module(draft), only_used=True),
+        "sources": compared_lines(drafts, "\n".join(modules), only_used=True),
+        "modules": "\n\n".join(
+            _described(n, draft, module) for n, (draft, module) in enumerate(zip(drafts, modules, strict=True), start=1)
+        ),
     }
 
-    def check(answer: Verdict) -> str | More | None:
-        return lookup.more(answer) or _fault_of(answer)
+    def check(answer: Review) -> str | More | None:
+        return lookup.more(answer) or _fault_of_review(answer, len(drafts))
 
-    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=check)
-    departures = _departures(answer.statements, draft, searched=draft.searched or lookup.searched)
-    return _fidelity(draft, share, answer, departures)
+    answer = ask(prompt("fidelity"), Review, inputs, about=", ".join(draft.name for draft in drafts), check=check)
+    found: list[Fidelity] = []
+    for draft, verdict in zip(drafts, sorted(answer.verdicts, key=lambda each: each.technique), strict=True):
+        departures = _departures(verdict.statements, draft, searched=draft.searched or lookup.searched)
+        found.append(_fidelity(draft, 0.0, verdict, departures))
+    return found
+
+
+def _described(n: int, draft: Draft, module: str) -> str:
+    """A module for its review, after the definition."""
+    others = {
+        "Author": draft.declared,
+        "Not called": [f"- {name}" for name in (*draft.uncalled, *draft.absent)],
+        "Only here": listed_unmatched(draft).splitlines(),
+        "Not here": _listed_left_out(draft).splitlines(),
+    }
+    lines = [f"## {n}. {draft.name}", numbered(draft.definition), "The module:", module.strip("\n")]
+    lines += ["\n".join([f"{head}:", *found]) for head, found in others.items() if found]
+    return "\n".join(lines)
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
@@ -140,6 +159,13 @@ def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
 def _listed_left_out(draft: Draft) -> str:
     found = omitted(draft.implementation, draft.excerpt, _MOST_LEFT_OUT, draft.scope)
     return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
+
+
+def _fault_of_review(answer: Review, modules: int) -> str | None:
+    numbers = [verdict.technique for verdict in answer.verdicts]
+    if sorted(numbers) != list(range(1, modules + 1)):
+        return f"give one verdict for each module from 1 to {modules}; the answer has {numbers}"
+    return next(filter(None, map(_fault_of, answer.verdicts)), None)
 
 
 def _fault_of(answer: Verdict) -> str | None:

@@ -1,6 +1,9 @@
 """Checks a debugged draft: can its test fail, and does it follow the sources? Each is repaired at most once."""
 
+from collections.abc import Sequence
+
 from xkg.build.code.codebase import Codebase
+from xkg.build.dependency_order import each_of
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, with_old_test
 from xkg.build.guided.checking.edits import applied
@@ -38,26 +41,34 @@ class Checked(Value):
 
 
 def check(
-    debugged: Debugged,
-    definition: str,
+    debugged: Sequence[Debugged],
     trial: Trial,
     ask: Ask,
     codebase: Codebase,
     *,
     rounds: int = ROUNDS,
-) -> Checked:
-    """Checks a draft. A test that proves too little is strengthened once. Proven code is reviewed, and revised once if
-    it is not faithful. The review may look at other places of the codebase; a second review sees only the revision's
-    changes. `rounds` limits all repairs together, including those in `debugged`.
+    jobs: int = 1,
+) -> list[Checked]:
+    """Checks drafts, `jobs` at a time. A test that proves too little is strengthened once. One question reviews all
+    proven drafts; it may look at other places of the codebase. What is not faithful is revised once; the review of a
+    revision sees only its changes. `rounds` limits all repairs of a draft together, including those in `debugged`.
 
-    If the model gives no usable answer, the draft keeps its level. Raises `ModelUnavailableError` and `BudgetError`
-    like `ask`, and every error of `trial`."""
-    state, unused = debugged, ""
-    if state.passed:
-        state = strengthen(state, definition, trial, ask, rounds=rounds)
-    state, fidelity, failed = _review(state, ask, codebase)
+    If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
+    `ask`, and every error of `trial`."""
+
+    def strengthened(state: Debugged) -> Debugged:
+        return strengthen(state, trial, ask, rounds=rounds) if state.passed else state
+
+    reviewed = _review(each_of(strengthened, debugged, jobs), ask, codebase)
+    return each_of(lambda each: _revised(*each, trial, ask, rounds), reviewed, jobs)
+
+
+def _revised(
+    state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask, rounds: int
+) -> Checked:
+    unused = ""
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
-        after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
+        after = revise(state, fidelity, trial, ask, rounds=rounds)
         if _is_same_code(after.draft, state.draft):
             state = after
         else:
@@ -84,7 +95,6 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 def revise(
     state: Debugged,
-    definition: str,
     fidelity: Fidelity,
     trial: Trial,
     ask: Ask,
@@ -97,9 +107,9 @@ def revise(
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
     inputs = {
-        "definition": definition,
+        "definition": draft.text,
         "findings": _describe_findings(draft, fidelity),
-        "sources": compared_lines(draft, draft.implementation, draft.test),
+        "sources": compared_lines([draft], draft.implementation, draft.test),
         "components": callable_components(draft),
         "documentation": draft.documentation,
     }
@@ -107,7 +117,7 @@ def revise(
     if answer is None or not answer.edits:
         return state
     changed, _ = with_old_test(applied(draft, answer.edits), draft, trial)
-    return with_counts(state, debug(changed, definition, trial, ask, rounds=rounds - state.rounds))
+    return with_counts(state, debug(changed, trial, ask, rounds=rounds - state.rounds))
 
 
 def _share(draft: Draft) -> float:
@@ -118,22 +128,46 @@ def _is_proven(state: Debugged) -> bool:
     return state.proof.evidence.level.rank >= Level.TESTED.rank
 
 
-def _review(state: Debugged, ask: Ask, codebase: Codebase) -> tuple[Debugged, Fidelity | None, str | None]:
-    """The draft with the source lines that the review opened, its fidelity, and the reason if the model's review is
+def _review(
+    states: Sequence[Debugged], ask: Ask, codebase: Codebase
+) -> list[tuple[Debugged, Fidelity | None, str | None]]:
+    """Each draft with the source lines that its review opened, its fidelity, and the reason if the model's review is
     missing. Fidelity is None if there are no source lines, and has only a share if the code is not proven."""
-    draft = state.draft
-    if not statements(draft.own_excerpt or draft.excerpt):
-        return state, None, None
-    if not _is_proven(state):
-        return state, Fidelity(share=_share(draft)), None
+    found: list[tuple[Debugged, Fidelity | None, str | None]] = [
+        (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
+        for state in states
+    ]
+    asked = [i for i, (state, fidelity, _) in enumerate(found) if fidelity is not None and _is_proven(state)]
+    for i, result in zip(asked, _answered([states[i] for i in asked], ask, codebase), strict=True):
+        found[i] = result
+    return found
+
+
+def _answered(
+    states: Sequence[Debugged], ask: Ask, codebase: Codebase
+) -> list[tuple[Debugged, Fidelity | None, str | None]]:
+    """The review of proven drafts. Without a usable answer, two questions cover a half each."""
+    if not states:
+        return []
     lookup = Lookup(codebase)
     try:
-        fidelity = review(draft, _share(draft), ask, lookup)
+        answers = review([state.draft for state in states], ask, lookup)
     except AnswerError as error:
-        return state, Fidelity(share=_share(draft)), str(error)
-    draft = lookup.added_to(draft)
-    fidelity = fidelity.model_copy(update={"share": max(fidelity.share, _share(draft))})
-    return state.model_copy(update={"draft": draft}), fidelity, None
+        half = len(states) // 2
+        if half:
+            return [*_answered(states[:half], ask, codebase), *_answered(states[half:], ask, codebase)]
+        return [(states[0], Fidelity(share=_share(states[0].draft)), str(error))]
+    found: list[tuple[Debugged, Fidelity | None, str | None]] = []
+    for state, fidelity in zip(states, answers, strict=True):
+        draft = lookup.added_to(state.draft)
+        best = max(_share(state.draft), _share(draft))
+        reviewed = state.model_copy(update={"draft": draft})
+        found.append((reviewed, fidelity.model_copy(update={"share": best}), None))
+    return found
+
+
+def _has_source_lines(draft: Draft) -> bool:
+    return bool(statements(draft.own_excerpt or draft.excerpt))
 
 
 def _review_again(

@@ -4,7 +4,6 @@ import ast
 
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.draft import Draft
-from xkg.build.slicing.compose import LISTED
 from xkg.build.slicing.outlines import outline
 from xkg.sandbox.evidence.own_statements import own_lines
 
@@ -12,8 +11,8 @@ _NOT_SHOWN = "# (its code is proven and reviewed apart, and not shown here)"
 
 
 def shown_module(draft: Draft) -> str:
-    """The module. If its proven components are longer than `LISTED`, their functions and classes are shortened to
-    signature and first sentence, and a comment says so. Lines that differ from a component's own are never left out."""
+    """The module. Functions and classes of its proven components are shortened to signature and first sentence, and a
+    comment says so. Lines that differ from a component's own are never left out."""
     proven = [component.implementation for component in draft.components if component.proven]
     tree = parse_ast(draft.implementation) if proven else None
     if tree is None:
@@ -26,9 +25,6 @@ def shown_module(draft: Draft) -> str:
         and own.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     ]
     lines = draft.implementation.split("\n")
-    texts = {_first_line(node): lines[_first_line(node) - 1 : node.end_lineno] for node in ready}
-    if sum(len(line) + 1 for text in texts.values() for line in text) <= LISTED:
-        return draft.implementation
     shown: list[str] = []
     after = 0
     for node in ready:

@@ -20,7 +20,7 @@ _MOST_LINES = 12
 _SLOW_SECONDS = 3.0
 
 
-def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
+def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
     """The draft with a stronger test, if its test proves nothing or misses that a whole statement is left out, and the
     new test proves more; otherwise unchanged.
 
@@ -34,7 +34,7 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
     found = [unnoticed(draft.implementation, state.proof.evidence)]
     if names := only_defaults(draft):
         found.append(f"- {', '.join(names)}: never given another value than the default")
-    inputs = {"definition": definition, "unnoticed": "\n".join(found)}
+    inputs = {"definition": draft.text, "unnoticed": "\n".join(found)}
     before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
     if answer is None and state.proof.cause is Cause.PASSES:
@@ -42,7 +42,7 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
         state = state.model_copy(update={"failed": before})
     if answer is None or not answer.edits:
         return state
-    return better_of(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
+    return better_of(state, debug(applied(draft, answer.edits), trial, ask, rounds=rounds - state.rounds))
 
 
 def better_of(state: Debugged, after: Debugged) -> Debugged:

@@ -14,7 +14,7 @@ from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
 # Bytes of located symbols that are shown, always including the best place. The others are only named.
-_MOST_LOCATED = 24_000
+MOST_LOCATED = 24_000
 # Bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer, their
 # dependencies may add up to the second limit. The model can open what is left out.
 _MOST_NEEDED = 20_000
@@ -53,7 +53,7 @@ def material(
         return _unsliced(codebase, located, best.refused)
     symbols = codebase.symbols()
     used, verbatim, left_out = [located[0]], list[str](), list[str]()
-    room = _MOST_LOCATED - _size(codebase.source(symbols[located[0]].symbol))
+    room = MOST_LOCATED - _size(codebase.source(symbols[located[0]].symbol))
     for identity in dict.fromkeys(located[1:]):
         inside = any(_contains(symbols[other].symbol, symbols[identity].symbol) for other in used)
         size = 0 if inside else _size(codebase.source(symbols[identity].symbol))
@@ -92,6 +92,14 @@ def material(
         remarks=(*remarks, *cut.notes),
         is_cut=bool(left_out or cut.gaps or cut.cut) or whole != cut.source,
     )
+
+
+def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> int:
+    """The size of located symbols in bytes; that of a whole question if the best one cannot be sliced. Raises
+    `UnknownIdError` like `material`."""
+    if slice_symbols(codebase, located[:1]).refused:
+        return MOST_LOCATED
+    return sum(_wanted_size(codebase, codebase.symbols()[each].symbol, lines.get(each, ())) for each in located)
 
 
 def narrowed(

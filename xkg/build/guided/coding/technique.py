@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.dependency_order import in_dependency_order
+from xkg.build.dependency_order import each_of
 from xkg.build.guided.checking.debug import debug
-from xkg.build.guided.checking.judge import check
+from xkg.build.guided.checking.judge import Checked, check
 from xkg.build.guided.checking.strengthen import only_defaults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.trial import Trials, node
-from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
+from xkg.build.guided.coding.write import Component, Declined, Task, modularize_with_model, together
 from xkg.build.guided.draft import Draft, prompt
-from xkg.build.stage_cache import StageCache, folder_name
+from xkg.build.stage_cache import StageCache, folder_name, retained, stage_key
 from xkg.config import Settings
-from xkg.errors import AnswerError, LanguageModelError
+from xkg.errors import LanguageModelError
 from xkg.llm.client import Ask
 from xkg.llm.prompt import Prompt
 from xkg.model import Code, Derivation, Evidence, Level, LineRange, Technique
@@ -91,37 +91,46 @@ def code_techniques(
     which some are missing. `progress` is called for each finished technique with the number done, the total and the
     name; `begun` is called with the name of each that begins.
 
-    A composite begins after its components and the other techniques that its definition names. Finished ones are stored
-    in the context's folder. Raises the errors of `Trials`."""
+    One question writes the code of several techniques, and one reviews it. A composite comes after its components and
+    the other techniques that its definition names. Finished ones are stored in the context's folder. Raises the errors
+    of `Trials`."""
     done: dict[str, Coded] = {}
-    names = {t.id: t.name for t in techniques}
     by_id = {t.id: t for t in techniques}
     lock = threading.Lock()
 
-    def work(identity: str) -> LanguageModelError | None:
-        technique = by_id[identity]
+    def work(tasks: Sequence[Task]) -> None:
+        results = _coded(tasks, context)
+        for task in tasks:
+            finish(task, results[task.technique.id])
+
+    def finish(task: Task, result: Coded) -> None:
         with lock:
-            components, absent = _components(technique, techniques, done)
-            components += _named_components(
-                technique, [by_id[each] for each in named_beside[identity]], components, done
-            )
-            begun(names[identity])
-        try:
-            result = _cached_code(technique, located[identity], components, absent, context)
-        except LanguageModelError as error:
-            return error
-        with lock:
-            done[identity] = result
-            progress(len(done), len(located), names[identity])
-        return None
+            done[task.technique.id] = result
+            progress(len(done), len(located), task.technique.name)
 
     lineage = {t.id: _ancestors(t, by_id) for t in techniques}
     deepest_first = sorted((t.id for t in techniques if t.id in located), key=lambda each: -len(lineage[each]))
     below = {each: [other for other in deepest_first if each in lineage[other]] for each in deepest_first}
-    named_beside = _named_beside([by_id[each] for each in deepest_first], below)
-    below = {each: [*below[each], *named_beside[each]] for each in deepest_first}
-    ended = in_dependency_order(work, deepest_first, below, context.jobs, ends=lambda error: error is not None)
-    stopped = next((ended[each] for each in deepest_first if ended.get(each)), None)
+    beside = _named_beside([by_id[each] for each in deepest_first], below)
+    open_ids: list[str] = deepest_first
+    stopped: LanguageModelError | None = None
+    while open_ids and stopped is None:
+        ready = [each for each in open_ids if not {*below[each], *beside[each]}.intersection(open_ids)]
+        open_ids = [each for each in open_ids if each not in ready]
+        asked: list[Task] = []
+        for each in ready:
+            task = _task(
+                by_id[each], located[each], techniques, [by_id[other] for other in beside[each]], done, context
+            )
+            begun(by_id[each].name)
+            stored = retained(_folder(task, context), "code", _key(task, context), Coded)
+            asked += [] if stored else [task]
+            if stored:
+                finish(task, stored)
+        try:
+            each_of(work, together(asked, context.codebase), context.jobs)
+        except LanguageModelError as error:
+            stopped = error
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
 
 
@@ -208,24 +217,39 @@ def _is_unrelated(code: Code) -> bool:
     return fidelity is not None and fidelity.unrelated is not None
 
 
-def _cached_code(
+def _task(
     technique: Technique,
     located: Sequence[str],
-    components: Sequence[Component],
-    absent: Sequence[str],
+    techniques: Sequence[Technique],
+    beside: Sequence[Technique],
+    done: Mapping[str, Coded],
     context: CodingContext,
-) -> Coded:
+) -> Task:
+    components, absent = _components(technique, techniques, done)
+    components += _named_components(technique, beside, components, done)
+    lines = context.lines.get(technique.id, {})
+    return Task(
+        technique=technique,
+        located=tuple(located),
+        components=tuple(components),
+        absent=tuple(absent),
+        why=context.why.get(technique.id, ""),
+        lines={symbol: tuple(ranges) for symbol, ranges in lines.items()},
+    )
+
+
+def _folder(task: Task, context: CodingContext) -> Path:
+    return context.folder / folder_name(task.technique.id)
+
+
+def _key(task: Task, context: CodingContext) -> str:
+    """Everything that determines a technique's code except the techniques that share its questions."""
     settings = context.settings
-    return StageCache(context.folder / folder_name(technique.id)).stage(
-        "code",
+    return stage_key(
         {
-            "technique": [technique.id, technique.name, technique.definition],
-            "located": list(located),
-            "components": [c.model_dump() for c in components],
-            "absent": list(absent),
+            **task.model_dump(exclude={"technique"}),
+            "technique": [task.technique.id, task.technique.name, task.technique.definition],
             "paper": context.title,
-            "why": context.why.get(technique.id, ""),
-            "lines": {s: [at.model_dump() for at in each] for s, each in context.lines.get(technique.id, {}).items()},
             "repository": context.codebase.repository.id,
             "prompts": context.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
@@ -233,54 +257,52 @@ def _cached_code(
             "environment": settings.environment.max_mb,
             "runs": context.runs,
             "python": sys.version,
-        },
-        Coded,
-        lambda: _coded(technique, located, components, absent, context),
-        lambda coded: coded.technique,
-        keep=lambda coded: coded.final and coded.failed is None,
+        }
     )
 
 
-def _coded(
-    technique: Technique,
-    located: Sequence[str],
-    components: Sequence[Component],
-    absent: Sequence[str],
-    context: CodingContext,
-) -> Coded:
-    try:
-        draft = modularize_with_model(
-            technique,
-            located,
-            components,
-            context.codebase,
-            context.ask,
-            context.title,
-            context.why.get(technique.id, ""),
-            installed=context.trials.installed() if context.trials else None,
-            absent=absent,
-            lines=context.lines.get(technique.id, {}),
-        )
-    except AnswerError as error:
-        return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))
-    if isinstance(draft, Declined):
-        lines = "some of the lines" if draft.left_out else "the lines"
-        where = f"in {lines} of {', '.join(draft.shown)}"
+def _coded(tasks: Sequence[Task], context: CodingContext) -> dict[str, Coded]:
+    """The code of techniques by technique. Results that another run cannot improve are stored."""
+    installed = context.trials.installed() if context.trials else None
+    written = modularize_with_model(tasks, context.codebase, context.ask, context.title, installed=installed)
+    drafts = [draft for draft in written.values() if isinstance(draft, Draft)]
+    checked: dict[str, Checked] = {}
+    if context.trials is not None:
+        trial = context.trials
+        debugged = each_of(lambda draft: debug(draft, trial, context.ask), drafts, context.jobs)
+        results = check(debugged, trial, context.ask, context.codebase, jobs=context.jobs)
+        checked = {each.draft.technique: each for each in results}
+    coded = {
+        task.technique.id: _result(task, written[task.technique.id], checked.get(task.technique.id), context)
+        for task in tasks
+    }
+    for task in tasks:
+        result = coded[task.technique.id]
+        if result.final and result.failed is None:
+            StageCache(_folder(task, context)).retain("code", _key(task, context), result)
+    return coded
+
+
+def _result(task: Task, written: Draft | Declined | str, checked: Checked | None, context: CodingContext) -> Coded:
+    identity = task.technique.id
+    if isinstance(written, str):
+        return Coded(technique=identity, reason=f"its code could not be written: {written}", failed=written)
+    if isinstance(written, Declined):
+        lines = "some of the lines" if written.left_out else "the lines"
+        where = f"in {lines} of {', '.join(written.shown)}"
         return Coded(
-            technique=technique.id, reason=f"{where}, which were shown for it, the model found no code: {draft.reason}"
+            technique=identity, reason=f"{where}, which were shown for it, the model found no code: {written.reason}"
         )
-    if context.trials is None:
-        parsed = check_parsed(draft.implementation)
-        return _result(draft, [parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox here"})])
-    definition = f"{technique.name}. {technique.definition}"
-    debugged = debug(draft, definition, context.trials, context.ask)
-    checked = check(debugged, definition, context.trials, context.ask, context.codebase)
+    if checked is None or context.trials is None:
+        parsed = check_parsed(written.implementation)
+        reason = parsed.reason or "not run: no sandbox here"
+        return _node(written, [parsed.model_copy(update={"reason": reason})])
     final = _with_sources(checked.draft, context.codebase)
     documentation = final.documentation
     if names := only_defaults(final):
         documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
-    evidence = [*checked.evidence[:-1], with_departures_of(final, components, checked.evidence[-1])]
-    coded = _result(final.model_copy(update={"documentation": documentation}), evidence)
+    evidence = [*checked.evidence[:-1], with_departures_of(final, task.components, checked.evidence[-1])]
+    coded = _node(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(
         update={"failed": checked.failed, "refused": checked.refused, "final": context.trials.final}
     )
@@ -305,7 +327,7 @@ def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 
 
-def _result(draft: Draft, evidence: Sequence[Evidence]) -> Coded:
+def _node(draft: Draft, evidence: Sequence[Evidence]) -> Coded:
     last = evidence[-1]
     return Coded(
         technique=draft.technique,
