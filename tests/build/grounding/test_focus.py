@@ -197,4 +197,4 @@ def test_what_a_class_does_comes_before_what_its_constructor_sets_up(embedder: E
     stack = Technique(id="p#stack", name="Frame stack", definition="Several frames are one observation.")
     place = ground([stack], parsed(stack=STACK), embedder).of(stack.id)[0]
     assert place.symbol.endswith("::FrameStack")
-    assert [(at.start_line, at.end_line) for at in place.focus] == [(8, 9)]
+    assert [(at.start_line, at.end_line) for at in place.focus] == [(8, 9), (3, 4)]

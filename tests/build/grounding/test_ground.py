@@ -116,7 +116,17 @@ def test_among_its_own_techniques_a_foreign_one_is_still_not_certain(codebase: C
     assert all(found.of(t.id) for t in [TERN, *COMPONENTS])
 
 
-def test_only_a_first_place_on_which_most_evidence_agrees_is_certain(grounding: Grounding) -> None:
+def test_a_script_is_located_as_a_file_even_if_it_defines_a_helper(embedder: Embedder) -> None:
+    files = {path.relative_to(DATA).as_posix(): path.read_text() for path in DATA.rglob("*.py")}
+    script = files["scripts/sharpness_sweep.py"]
+    files["scripts/sharpness_sweep.py"] = f"def retrieval(hits, spectra):\n    return hits / len(spectra)\n\n\n{script}"
+    codebase = codebase_of(files, "local:tern@0")
+    sweep = technique("Sharpness sweep", "The accuracy of retrieval for each sharpness of reading.")
+    found = ground([sweep], codebase, embedder)
+    assert found.of(sweep.id)[0].symbol == f"{codebase.repository.id}:scripts/sharpness_sweep.py"
+
+
+def test_only_a_first_place_is_certain(grounding: Grounding) -> None:
     assert {MEMORY.id, GATE.id, CONTRAST.id} <= grounding.certain
     for wanted in COMPONENTS:
         assert all(place.doubtful for place in grounding.of(wanted.id)[1:])
@@ -132,10 +142,12 @@ RIVAL = """class EchoMemoryBank:
 """
 
 
-@pytest.mark.parametrize("rival", ["none", "a copy", "other code"])
-def test_a_place_is_certain_only_if_no_other_code_comes_near(rival: str, embedder: Embedder) -> None:
+@pytest.mark.parametrize("rival", ["none", "a copy", "a variant beside it", "other code"])
+def test_a_place_is_certain_only_if_no_code_of_another_file_comes_near(rival: str, embedder: Embedder) -> None:
     files = {path.relative_to(DATA).as_posix(): path.read_text() for path in DATA.rglob("*.py")}
-    if rival != "none":
+    if rival == "a variant beside it":
+        files["tern/memory.py"] += f"\n\n{RIVAL}"
+    elif rival != "none":
         files["tern/rival.py"] = files["tern/memory.py"] if rival == "a copy" else RIVAL
     found = ground([MEMORY], codebase_of(files, "local:tern@0"), embedder)
     assert bool(found.certain) == (rival != "other code")

@@ -154,3 +154,29 @@ def test_the_first_section_that_introduces_the_method_is_the_method(tmp_path: Pa
 def test_an_abbreviation_as_run_in_head(tmp_path: Path) -> None:
     method = "\\subsection{Egg updates}\nWe compare two. \n\n\\textbf{SARNEST:} A model was applied to eggs.\n"
     assert "SARNEST" in techniques(tmp_path, method)
+
+
+@pytest.mark.parametrize("title", ["Round 2: Egg warming", "Step 2 (Egg warming)", "Module A. Egg warming"])
+def test_a_numbered_heading_is_named_by_its_words(tmp_path: Path, title: str) -> None:
+    assert "Egg warming" in techniques(tmp_path, f"\\subsection{{{title}}}\nWe warm eggs for $t$ hours.\n")
+
+
+def test_a_heading_that_counts_techniques_is_none_of_them(tmp_path: Path) -> None:
+    method = "\\subsection{Four warming schemes}\nWe warm eggs.\n\\subsection{Threshold finding}\nWe find $t$.\n"
+    assert {"TS", "Threshold finding"} == set(techniques(tmp_path, method))
+
+
+def test_a_section_with_formulas_after_the_experimental_design_is_method(tmp_path: Path) -> None:
+    model = "It is\n\\begin{equation}\nn = 2 e.\n\\end{equation}\n" * 3
+    after = (
+        "\\section{Nest Prediction}\nThe datasets of nests need accuracy.\n"
+        f"\\subsection{{Temporal encoder}}\nThe encoder is used for eggs.\n{model}\\section{{Results}}\nTerns win.\n"
+    )
+    assert "Temporal encoder" in techniques(tmp_path, "We sample terns.\n", after)
+
+
+def test_an_abbreviation_before_its_long_form_is_the_same_technique(tmp_path: Path) -> None:
+    method = "We call it NBS (Nest Based Sorting). \n\\subsection{Nest Based Sorting}\nNBS sorts nests. We use eggs.\n"
+    found = techniques(tmp_path, method)
+    assert found["Nest Based Sorting"].aliases == ("NBS",)
+    assert "NBS" not in found

@@ -1,4 +1,4 @@
-"""The evidence that a symbol is the place of a technique: names, words, meaning, and its role in the repository."""
+"""The evidence that a symbol is the place of a technique: names, words, lines, and its role in the repository."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,12 +33,11 @@ _SHAPES = frozenset(stems("function fn func class module layer net network base 
 class Evidence:
     """The evidence for a symbol, each kind in 0..1. `words`: the words of name and definition, relative to the best
     symbol. `name`: the technique's name or acronym, in names and prose; `own_name` is the same without prose. `lines`:
-    the best block of the symbol. `meaning`: the similarity of embeddings. `role` is below 1 for tests and the like."""
+    the best block of the symbol. `role` is below 1 for tests and the like."""
 
     words: float
     name: float
     lines: float
-    meaning: float
     own_name: float
     role: float
 
@@ -56,7 +55,6 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, 
         words=min(1.0, lexical.get(entry.id, 0.0) / best) if best else 0.0,
         name=_name_evidence(query, entry, search.index, _NAME_FIELDS),
         lines=lines,
-        meaning=search.similarity[i].get(entry.source.symbol.id, 0.0),
         own_name=own_name(query, entry, search.index),
         role=role_factor(entry, query.about),
     )

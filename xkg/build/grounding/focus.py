@@ -12,8 +12,8 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Further ranges are returned only if they fit nearly as well as the best.
-_NEARLY = 0.9
+# Further ranges are returned only if they fit this share as well as the best.
+_NEARLY = 0.7
 _MOST_WORDS = 5
 
 

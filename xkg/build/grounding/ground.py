@@ -158,9 +158,9 @@ def candidates(
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
     """The symbol to slice a technique's code from, given its symbols, best first. This is the first one, with two
-    exceptions: a module gives way to a located symbol inside it, and a special method to its class."""
+    exceptions: a file of definitions gives way to a located symbol inside it, and a special method to its class."""
     best = index.entries[symbols[0]]
-    if best.kind == "module":
+    if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))
         return next(inside, best.id)
     if best.short_name.startswith("__") and best.source.parent in index.entries:

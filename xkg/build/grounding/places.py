@@ -61,7 +61,8 @@ def _weight(entry: Entry) -> float:
 
 
 def _is_container(entry: Entry) -> bool:
-    return bool(entry.members) and (entry.kind == "module" or (entry.kind == "class" and entry.lines > _LARGE_CLASS))
+    module = entry.kind == "module" and not entry.is_script
+    return bool(entry.members) and (module or (entry.kind == "class" and entry.lines > _LARGE_CLASS))
 
 
 def are_twins(one: Entry, other: Entry) -> bool:

@@ -54,7 +54,7 @@ class SymbolSearch:
 
 def _has_content(entry: Entry) -> bool:
     """Whether a symbol has its own content: it is neither a file of definitions nor a supporting method."""
-    return not entry.supports and not (entry.kind == "module" and entry.members)
+    return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 
 def _ranked(ids: Sequence[str], values: NDArray[np.float32]) -> dict[str, float]:

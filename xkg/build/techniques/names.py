@@ -15,6 +15,7 @@ from xkg.build.techniques.word_lists import (
     HEADS,
     LITTLE,
     NOT_HEADS,
+    NUMBERS,
     SAME_KIND,
     STOP,
     TECHNIQUES_NONETHELESS,
@@ -82,6 +83,8 @@ def is_name(text: str, *, proper: bool = False) -> bool:
         return False
     if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al|\bhttps?\b|\b(?:vs|versus)\b", text):
         return False
+    if text.split()[0].casefold() in NUMBERS and found[-1].endswith("s"):
+        return False
     plain = GENERIC | LITTLE | ADJECTIVES
     return any(w not in plain and len(w) > 1 for w in found) or (proper and is_proper(text))
 
@@ -133,10 +136,12 @@ def clean(title: str) -> str:
     """The name in a heading or caption, without numbering, articles and closing punctuation; may be empty."""
     text = " ".join(title.replace("~", " ").split()).strip(" .:;,-–—*_#")
     text = re.sub(r"^(?:\(?[A-Z]?\d+(?:\.\d+)*[.):]?|[A-Z]\.|[IVX]+\.|\([a-z]\))\s+", "", text)
+    # "Step 2 (dictionary refinement)", "Round 1: construction"
+    text = re.sub(r"^[^\W\d_]+\s\d+\s?\(([^()]+)\)$", r"\1", text)
+    text = re.sub(r"^[^\W\d_]+\s(?:\d+|[IVX]+|[A-Z])(?:\s?[:.–—]\s?|\s-\s)(?=\w)", "", text)
     text = re.sub(
         r"^(?:step|stage|phase|part|algorithm|module|component|technique|method|idea|background|"
-        r"preliminar\w+|application|case study|example)"
-        r"(?:\s+(?:\d+|[ivx]+|[A-Z]))?(?:\s*[:.–—]\s*|\s+-\s+)",
+        r"preliminar\w+|application|case study|example)(?:\s[ivx]+)?(?:\s?[:.–—]\s?|\s-\s)",
         "",
         text,
         flags=re.IGNORECASE,
@@ -182,16 +187,20 @@ def initials_match(short: str, long: str) -> bool:
     return used >= max(1, (len(letters) + 1) // 2)
 
 
+_REVERSED = re.compile(r"(?<![\w-])([A-Z][\w+-]{1,11})\s?\(([^\W\d_][^(),;:]{5,80}+)\)")
 SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
-    """Short form → long form for every "long form (SHORT)" with matching letters; the first definition of a short form
-    counts."""
+    """Short form → long form for every "long form (SHORT)" or "SHORT (long form)" with matching letters; the first
+    definition of a short form counts."""
     out: dict[str, str] = {}
     for text in texts:
         if "(" not in text:
             continue
+        for match in _REVERSED.finditer(text):
+            if initials_match(match[1], match[2]) and sum(c.isupper() for c in match[1]) > 1:
+                out.setdefault(match[1], match[2].strip())
         for match in re.finditer(rf"\(\s*+({SHORT}?)s?\s*+(?:[,;][^()]*+)?\)", text):
             short = match[1]
             if short in out or not 2 <= len(short) <= 15 or sum(c.isupper() for c in short) < 2:

@@ -169,11 +169,11 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
         level = innermost.children
 
 
-def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
-    """The role of a main part whose title indicates none, from the number of `stated` theorems and of citations.
+def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool) -> Role:
+    """The role of a main part whose title indicates none, from the number of `stated` theorems, citations and formulas.
     `early`: it comes before the experiments."""
     thousand = max(1.0, len(text) / 1000)
-    ours = len(_OURS.findall(text)) / thousand
+    ours = (len(_OURS.findall(text)) + shown) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
     if stated / thousand > 0.7 and stated / thousand > 0.7 * ours:
         return Role.THEORY
@@ -218,7 +218,8 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             first = i == 0 and len(main) > 3 and bool(_CITED.search(document.text, part.start, part.end))
             stated = len(_STATED.findall(document.text, part.start, part.end))
             cited = len(_CITED.findall(document.text, part.start, part.end))
-            role = Role.INTRODUCTION if first else _content_role(body, stated, cited, early=i < experiments)
+            shown = sum(sentences[n].display for p in part.walk() for n in p.sentences)
+            role = Role.INTRODUCTION if first else _content_role(body, stated, cited, shown, early=i < experiments)
             # Before the experiments, "State Prediction" with propositions or citations is part of the method.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD

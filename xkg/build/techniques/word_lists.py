@@ -85,7 +85,7 @@ NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
     analysis study experiment dataset datasets benchmark benchmarks corpus baseline survey review theorem lemma
-    proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck finding
+    proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck
     findings understanding explanation overview perspective view notion concept idea comparison evaluation example
     property properties field area domain community work works paper contribution contributions
     importance role effect impact benefit cost advantage disadvantage goal aim clarification derivation
@@ -166,6 +166,8 @@ LITTLE = _words(
     a an the of for in on with by via using to and our its from at as
     """
 )
+# A name that begins with one of these counts several techniques: "four tricks".
+NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
 # Articles and praise before a name.
 LEADING = _words(
     """

@@ -39,7 +39,8 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol as indexed for search, or its lines `at`. `fields` holds stems by field; `lines` is its length."""
+    """A symbol as indexed for search, or its lines `at`. `fields` holds stems by field; `lines` is its length, `inner`
+    the number of lines of its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -49,6 +50,7 @@ class Entry:
     language: LanguageName = "python"
     text: str = field(default="", repr=False)
     at: Block | None = None
+    inner: int = 0
 
     @property
     def id(self) -> str:
@@ -62,6 +64,11 @@ class Entry:
     @property
     def short_name(self) -> str:
         return self.source.symbol.qualified_name.rpartition(".")[2] or PurePosixPath(self.source.symbol.path).stem
+
+    @property
+    def is_script(self) -> bool:
+        """Whether this is a file that does most of its work outside definitions."""
+        return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
     def supports(self) -> bool:
@@ -162,6 +169,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                 lines=symbol.end_line - symbol.start_line + 1,
                 language=module.language,
                 text=text,
+                inner=sum(s.symbol.end_line - s.symbol.start_line + 1 for s in inner),
             )
 
 

@@ -45,8 +45,8 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file with definitions gives way to these; a script has nothing narrower.
-        return 0.6 if entry.members else 0.85
+        # A file of definitions gives way to these; a script has nothing narrower.
+        return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6
     return _STEP if entry.at else 1.0
