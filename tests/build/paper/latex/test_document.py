@@ -264,6 +264,24 @@ def test_an_abstract_without_its_environment(tmp_path: Path, source: str) -> Non
     assert paper(tmp_path, f"{source}\n\\section{{One}}\nRivers.").abstract == "We propose it."
 
 
+@pytest.mark.parametrize(
+    "front",
+    [
+        r"\begin{center}{\LARGE\bf Ring\\ Sampling}\\[1em] Ann Lee, Bo Ray\\ University of Oslo\end{center}",
+        r"\begin{titlepage}\centering{\Huge\bfseries Ring Sampling}\vfill{\Large Ann Lee \& Bo Ray\par}\end{titlepage}",
+        "\\begin{center}\n\\Large \\textbf{Ring\\\\ Sampling}\n\n\\normalsize Ann Lee \\quad Bo Ray\n\\end{center}",
+        r"\centerline{\Large\bf Ring Sampling} \bigskip \centerline{Ann Lee$^1$ and Bo Ray$^2$}",
+    ],
+)
+def test_a_title_page_without_commands_for_it(tmp_path: Path, front: str) -> None:
+    document = paper(tmp_path, front + r" \begin{abstract}We. {\Large Big.}\end{abstract} \section{Introduction} Text.")
+    assert (document.title, document.authors) == ("Ring Sampling", ("Ann Lee", "Bo Ray"))
+
+
+def test_large_text_of_a_section_is_no_title(tmp_path: Path) -> None:
+    assert paper(tmp_path, r"\section{Introduction} {\Large Ring Sampling} is a method.").title == ""
+
+
 def test_citations_that_are_words_of_a_sentence_stay(tmp_path: Path) -> None:
     body = r"""\begin{abstract}Proposed by \citet{one}.\end{abstract}\section{A}
 As \citet[see][]{one,two} and \citeauthor{two} say \citep{one}, \citet{gone} agrees.

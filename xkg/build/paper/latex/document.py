@@ -10,7 +10,7 @@ from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_
 from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
 from xkg.build.paper.latex.asides import AsideReader
-from xkg.build.paper.latex.authors import authors_in
+from xkg.build.paper.latex.authors import authors_in, title_page
 from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.boxes import boxed_algorithm, boxes_in
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
@@ -39,8 +39,8 @@ _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scs
 _TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor)\*?(?![a-zA-Z])")
 _NAME_IN_PARTS = re.compile(
-    r"\\name\*?\s*+\[[^][]{0,200}\]\s*+\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
-)  # used by Interspeech
+    r"\\(?:name|Author)\*?\s*+(?:\[[^][]{0,200}\]\s*+){1,2}\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
+)  # used by Interspeech and Copernicus
 _ENVIRONMENT = re.compile(
     r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
 )
@@ -103,6 +103,16 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     structure = scan.run()
     title_group = scan.first_group(_TITLES)
     title = one_line(scan.readable(*title_group)) if title_group else ""
+    authors = authors_in(
+        [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
+        or [text[a:b] for a, b in scan.groups(_AUTHORS)],
+        table,
+        defaults,
+    )
+    before = [h.start for h in structure.headings[:1]] + [a for a, _ in [structure.abstract or (0, 0)] if a]
+    if before and not title:
+        title, by = title_page(text[scan.start : min(before)], table, defaults)
+        authors = authors or by
     front = text[: structure.headings[0].start if structure.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
@@ -140,12 +150,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         abstract="",
         abstract_span=structure.abstract,
         text=text,
-        authors=authors_in(
-            [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
-            or [text[a:b] for a, b in scan.groups(_AUTHORS)],
-            table,
-            defaults,
-        ),
+        authors=authors,
         year=venue_year(front) or _date(scan) or first_year(arxiv_id),
         arxiv_id=arxiv_id,
         doi=doi,
