@@ -151,6 +151,27 @@ def test_headings_behind_macros_and_environments_behind_macros(tmp_path: Path) -
     assert [e.latex for e in document.equations] == ["a=b"]
 
 
+@pytest.mark.parametrize(
+    ("macro", "use"),
+    [
+        (r"\newcommand{\ssec}[2]{\subsection{#1}\label{sec:#2}}", r"\ssec{One}{one}"),
+        (r"\newcommand{\ssec}[2]{\subsection{#2}\label{#1}}", r"\ssec{one}{One}"),
+        (r"\newcommand{\ssec}[2][x]{\subsection[#1]{#2}}", r"\ssec[o]{One}"),
+    ],
+)
+def test_a_macro_of_a_heading_and_its_label_is_a_heading(tmp_path: Path, macro: str, use: str) -> None:
+    document = paper(tmp_path, f"{use}\nText.\n\n{use}\nMore.", macro)
+    assert [(s.title, plain(document, s.body_start, s.end)) for s in document.walk()] == [
+        ("One", "Text."),
+        ("One", "More."),
+    ]
+
+
+def test_an_argument_that_a_heading_does_not_contain_is_text(tmp_path: Path) -> None:
+    document = paper(tmp_path, "\\ssec{One}{A motto.} Text.", r"\newcommand{\ssec}[2]{\subsection{#1}\emph{#2}}")
+    assert [(s.title, plain(document, s.body_start, s.end)) for s in document.walk()] == [("One", "A motto. Text.")]
+
+
 @given(st.sampled_from(["trace", "step 2", "part (b)", "Phase iv", "run 2019"]), st.sampled_from(["", "(a) ", "1. "]))
 def test_a_run_in_heading_takes_its_number_and_nothing_of_the_sentence_before(last: str, number: str) -> None:
     body = f"\\section{{One}}\nWe keep the {last}.\n\n{number}\\textbf{{Fewer samples.}} They are drawn again."

@@ -18,7 +18,15 @@ from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONM
 from xkg.build.paper.latex.tex.flatten import flatten, is_slides
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.labels import printed, theorems_in
-from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, label_macros, unprinted
+from xkg.build.paper.latex.tex.macros import (
+    Macros,
+    aliases,
+    expand,
+    find_macros,
+    heading_arguments,
+    label_macros,
+    unprinted,
+)
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
@@ -310,7 +318,7 @@ class _Scan:
         level = LEVELS.get(name) if level is None else level
         if level is not None:
             level = min(3, level + self.chapters) if name in _SECTIONS else level
-            return self._heading(level, start, after)
+            return self._heading(level, start, after, *heading_arguments(self.macros, word))
         if word in self.unprinted and (group := self.tex.group(after)) is not None:
             return group.after
         if word in ("appendix", "appendices"):
@@ -450,14 +458,18 @@ class _Scan:
             self.structure.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
         return inline.end() if inline else match.end()
 
-    def _heading(self, level: int, start: int, after: int) -> int:
-        group = self.tex.group(self.tex.skip_options(after))
-        if group is None:
+    def _heading(self, level: int, start: int, after: int, title: int, arguments: int) -> int:
+        groups = [self.tex.group(self.tex.skip_options(after))]
+        while len(groups) < arguments and (last := groups[-1]) is not None:
+            groups.append(self.tex.group(last.after))
+        last = groups[-1]
+        group = groups[title - 1] if 0 < title <= len(groups) else None
+        if group is None or last is None:
             return after
         if level == 1 and not self.text.startswith("*", start + len("\\section")):
             self.numbers.section(appendix=self.appendix)
-        dash = _DASH.match(self.text, group.after) if level == 4 else None
-        after = dash.end() if dash else group.after
+        dash = _DASH.match(self.text, last.after) if level == 4 else None
+        after = dash.end() if dash else last.after
         self._add_heading(level, start, group.start, group.end, after)
         return after
 
