@@ -165,13 +165,14 @@ REST = "\n\n## Abstract\n\nWe propose it.\n\n## 1 Introduction\n\nRivers ripple.
 CENTRED = f'<p align="center"><b>{TITLE}</b></p>\n\n<p align="center">Ann Lee, Bo Ray</p>{REST}'
 STATED = f"Title: {TITLE}\nAuthors: Ann Lee, Bo Ray{REST}"
 STATED_IN_BOLD = f"**Title:** {TITLE}\n\n**Authors:** Ann Lee, Bo Ray{REST}"
+ANCHORED = MARKER.replace('# <span id="page-0-0"></span>', '<span id="page-0-0"></span># ')
 NAMED_BY_KEYS = f"---\ntitle: {TITLE}\nauthor:\n- Ann Lee: {{institute: x}}\n- Bo Ray\n---{REST}"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *(CENTRED, STATED, STATED_IN_BOLD, NAMED_BY_KEYS),
+        *(ANCHORED, CENTRED, STATED, STATED_IN_BOLD, NAMED_BY_KEYS),
         *(
             DOCLING,
             PYMUPDF4LLM,
@@ -205,6 +206,7 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
         "_Ann Lee_[1] and _Bo Ray_[2]",
         "**Authors:** Ann Lee (MIT), Bo Ray\n\n**Date:** 2024",
         "[Ann Lee](https://a.org)<sup>*</sup> · [Bo Ray](mailto:b@b.org)",
+        "Ann Lee\n\nSome Institute\n\na@b.org &Bo Ray\n\nOther Institute\n\nb@b.org",
         "by Ann Lee and Bo Ray",
         "- Ann Lee (MIT)\n- Bo Ray, New York",
         "## Authors\n\n* Ann Lee\n* Bo Ray",

@@ -45,7 +45,9 @@ from xkg.build.paper.markdown.references import markdown_references
 from xkg.build.paper.markdown.text import inline, markdown_text
 
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
-_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(
+    r" {0,3}(?:<(?:span|a)\b[^<>]{0,100}></(?:span|a)>){0,5}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$"
+)
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _BOLD_LINE = re.compile(r"((?:(?:\*\*[^*\n]{1,200}\*\*|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,5})$")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
@@ -189,7 +191,7 @@ def _front_rows(text: str) -> Iterator[FrontRow]:
     """The lines between a title and the next heading. A list of names may be a heading itself."""
     first = apart = True
     items: list[str] = []
-    for line in (*re.split(r"\n|<br */?>", _CELL_END.sub("\n\n", text)), ""):
+    for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):
         plain = _LINK.sub(r"\1", _RAISED.sub("†", line)).strip()
         if item := _ITEM.match(plain):
             items.append(re.split(r"[,(:–—]", _MARKUP.sub("", plain[item.end() :]), maxsplit=1)[0])
