@@ -291,6 +291,7 @@ def test_an_abstract_without_its_environment(tmp_path: Path, source: str) -> Non
         r"\begin{center}{\LARGE\bf Ring\\ Sampling}\\[1em] Ann Lee, Bo Ray\\ University of Oslo\end{center}",
         r"\begin{titlepage}\centering{\Huge\bfseries Ring Sampling}\vfill{\Large Ann Lee \& Bo Ray\par}\end{titlepage}",
         "\\begin{center}\n\\Large \\textbf{Ring\\\\ Sampling}\n\n\\normalsize Ann Lee \\quad Bo Ray\n\\end{center}",
+        r"{\Large A Report}\\ \textbf{{\Huge Ring}}\\ \textbf{{\Huge Sampling}} \vfill by Ann Lee, Bo Ray \vfill 2024",
         r"\centerline{\Large\bf Ring Sampling} \bigskip \centerline{Ann Lee$^1$ and Bo Ray$^2$}",
     ],
 )

@@ -28,7 +28,8 @@ _MARKS = re.compile(
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
-_LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(?:Huge|huge|LARGE|Large)(?![a-zA-Z])")
+_LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(Huge|huge|LARGE|Large)(?![a-zA-Z])")
+_SIZES = ("Huge", "huge", "LARGE", "Large")
 _LARGEST_PAGE = 10_000
 _ROW_END = re.compile(  # in the group: with a gap below
     r"\\\\(?![*\[])|(\\\\\*?(?:\[[^\]\n]{0,20}\])?|\n[ \t]*+\n|\\(?:par|(?:small|med|big)skip"
@@ -42,14 +43,22 @@ _BETWEEN = re.compile(
 def title_page(
     front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    r"""The title and the authors of a paper without `\title`, by the first large text before its abstract."""
+    r"""The title and the authors of a paper without `\title`, by the largest text before its abstract."""
     front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
-    large = _LARGE.search(front)
+    large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:
         return "", ()
-    group = Tex(front).group(large.start()) if large[1] else None
-    title = [row.text for row in _rows(front[large.end() : group.end])] if group else []
-    rows = list(_rows(front[group.after if group else large.end() :]))
+    tex, title, group = Tex(front), list[str](), None
+    after = large.end()
+    while large and large[1] and (group := tex.group(large.start())):
+        title += [row.text for row in _rows(front[large.end() : group.end])]
+        after = group.after
+        # a title of several lines may have a group for each
+        following = _LARGE.search(front, after)
+        between = latex_text(front[after : following.start()]) if following else ""
+        same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)
+        large = following if same else None
+    rows = list(_rows(front[after:]))
     while rows and not (title and (group or rows[0].apart or any(map(is_person, may_be_names(rows[0].text))))):
         title.append(rows.pop(0).text)
     return " ".join(title), listed_authors(rows)
