@@ -26,7 +26,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def replies(script: Callable[[dict[str, Any]], Answer], **settings: Any) -> tuple[list[Reply], ScriptedEndpoint]:
     """The replies to two questions."""
     with ScriptedEndpoint(script) as endpoint:
-        shape = {"seconds": 20, "patience": 0.1, **settings}
+        shape: dict[str, Any] = {"seconds": 20, "patience": 0.1, **settings}
         reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), **shape)
         try:
             asked = [reached.complete(Request("m", MESSAGES, {"type": "object"}, 0.5)) for _ in range(2)]

@@ -15,7 +15,7 @@ from xkg.build.paper.front_matter import (
 )
 from xkg.build.paper.latex.tex.macros import expand
 from xkg.build.paper.latex.tex.text import latex_text
-from xkg.build.paper.latex.tex.tokens import Tex
+from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _MARKS = re.compile(
     r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|affmark|IEEEmembership|[eE]mail|texttt|thanks"
@@ -48,8 +48,9 @@ def title_page(
     large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:
         return "", ()
-    tex, title, group = Tex(front), list[str](), None
-    after = large.end()
+    tex, after = Tex(front), large.end()
+    title: list[str] = []
+    group: Group | None = None
     while large and large[1] and (group := tex.group(large.start())):
         title += [row.text for row in _rows(front[large.end() : group.end])]
         after = group.after
