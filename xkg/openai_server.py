@@ -29,6 +29,7 @@ _MESSAGE_CHARACTERS = 200
 _SAYS = re.compile(r"(?i)(?:message|msg)$|^(?:error|detail)$")
 _TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
+_PLACE = re.compile(r"\b(?:countr(?:y|ies)|regions?|territory|location)\b", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 """Seconds before the next try if the server requests none, doubled each time."""
 
@@ -125,8 +126,9 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     status = error.status_code
     words = at.words(error.body)
     because = f" ({words})" if words else ""
-    elsewhere = status == 451 or (status in (400, 403) and "location is not supported" in words)
-    if elsewhere or (status == 403 and words and not _ABOUT_KEYS.search(words)):
+    page = isinstance(error.body, str) and error.body.lstrip().startswith("<")
+    elsewhere = status == 451 or (status in (400, 401, 403) and _PLACE.search(words))
+    if elsewhere or (status == 403 and words and (page or not _ABOUT_KEYS.search(words))):
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
     if status in (401, 403):
         # A server's message about a key may contain the key.

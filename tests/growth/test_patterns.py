@@ -15,7 +15,7 @@ LENGTHS = (1_600, 6_400, 25_600)  # the last shows what takes a nanosecond a pai
 GIVEN: dict[str, tuple[int, bool]] = {
     r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # what stands before a run-in heading
     r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # and behind it
-    r" {0,3}(#{1,6})[ \t]+": (1_000, False),  # a line
+    r" {0,3}(?:<(?:span|a)\b": (1_000, False),  # a line
     r"([^\W\d_]{2,})-$": (80, False),  # the end of a paragraph
     r"[^\W\d_]{2}.*\d{4}": (300, False),  # a reference's tag
     r"(?:[,.]?\s*\(?(?:1[89]|20)\d\d": (4_000, True),  # a reference

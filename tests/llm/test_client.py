@@ -433,6 +433,8 @@ def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
         (status(401, "bad key"), "refuses the key (HTTP 401): set XKG_LLM_KEY"),
         (status(403), "refuses the key (HTTP 403)"),
         (status(403, "Country, region, or territory not supported"), "refuses to answer"),
+        (status(401, "Your project is in a region without access"), "a region without access"),
+        (raw(b"<title>Access denied by a firewall</title>", 403), "denied by a firewall"),
         (status(400, "invalid model ID"), "check the name of the model"),
         (status(429, "You exceeded your current quota", "insufficient_quota"), "quota at 127.0.0.1"),
         (status(402, "Insufficient Balance"), "is exhausted (Insufficient Balance): add credit"),

@@ -48,6 +48,8 @@ def read(text: str) -> Part:
         f"```json\n{json.dumps(TREE)}\n```",
         f"Sure! Here is it:\n\n```\n{json.dumps(TREE, indent=1)}\n```\nLet me know {{whatever}} you need.",
         f"<think>I could say {json.dumps(LEAF)} or {{\n</think>\n{json.dumps(TREE)}",
+        f"{json.dumps(TREE)}\n<think>Or {json.dumps(LEAF)}?</think>",
+        f"<think>One</think>\n<think>Or {json.dumps(LEAF)}?</think>{json.dumps(TREE)}",
         f'Okay, {{"name": ...}}, so\n</think>\n{json.dumps(TREE)}',
         f'<thinking>{{"name": ...}}</thinking>{json.dumps(TREE)}',
         f'<|channel|>analysis<|message|>{{"name": ..<|end|><|channel|>final<|message|>{json.dumps(TREE)}',

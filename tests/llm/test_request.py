@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.clock import TurnedClock
 from tests.llm_endpoint import Answer, Handler, Said, ScriptedEndpoint, status
 from xkg.config import LlmSettings
 from xkg.llm.chat_completions import ChatCompletions
@@ -25,7 +26,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def replies(script: Callable[[dict[str, Any]], Answer], **settings: Any) -> tuple[list[Reply], ScriptedEndpoint]:
     """The replies to two questions."""
     with ScriptedEndpoint(script) as endpoint:
-        reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), seconds=20, patience=0.1, **settings)
+        shape: dict[str, Any] = {"seconds": 20, "patience": 0.1, **settings}
+        reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), **shape)
         try:
             asked = [reached.complete(Request("m", MESSAGES, {"type": "object"}, 0.5)) for _ in range(2)]
         finally:
@@ -51,7 +53,10 @@ def has_limit(body: dict[str, Any]) -> bool:
         (lambda body: body["messages"][0]["role"] != "system", 500, "System role not supported"),
         (lambda body: body["messages"][0]["role"] != "system", 400, "Conversation roles must alternate user/assistant"),
         (lambda body: body["messages"][0]["role"] != "system", 500, "Only user and assistant roles are supported!"),
+        (lambda body: body["messages"][0]["role"] != "system", 400, "only 'user' and 'assistant' allowed"),
+        (lambda body: body.get("stream"), 400, "Only stream=true is supported"),
         (has_limit, 400, "max_tokens: field required"),
+        (lambda body: body.get("max_tokens") == 4096, 400, "max_tokens must be at most 4,096"),
         (lambda body: body.get("max_tokens") == 4096, 400, "max_tokens must be at most `4096`"),
         (lambda body: "max_completion_tokens" in body, 400, "max_tokens is unsupported: set max_completion_tokens"),
     ],
@@ -62,6 +67,42 @@ def test_what_an_endpoint_refuses_is_left_out(accepts: Callable[[dict[str, Any]]
     assert len(endpoint.requests) <= 4
     assert accepts(endpoint.requests[-1])
     assert "You." in json.dumps(endpoint.requests[-1]["messages"])
+
+
+@pytest.mark.parametrize("code", [500, 502])
+@pytest.mark.parametrize(
+    "accepts",
+    [
+        lambda body: "response_format" not in body,
+        lambda body: body["messages"][0]["role"] != "system",
+        lambda body: body.get("stream"),
+    ],
+)
+def test_what_a_server_fails_on_without_a_reason_is_left_out(
+    accepts: Callable[[dict[str, Any]], bool], code: int
+) -> None:
+    asked, endpoint = replies(
+        lambda body: GOOD if accepts(body) else status(code, "upstream error"), patience=60, clock=TurnedClock()
+    )
+    assert [reply.text for reply in asked] == [GOOD, GOOD]
+    assert len(endpoint.requests) <= 6
+
+
+def test_a_failure_that_passes_changes_no_request() -> None:
+    failures = iter([status(500), status(503), status(503)])
+    _, endpoint = replies(lambda _: next(failures, GOOD), patience=60, clock=TurnedClock())
+    assert all(body == endpoint.requests[0] for body in endpoint.requests)
+
+
+def test_a_limit_that_the_question_leaves_no_room_for_is_halved() -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        room = body.get("max_tokens", 16)
+        line = f"'max_tokens' or 'max_completion_tokens' is too large: {room}. The context has 4096 tokens, you use 20"
+        return status(400, line) if room + 20 > 4096 else Said(GOOD if room > 16 else "{", "length", output_tokens=9)
+
+    asked, endpoint = replies(answer)
+    assert [reply.text for reply in asked] == [GOOD, GOOD]
+    assert endpoint.requests[-1]["max_tokens"] == 2048
 
 
 def content(text: str) -> dict[str, Any]:
@@ -81,6 +122,17 @@ def events(handler: Handler, delta: Callable[[str], dict[str, Any]] = content) -
     parts += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": {"completion_tokens": 7}}]
     lines = [": hello", *(f"data: {json.dumps(part)}\n" for part in parts), "data: [DONE]", ""]
     handler.reply(200, "\n".join(lines).encode())
+
+
+def lines(handler: Handler) -> None:
+    """A stream without "data:", in which a line separator of Unicode is part of a text."""
+    parts = ({"choices": [{"message": {"content": text}}]} for text in (GOOD[:4], "\u2028", GOOD[4:]))
+    end = {"choices": [], "usage": {"completion_tokens": 7}}
+    handler.reply(200, "\r\n".join(json.dumps(part, ensure_ascii=False) for part in (*parts, end)).encode("utf-8-sig"))
+
+
+def test_each_line_of_a_stream_is_one_part() -> None:
+    assert replies(lambda _: lines)[0][0].text == f"{GOOD[:4]}\u2028{GOOD[4:]}"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +170,8 @@ def test_a_limit_that_cannot_be_raised_leaves_the_cut_answer() -> None:
         {"reasoning_details": [{"type": "reasoning.text", "text": GOOD}]},
         {"tool_calls": [{"type": "function", "function": {"name": "json", "arguments": GOOD}}]},
         {"function_call": {"name": "json", "arguments": {"a": 1}}},
+        {"parsed": {"a": 1}},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": GOOD}]}]},
     ],
 )
 def test_an_answer_outside_of_the_content_is_the_answer(elsewhere: dict[str, Any]) -> None:

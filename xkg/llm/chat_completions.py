@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl
 
 from xkg.clock import CLOCK, Clock
 from xkg.errors import MissingExtraError, ModelUnavailableError
-from xkg.llm.endpoint import CLOSED, TOO_LONG, Ending, Reply, Request
+from xkg.llm.endpoint import CLOSED, Ending, Reply, Request
 from xkg.llm.prices import tokens
-from xkg.llm.request import Accepted, Message, text_of, whole_of_stream
+from xkg.llm.request import TOO_LONG, Accepted, Message, text_of, whole_of_stream
 from xkg.openai_server import Access, Patience, failure
 from xkg.text.unicode import encodable
 
@@ -35,7 +35,7 @@ _CUT = re.compile(r"length|max_?tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
 _ANSWERS = (
     *("content", "tool_calls", "function_call"),
-    *("reasoning_content", "reasoning", "reasoning_details", "thinking"),
+    *("parsed", "reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"),
 )
 """Fields of a message that may hold the answer, best first."""
 
@@ -148,7 +148,7 @@ class ChatCompletions:
         patience, failures = Patience(self._patience, self._clock), 0
         while True:
             try:
-                reply = await self._complete(model, messages, schema, temperature)
+                reply = await self._complete(model, messages, schema, temperature, repeated=failures == 1)
                 return replace(reply, seconds=time.monotonic() - start)
             except _PassingError as error:
                 failures += 1
@@ -158,7 +158,13 @@ class ChatCompletions:
             await self._clock.sleep_async(pause)
 
     async def _complete(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
+        self,
+        model: str,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        temperature: float | None,
+        *,
+        repeated: bool,
     ) -> Reply:
         """Changes the request's shape until the endpoint accepts it, and remembers the accepted shape."""
         import openai
@@ -169,7 +175,7 @@ class ChatCompletions:
             try:
                 reply = await self._attempt(model, accepted.body(messages, schema, temperature, self._parameters))
             except openai.APIStatusError as error:
-                other = accepted.after(error, temperature)
+                other = accepted.after(error, temperature, repeated=repeated)
                 if other is None:
                     return first or self._refusal(error, model)
                 accepted = other
@@ -228,7 +234,10 @@ class ChatCompletions:
         """The completion in a body. Raises `_PassingError` if there is none."""
         whole = None
         try:
-            whole = whole_of_stream(body) if body.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(body)
+            try:
+                whole = json.loads(body)
+            except ValueError:
+                whole = whole_of_stream(body)
             choice = whole["choices"][0]
             message = choice["message"]
             # Some servers return the whole answer as reasoning, or as the arguments of a tool.

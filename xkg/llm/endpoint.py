@@ -1,7 +1,6 @@
 """The interface of endpoints: a server (`chat_completions`), a program (`program_endpoint`) or the caller
 (`caller`)."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -11,8 +10,6 @@ from xkg.llm.request import Message
 Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
 CLOSED = "the language model was closed while it was asked: start again"
-TOO_LONG = re.compile(r"context.?(length|window|size)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
-"""Phrases in refusals of questions that exceed the model's context."""
 
 
 @dataclass(frozen=True)

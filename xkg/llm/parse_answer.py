@@ -17,8 +17,10 @@ _LISTED_FAULTS = 6
 _LONGEST_FAULT = 200
 _LONGEST_ANSWER = 400_000
 _MAX_STARTS = 1000
-_THOUGHT = re.compile(r"\A.*?(?:</think(?:ing)?>|<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>)", re.S)
-"""Text before the answer: a thought, perhaps without its opening tag, or other channels of gpt-oss."""
+_THOUGHT_END = re.compile(r"</think(?:ing)?>")
+_THOUGHT_START = re.compile(r"^[ \t]*+<think(?:ing)?>", re.M)
+_CHANNELS = re.compile(r"\A.*?<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>", re.S)
+"""Other channels of gpt-oss before the answer."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 _SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
 # Escaped control characters: terminals obey them, and an unescaped `\frac` contains one.
@@ -43,7 +45,7 @@ def read_answer(text: str, kind: type[A]) -> A:
     if text.lstrip().startswith('"'):  # a gateway may encode the answer once more
         with suppress(ValueError):
             text = str(json.loads(text))
-    answered = _THOUGHT.sub("", text)
+    answered = _CHANNELS.sub("", _without_thoughts(text))
     objects = _objects(answered) or _objects(text) or _objects(_SPARE_COMMA.sub(r"\1", answered))
     if not objects:
         raise UnusableError("it has no complete JSON object; give exactly one", shapeless=True)
@@ -58,6 +60,13 @@ def read_answer(text: str, kind: type[A]) -> A:
             with suppress(ValidationError):
                 return _validated(inner, kind)
     raise complaints[0]
+
+
+def _without_thoughts(text: str) -> str:
+    """The text before and after thoughts. A thought without its opening tag starts with the text."""
+    *before, answer = _THOUGHT_END.split(text)
+    starts = ((piece, _THOUGHT_START.search(piece)) for piece in before)
+    return "".join(piece[: start.start()] for piece, start in starts if start) + answer
 
 
 def _validated(value: Any, kind: type[A]) -> A:

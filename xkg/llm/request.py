@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Message = Mapping[str, str]
 
+TOO_LONG = re.compile(r"context.?(length|window|size)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
+"""Phrases in refusals of questions that exceed the model's context."""
 ROOM = 16_384
 """Answer tokens for endpoints without a limit, or with a low one."""
 _FENCED = (
@@ -24,9 +26,11 @@ _FENCED = (
 _SCHEMA_WORDS = re.compile(
     r"response.?format|json.?schema|structured.?output|grammar|guided|requested parameters", re.I
 )
-_LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
+_LIMIT_WORDS = re.compile(r"max_(completion_)?(?:\w{1,20}_)?tokens", re.I)
 _SYSTEM_WORDS = re.compile(r"\broles?\b|\b(?:system|developer) (?:message|prompt|instruction)", re.I)
-_STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)|non-?stream", re.I)
+_STREAM_WORDS = re.compile(r"\b(?:non-?)?stream", re.I)
+_NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d{4,}\b")
+_LEAST_ROOM = 1024
 
 _PARTS = ("text", "function", "arguments")
 """Fields that hold the text of a part of a message or of the call of a tool."""
@@ -70,31 +74,41 @@ class Accepted:
             body |= {"stream": True}
         return body | dict(parameters)
 
-    def after(self, error: openai.APIStatusError, temperature: float | None) -> Accepted | None:
-        """The next shape to try, or None if another request would be refused too. A 4xx costs nothing, so one more try
-        is cheap."""
+    def after(
+        self, error: openai.APIStatusError, temperature: float | None, *, repeated: bool = False
+    ) -> Accepted | None:
+        """The next shape to try, or None if another request would be refused too. A 4xx costs nothing, so more tries
+        are cheap. Servers also fail (5xx) on what they do not support: a `repeated` failure is read as a refusal."""
         words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, list, str)) else ""
-        if error.status_code in (401, 402, 403, 413, 429):
+        status = error.status_code
+        if status in (401, 402, 403, 413, 429):
             return None
-        refused = error.status_code in (400, 422)
+        refused = status in (400, 405, 422, 501) or (repeated and status in (500, 502))
         if refused and self.temperature and temperature is not None and re.search("temperature|sampling", words):
             return replace(self, temperature=False)
-        if (refused or error.status_code == 500) and self.system and _SYSTEM_WORDS.search(words):
+        if (refused or status == 500) and self.system and _SYSTEM_WORDS.search(words):
             return replace(self, system=False)
         if refused and not self.stream and _STREAM_WORDS.search(words):
             return replace(self, stream=True)
         if refused and (limit := _LIMIT_WORDS.search(words)):
-            if self.limit is None:
-                return replace(self, limit=limit[0].lower())
-            # The refusal of a value names lower ones: the model's own maximum, or what is left of its context.
-            lower = [number for each in re.findall(r"\b\d{4,}\b", words) if (number := int(each)) < self.room]
-            if lower:
-                return replace(self, room=max(lower))
-            renamed = self.limit == "max_tokens" and "max_completion_tokens" in words
-            return replace(self, limit="max_completion_tokens") if renamed else None
+            return self._limited("max_completion_tokens" if limit[1] else "max_tokens", words)
         if self.schema and (refused or _SCHEMA_WORDS.search(words)):
             return replace(self, schema=False)
-        return None
+        if refused and self.system and not TOO_LONG.search(words):
+            return replace(self, system=False)
+        return replace(self, stream=True) if repeated and refused and not self.stream else None
+
+    def _limited(self, limit: str, words: str) -> Accepted | None:
+        """The shape after a refusal that names the parameter `limit`."""
+        if self.limit is None:
+            return replace(self, limit=limit)
+        # The refusal of a value names it, or lower ones: the model's own maximum, or what is left of its context.
+        numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(words)]
+        half = self.room // 2 if self.room in numbers and self.room > _LEAST_ROOM else 0
+        if room := max((number for number in numbers if number < self.room), default=half):
+            return replace(self, room=room)
+        renamed = self.limit == "max_tokens" and "max_completion_tokens" in words
+        return replace(self, limit="max_completion_tokens") if renamed else None
 
 
 def with_schema(question: str, schema: Mapping[str, Any]) -> str:
@@ -107,14 +121,14 @@ def whole_of_stream(body: bytes) -> Any:
     pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
     finish = None
-    for line in body.decode("utf-8", "replace").splitlines():
+    for line in body.decode("utf-8-sig", "replace").split("\n"):
         data = line.removeprefix("data:").strip()
-        if not line.startswith("data:") or data == "[DONE]":
+        if not data.startswith("{"):
             continue
         part = json.loads(data)
         last |= {key: value for key, value in part.items() if key in ("usage", "error") and value}
         for choice in part.get("choices") or ():
-            for field, value in (choice.get("delta") or {}).items():
+            for field, value in (choice.get("delta") or choice.get("message") or {}).items():
                 pieces.setdefault(field, []).append(text_of(value))
             finish = choice.get("finish_reason") or finish
     if not pieces:
@@ -126,7 +140,9 @@ def whole_of_stream(body: bytes) -> Any:
 def text_of(content: Any) -> str:
     """A message's text. Some endpoints split it into parts, or parse it."""
     if isinstance(content, list):
-        return "".join(text_of(part) for part in content if isinstance(part, dict) and part.keys() & _PARTS)
+        parts = [part for part in content if isinstance(part, dict)]
+        texts = "".join(text_of(part) for part in parts if part.keys() & _PARTS)
+        return texts or "".join(text_of(part.get("thinking")) for part in parts)
     if isinstance(content, dict):
         return next((text_of(content[key]) for key in _PARTS if key in content), json.dumps(content))
     return content if isinstance(content, str) else ""

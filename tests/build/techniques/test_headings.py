@@ -79,6 +79,14 @@ def test_a_section_of_propositions_or_of_a_baseline_may_be_method(tmp_path: Path
     assert {"Nest Prediction", "Egg Encoding"} <= set(techniques(tmp_path, method + after))
 
 
+@pytest.mark.parametrize(
+    ("title", "is_one"), [("Egg Ablation", True), ("Egg Ablations", False), ("Ablation of Eggs", False)]
+)
+def test_an_ablation_in_the_method_may_be_a_technique(tmp_path: Path, title: str, is_one: bool) -> None:
+    method = f"\\subsection{{{title}}}\n{title} replaces an egg by the mean of the others. We compute it once.\n"
+    assert (title in techniques(tmp_path, method)) == is_one
+
+
 def test_known_analyses_are_techniques_and_other_analyses_are_not(tmp_path: Path) -> None:
     method = (
         "\\subsection{Survival Analysis}\nWe compute the time.\n\n\\subsection{Egg Analysis}\nWe compute the eggs.\n"

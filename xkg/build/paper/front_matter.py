@@ -74,7 +74,7 @@ _GRADE = re.compile(
     r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"
     r"|ph\.?\s?d\.?|m\.?d\.?"
 )
-_ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?|by)\s*:")  # an affiliation, or the name of the row
+_ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # an affiliation, or the name of the row
 _SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
@@ -134,9 +134,10 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 def _is_cut(text: str, following: str) -> bool:
     """Whether two rows give fewer words that are not names if they are joined."""
-    if not any(map(is_person, may_be_names(text))):
+    broken = text.endswith("-")
+    if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # MIT is no name
         return False
-    return text.endswith("-") or _others(_joined(text, following)) < _others(text) + _others(following)
+    return broken or _others(_joined(text, following)) < _others(text) + _others(following)
 
 
 def _joined(text: str, following: str) -> str:

@@ -96,7 +96,8 @@ _TITLES: tuple[tuple[Role, str], ...] = (
 )  # fmt: skip
 _PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
 _EXPERIMENTS = re.compile(
-    r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|\bablation|\bbenchmark|\bcase stud|\bsimulation|\bcompar|"
+    r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|^ablation|\bablations|\bablation \w|\bbenchmark|\bcase stud|"
+    r"\bsimulation|\bcompar|"
     r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bnumerical\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
     re.IGNORECASE,
 )

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from xkg.llm.endpoint import TOO_LONG, Reply
+from xkg.llm.endpoint import Reply
 from xkg.llm.prices import tokens
-from xkg.llm.request import Message, with_schema
+from xkg.llm.request import TOO_LONG, Message, with_schema
 
 
 @dataclass(frozen=True)

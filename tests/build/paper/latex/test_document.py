@@ -151,6 +151,27 @@ def test_headings_behind_macros_and_environments_behind_macros(tmp_path: Path) -
     assert [e.latex for e in document.equations] == ["a=b"]
 
 
+@pytest.mark.parametrize(
+    ("macro", "use"),
+    [
+        (r"\newcommand{\ssec}[2]{\subsection{#1}\label{sec:#2}}", r"\ssec{One}{one}"),
+        (r"\newcommand{\ssec}[2]{\subsection{#2}\label{#1}}", r"\ssec{one}{One}"),
+        (r"\newcommand{\ssec}[2][x]{\subsection[#1]{#2}}", r"\ssec[o]{One}"),
+    ],
+)
+def test_a_macro_of_a_heading_and_its_label_is_a_heading(tmp_path: Path, macro: str, use: str) -> None:
+    document = paper(tmp_path, f"{use}\nText.\n\n{use}\nMore.", macro)
+    assert [(s.title, plain(document, s.body_start, s.end)) for s in document.walk()] == [
+        ("One", "Text."),
+        ("One", "More."),
+    ]
+
+
+def test_an_argument_that_a_heading_does_not_contain_is_text(tmp_path: Path) -> None:
+    document = paper(tmp_path, "\\ssec{One}{A motto.} Text.", r"\newcommand{\ssec}[2]{\subsection{#1}\emph{#2}}")
+    assert [(s.title, plain(document, s.body_start, s.end)) for s in document.walk()] == [("One", "A motto. Text.")]
+
+
 @given(st.sampled_from(["trace", "step 2", "part (b)", "Phase iv", "run 2019"]), st.sampled_from(["", "(a) ", "1. "]))
 def test_a_run_in_heading_takes_its_number_and_nothing_of_the_sentence_before(last: str, number: str) -> None:
     body = f"\\section{{One}}\nWe keep the {last}.\n\n{number}\\textbf{{Fewer samples.}} They are drawn again."
@@ -262,6 +283,25 @@ def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None
 )
 def test_an_abstract_without_its_environment(tmp_path: Path, source: str) -> None:
     assert paper(tmp_path, f"{source}\n\\section{{One}}\nRivers.").abstract == "We propose it."
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        r"\begin{center}{\LARGE\bf Ring\\ Sampling}\\[1em] Ann Lee, Bo Ray\\ University of Oslo\end{center}",
+        r"\begin{titlepage}\centering{\Huge\bfseries Ring Sampling}\vfill{\Large Ann Lee \& Bo Ray\par}\end{titlepage}",
+        "\\begin{center}\n\\Large \\textbf{Ring\\\\ Sampling}\n\n\\normalsize Ann Lee \\quad Bo Ray\n\\end{center}",
+        r"{\Large A Report}\\ \textbf{{\Huge Ring}}\\ \textbf{{\Huge Sampling}} \vfill by Ann Lee, Bo Ray \vfill 2024",
+        r"\centerline{\Large\bf Ring Sampling} \bigskip \centerline{Ann Lee$^1$ and Bo Ray$^2$}",
+    ],
+)
+def test_a_title_page_without_commands_for_it(tmp_path: Path, front: str) -> None:
+    document = paper(tmp_path, front + r" \begin{abstract}We. {\Large Big.}\end{abstract} \section{Introduction} Text.")
+    assert (document.title, document.authors) == ("Ring Sampling", ("Ann Lee", "Bo Ray"))
+
+
+def test_large_text_of_a_section_is_no_title(tmp_path: Path) -> None:
+    assert paper(tmp_path, r"\section{Introduction} {\Large Ring Sampling} is a method.").title == ""
 
 
 def test_citations_that_are_words_of_a_sentence_stay(tmp_path: Path) -> None:

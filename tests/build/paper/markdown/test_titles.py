@@ -161,10 +161,34 @@ We propose it.
 Rivers ripple.
 """
 
+REST = "\n\n## Abstract\n\nWe propose it.\n\n## 1 Introduction\n\nRivers ripple.\n"
+CENTRED = f'<p align="center"><b>{TITLE}</b></p>\n\n<p align="center">Ann Lee, Bo Ray</p>{REST}'
+STATED = f"Title: {TITLE}\nAuthors: Ann Lee, Bo Ray{REST}"
+STATED_IN_BOLD = f"**Title:** {TITLE}\n\n**Authors:** Ann Lee, Bo Ray{REST}"
+ANCHORED = MARKER.replace('# <span id="page-0-0"></span>', '<span id="page-0-0"></span># ')
+NAMED_BY_KEYS = f"---\ntitle: {TITLE}\nauthor:\n- Ann Lee: {{institute: x}}\n- Bo Ray\n---{REST}"
+
 
 @pytest.mark.parametrize(
     "text",
-    [DOCLING, PYMUPDF4LLM, BOLD, MARKER, VENUE, PANDOC, PANDOC_PEOPLE, PERCENT, NOT_YAML, PLAIN, TOML, RUNNING, HTML],
+    [
+        *(ANCHORED, CENTRED, STATED, STATED_IN_BOLD, NAMED_BY_KEYS),
+        *(
+            DOCLING,
+            PYMUPDF4LLM,
+            BOLD,
+            MARKER,
+            VENUE,
+            PANDOC,
+            PANDOC_PEOPLE,
+            PERCENT,
+            NOT_YAML,
+            PLAIN,
+            TOML,
+            RUNNING,
+            HTML,
+        ),
+    ],
 )
 def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
     document = paper(tmp_path, text)
@@ -182,6 +206,13 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
         "_Ann Lee_[1] and _Bo Ray_[2]",
         "**Authors:** Ann Lee (MIT), Bo Ray\n\n**Date:** 2024",
         "[Ann Lee](https://a.org)<sup>*</sup> · [Bo Ray](mailto:b@b.org)",
+        "Ann Lee\n\nSome Institute\n\na@b.org &Bo Ray\n\nOther Institute\n\nb@b.org",
+        "by Ann Lee and Bo Ray",
+        "- Ann Lee (MIT)\n- Bo Ray, New York",
+        "## Authors\n\n* Ann Lee\n* Bo Ray",
+        "**Ann Lee** Some Institute a@b.org\n\n**Bo Ray** MIT b@b.org",
+        "<table><tr><td>Ann Lee<br>Some Institute</td><td>Bo Ray<br>MIT</td></tr></table>",
+        "Ann Lee, Bo Ray\nMIT",
         "Ann Lee\nSome Institute\na@b.org\nBo Ray\nOther Institute",
         "Ann Lee\nSome Institute\n\nBo Ray\nOther Institute\n\nKey Words",
     ],

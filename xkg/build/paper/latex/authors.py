@@ -1,12 +1,21 @@
 """The authors in a LaTeX source."""
 
 import re
-from collections.abc import Iterable, Mapping
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile, zip_longest
 
-from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, in_order, is_person, may_be_names
+from xkg.build.paper.front_matter import (
+    NOBODY,
+    TEMPLATE_AUTHOR,
+    FrontRow,
+    in_order,
+    is_person,
+    listed_authors,
+    may_be_names,
+)
 from xkg.build.paper.latex.tex.macros import expand
 from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _MARKS = re.compile(
     r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|affmark|IEEEmembership|[eE]mail|texttt|thanks"
@@ -18,6 +27,52 @@ _MARKS = re.compile(
 # Names without upper case. Institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
+
+_LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(Huge|huge|LARGE|Large)(?![a-zA-Z])")
+_SIZES = ("Huge", "huge", "LARGE", "Large")
+_LARGEST_PAGE = 10_000
+_ROW_END = re.compile(  # in the group: with a gap below
+    r"\\\\(?![*\[])|(\\\\\*?(?:\[[^\]\n]{0,20}\])?|\n[ \t]*+\n|\\(?:par|(?:small|med|big)skip"
+    r"|vspace\*?\s*\{[^{}]{0,40}\}|vfill|normalsize|[lL]arge|small|footnotesize|(?:begin|end)\s*\{[a-z]{1,20}\})(?![a-zA-Z]))"
+)
+_BETWEEN = re.compile(
+    r"\\(?:and|And|AND|q?quad|hfill|hspace\*?\s*\{[^{}]{0,40}\})(?![a-zA-Z])|(?<!\\)&|\$(?:\{\})?\^[^$\n]{0,80}\$"
+)
+
+
+def title_page(
+    front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]]:
+    r"""The title and the authors of a paper without `\title`, by the largest text before its abstract."""
+    front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
+    large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
+    if large is None:
+        return "", ()
+    tex, after = Tex(front), large.end()
+    title: list[str] = []
+    group: Group | None = None
+    while large and large[1] and (group := tex.group(large.start())):
+        title += [row.text for row in _rows(front[large.end() : group.end])]
+        after = group.after
+        # a title of several lines may have a group for each
+        following = _LARGE.search(front, after)
+        between = latex_text(front[after : following.start()]) if following else ""
+        same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)
+        large = following if same else None
+    rows = list(_rows(front[after:]))
+    while rows and not (title and (group or rows[0].apart or any(map(is_person, may_be_names(rows[0].text))))):
+        title.append(rows.pop(0).text)
+    return " ".join(title), listed_authors(rows)
+
+
+def _rows(source: str) -> Iterator[FrontRow]:
+    parts = _ROW_END.split(source)
+    apart = True
+    for part, gap in zip_longest(parts[::2], parts[1::2]):
+        if text := " ".join(latex_text(_BETWEEN.sub(";", part)).split()):
+            yield FrontRow(text, "", apart)
+            apart = False
+        apart = apart or bool(gap)
 
 
 def authors_in(

@@ -10,7 +10,7 @@ from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_
 from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
 from xkg.build.paper.latex.asides import AsideReader
-from xkg.build.paper.latex.authors import authors_in
+from xkg.build.paper.latex.authors import authors_in, title_page
 from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.boxes import boxed_algorithm, boxes_in
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
@@ -18,7 +18,15 @@ from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONM
 from xkg.build.paper.latex.tex.flatten import flatten, is_slides
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.labels import printed, theorems_in
-from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, label_macros, unprinted
+from xkg.build.paper.latex.tex.macros import (
+    Macros,
+    aliases,
+    expand,
+    find_macros,
+    heading_arguments,
+    label_macros,
+    unprinted,
+)
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
@@ -39,8 +47,8 @@ _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scs
 _TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor)\*?(?![a-zA-Z])")
 _NAME_IN_PARTS = re.compile(
-    r"\\name\*?\s*+\[[^][]{0,200}\]\s*+\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
-)  # used by Interspeech
+    r"\\(?:name|Author)\*?\s*+(?:\[[^][]{0,200}\]\s*+){1,2}\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
+)  # used by Interspeech and Copernicus
 _ENVIRONMENT = re.compile(
     r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
 )
@@ -103,6 +111,16 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     structure = scan.run()
     title_group = scan.first_group(_TITLES)
     title = one_line(scan.readable(*title_group)) if title_group else ""
+    authors = authors_in(
+        [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
+        or [text[a:b] for a, b in scan.groups(_AUTHORS)],
+        table,
+        defaults,
+    )
+    before = [h.start for h in structure.headings[:1]] + [a for a, _ in [structure.abstract or (0, 0)] if a]
+    if before and not title:
+        title, by = title_page(text[scan.start : min(before)], table, defaults)
+        authors = authors or by
     front = text[: structure.headings[0].start if structure.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
@@ -140,12 +158,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         abstract="",
         abstract_span=structure.abstract,
         text=text,
-        authors=authors_in(
-            [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
-            or [text[a:b] for a, b in scan.groups(_AUTHORS)],
-            table,
-            defaults,
-        ),
+        authors=authors,
         year=venue_year(front) or _date(scan) or first_year(arxiv_id),
         arxiv_id=arxiv_id,
         doi=doi,
@@ -305,7 +318,7 @@ class _Scan:
         level = LEVELS.get(name) if level is None else level
         if level is not None:
             level = min(3, level + self.chapters) if name in _SECTIONS else level
-            return self._heading(level, start, after)
+            return self._heading(level, start, after, *heading_arguments(self.macros, word))
         if word in self.unprinted and (group := self.tex.group(after)) is not None:
             return group.after
         if word in ("appendix", "appendices"):
@@ -445,14 +458,18 @@ class _Scan:
             self.structure.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
         return inline.end() if inline else match.end()
 
-    def _heading(self, level: int, start: int, after: int) -> int:
-        group = self.tex.group(self.tex.skip_options(after))
-        if group is None:
+    def _heading(self, level: int, start: int, after: int, title: int, arguments: int) -> int:
+        groups = [self.tex.group(self.tex.skip_options(after))]
+        while len(groups) < arguments and (last := groups[-1]) is not None:
+            groups.append(self.tex.group(last.after))
+        last = groups[-1]
+        group = groups[title - 1] if 0 < title <= len(groups) else None
+        if group is None or last is None:
             return after
         if level == 1 and not self.text.startswith("*", start + len("\\section")):
             self.numbers.section(appendix=self.appendix)
-        dash = _DASH.match(self.text, group.after) if level == 4 else None
-        after = dash.end() if dash else group.after
+        dash = _DASH.match(self.text, last.after) if level == 4 else None
+        after = dash.end() if dash else last.after
         self._add_heading(level, start, group.start, group.end, after)
         return after
 

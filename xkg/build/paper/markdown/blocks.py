@@ -22,7 +22,10 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
-_JINA = re.compile(r"Title: [^\n]+\n(?:\n|[A-Z][\w ]{1,30}: [^\n]*\n){1,20}?(Markdown Content:)\n")  # of the reader
+_STATED = re.compile(  # as the reader of Jina and models write fields
+    r"(?:\*\*)?Title:[^\n]+\n(?:\n*+(?:\*\*)?(?!Abstract)[A-Z][\w ()]{1,30}:[^\n]*\n){0,20}+"
+    r"(?:\n*+Markdown Content:\n)?+"
+)
 _PANDOC = re.compile(r"%(?=[ \t\n])[^\n]*+(?:\n(?:%|[ \t]++\S)[^\n]*+){0,50}+(?=\n[ \t]*\n)")  # title, authors and date
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LONGEST_MATH = 20_000
@@ -148,9 +151,7 @@ class _Blocks:
         first = start + (len(line) - len(line.lstrip()))
         if index == 0 and bare == "+++":
             return self._delimited("front", first, "\n+++", 5_000)
-        if index == 0 and bare.startswith("Title: ") and (match := _JINA.match(text)):
-            return Region("front", first, match.end(), first, match.start(1))
-        if index == 0 and (match := _PANDOC.match(text)):
+        if index == 0 and (match := _STATED.match(text) or _PANDOC.match(text)):
             return Region("front", first, match.end(), first, match.end())
         if index == 0 and bare == "---":
             closed = min(("\n---", "\n..."), key=lambda close: text.find(close, end, end + 5_000) % (len(text) + 1))

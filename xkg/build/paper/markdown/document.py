@@ -45,7 +45,9 @@ from xkg.build.paper.markdown.references import markdown_references
 from xkg.build.paper.markdown.text import inline, markdown_text
 
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
-_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(
+    r" {0,3}(?:<(?:span|a)\b[^<>]{0,100}></(?:span|a)>){0,5}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$"
+)
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _BOLD_LINE = re.compile(r"((?:(?:\*\*[^*\n]{1,200}\*\*|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,5})$")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
@@ -80,14 +82,20 @@ _RAISED = re.compile(
 _MARKUP = re.compile(
     r"^#+\s+|<[^<>@\n]{1,80}>|(?<!\*)\*\*++(?=[^\W\d_])|(?<=[^\W\d_])\*\*+|(?<!\w)_(?=[^\W\d_])|(?<=\w)_(?!\w)"
 )
+_CELL_END = re.compile(r"</(?:td|th|p|div|li)>", re.I)
+_ITEM = re.compile(r"(?:[-+•]|\*(?!\*)|\d{1,2}[.)])\s+|<li>\s*", re.I)
+_AUTHORS_HEADING = re.compile(r"(?i)#+\W{0,5}authors?\W*$")
+_BOLD_BESIDE = re.compile(r"(\*\*[^*\n]{1,200}\*\*)(?![^*\n]*\*\*)\W{0,20}((?!and\b)[^\W\d_]{2}.{0,300})$")
 _NOTE = re.compile(r"\^\[[^\[\]\n]{0,400}\]")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\n]{1,300}\)")
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
+_BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.I)
+_TAG_MARK = re.compile(r"</?[a-z][^<>\n]{0,200}>", re.I)
 _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
 _FRONT_FIELD = re.compile(
-    r"^(title|author|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
+    r"^(title|authors?|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
 )
 # Lines that conferences and arXiv print above titles.
 _RUNNING = re.compile(
@@ -151,7 +159,9 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
 
 def _name(author: Any) -> str:
     """The name of an author in a field."""
-    name = author.get("name", "") if isinstance(author, dict) else author
+    name = (author.get("name") or author) if isinstance(author, dict) else author
+    if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
+        name = next(iter(name))
     whole = f"{name.get('given', '')} {name.get('family', '')}" if isinstance(name, dict) else str(name)
     return _NOTE.sub("", _RAISED.sub("", whole))
 
@@ -168,6 +178,8 @@ def _front_fields(block: str) -> Mapping[str, Any]:
     if block.startswith("%"):
         parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
         return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}
+    if block.startswith("**"):
+        block = block.replace("**", "")
     try:
         fields = tomllib.loads(block) if re.match(r"\s*\w+\s*=", block) else yaml.safe_load(block)
     except (yaml.YAMLError, RecursionError, ValueError):
@@ -178,13 +190,25 @@ def _front_fields(block: str) -> Mapping[str, Any]:
 def _front_rows(text: str) -> Iterator[FrontRow]:
     """The lines between a title and the next heading. A list of names may be a heading itself."""
     first = apart = True
-    for line in re.split(r"\n|<br */?>", text):
+    items: list[str] = []
+    for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):
         plain = _LINK.sub(r"\1", _RAISED.sub("†", line)).strip()
+        if item := _ITEM.match(plain):
+            items.append(re.split(r"[,(:–—]", _MARKUP.sub("", plain[item.end() :]), maxsplit=1)[0])
+            continue
+        if items:  # all items begin with names, or none does
+            yield FrontRow("; ".join(items), "list", apart)
+            items = []
         if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):
+            if _AUTHORS_HEADING.match(plain):
+                continue
             return
         if plain:
             look = (plain.startswith("#"), plain.startswith("**"), plain.startswith("_"))
-            yield FrontRow(_MARKUP.sub("", plain), look, apart)
+            beside = _BOLD_BESIDE.match(plain)  # a name before its affiliation
+            for part in beside.groups() if beside else (plain,):
+                yield FrontRow(_MARKUP.sub("", part), look, apart)
+                look, apart = (False, False, False), False
         first, apart = first and not plain, not plain
 
 
@@ -241,9 +265,11 @@ class _Paper:
         """A line in bold at the very top."""
         for start, end in self.lines:
             if self.text[start:end].strip() and inside_any(self.regions, start) is None:
-                match = _BOLD_LINE.match(self.text[start : min(end, start + 1000)])
+                line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
+                if not line:
+                    continue
+                match = _BOLD_LINE.match(line)
                 name = self.readable(match[1]).strip(" .:") if match else ""
-                line = self.text[start:end].strip()
                 plain = self._marked_headings()[:1]
                 if not name and plain and plain[0][0].start > end and self.text[plain[0][0].start] not in "#*_<\\":
                     name = line if len(line) <= 2 * _LONGEST_PLAIN and line[-1] not in ".:;," else ""

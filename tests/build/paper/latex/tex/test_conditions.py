@@ -94,6 +94,7 @@ def test_conditions_that_never_end_keep_their_text() -> None:
     ("preamble", "name"),
     [
         (r"\newcommand{\dir}{sections}", r"\dir/x"),
+        (r"\newcommand{\here}{.}\newcommand{\dir}{\here/sections}", r"\dir/x"),
         (r"\def\dir{sections/}", r"\dir x"),
         (r"\makeatletter\def\input@path{{other/}{sections/}}\makeatother", "x"),
     ],

@@ -30,7 +30,8 @@ SETTING = (
     r"|\\(?P<switch>(?!if)[a-zA-Z@]{1,40}?)(?P<switch_value>true|false)(?![a-zA-Z@])"
     r"|\\(?:(?:re)?newcommand|(?P<provide>providecommand)|[gex]?def|DeclareRobustCommand|(?:New|Renew|Declare)DocumentCommand)\*?"
     r"[ \t]*+(?:\{\\(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))(?:\[0\])?"
-    r"(?:[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20})\})?"
+    r"(?:[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20}"
+    r"|(?P<path>[\w./-]{0,80}(?:\\[a-zA-Z@]{1,40}(?:/[\w.-]{1,80}){1,10}){1,3}/?))\})?"
     r"|\\let[ \t]*+\\(?P<let>[a-zA-Z@]{1,40})[ \t]*+=?[ \t]*+(?P<let_to>\\[a-zA-Z@]{1,40})?"
     r"|\\(?P<swallow>ex|in)clude(?:comment|version)[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
     r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
@@ -142,7 +143,7 @@ class Conditions:
             self.values[name] = match["switch_value"] == "true"
         elif name := match["macro"] or match["def"]:
             if not (match["provide"] and name in self.defined):
-                self._define(name, match["word"])
+                self._define(name, self._path(match["path"]) if match["path"] else match["word"])
         elif name := match["let"]:
             other = (match["let_to"] or "")[1:]
             self._define(name, self.words.get(other))
@@ -200,6 +201,10 @@ class Conditions:
     def expanded(self, name: str) -> str:
         """A file name with its macros of one word replaced."""
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
+
+    def _path(self, name: str) -> str | None:
+        whole = self.expanded(name)
+        return None if "\\" in whole else whole
 
     def unprinted(
         self,

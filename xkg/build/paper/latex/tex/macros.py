@@ -21,7 +21,9 @@ _DEFINITION = re.compile(
     r"|(?P<environment>(?:re)?newenvironment|(?:New|Renew|Declare)DocumentEnvironment|newtheorem)\*?(?=\s*+\{))"
 )
 _SECTIONING = r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter|part)\*?"
-_HEADING = re.compile(_SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#\d")
+_HEADING = re.compile(
+    _SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#(\d)(\s*+\}(?:\s*+\\label\s*+\{[^{}]{0,80}\})?+)?+"
+)
 _OTHER_NAME = re.compile(_SECTIONING + r"\s*+")
 _COUNT = re.compile(r"\s*+\[(\d)\]")
 _DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
@@ -153,7 +155,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
         environments = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
         if count == 0 and len(environments) == 1:
             borders[name] = environments[0]
-        if heading := _HEADING.search(body) if count == 1 else _OTHER_NAME.fullmatch(body):
+        heading = _HEADING.search(body) if count else _OTHER_NAME.fullmatch(body)
+        if heading and (count < 2 or heading[3]):
             headings[name] = heading[1]
         elif (
             count == 1
@@ -162,6 +165,18 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
         ) or (count == 1 and _begins_paragraph(body)):
             headings[name] = "paragraph"
     return borders, headings
+
+
+def heading_arguments(macros: Macros, name: str) -> tuple[int, int]:
+    r"""Which mandatory argument of a heading macro is its title, and the number of those that are only part of it:
+    2 for `\subsection{#1}\label{sec:#2}`."""
+    count, body = macros.table.get(name, (0, ""))
+    heading = _HEADING.search(body) if count else None
+    if heading is None:
+        return 1, 1
+    optional = name in macros.defaults
+    title = int(heading[2]) - optional
+    return title, count - optional if heading.end() == len(body.rstrip()) else title
 
 
 def _begins_paragraph(body: str) -> bool:
