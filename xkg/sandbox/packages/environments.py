@@ -95,7 +95,7 @@ class UvEnvironments:
 
     Versions that the requirements do not name are those of the half-year in which the code was written, or of the time
     when its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. If the newest versions
-    satisfy more imports, they are used instead.
+    satisfy more imports, those of the first day that does are used instead.
 
     `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
     unavailable ones with their reasons; the rest is installed. Declared packages are installed too if they fit; a note
@@ -450,8 +450,9 @@ def _version_notes(
     environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None
 ) -> tuple[str, ...]:
     notes = []
-    if environment.packages and newest and not plan.dated:
-        notes.append(f"packages are the newest: fewer of them are available as of {newest}")
+    if environment.packages and newest and plan.day != newest:
+        versions = f"those of {plan.day}" if plan.day else "the newest"
+        notes.append(f"packages are {versions}: fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they exclude each other"
         notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
