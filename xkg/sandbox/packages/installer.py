@@ -67,12 +67,13 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         for module, distribution, guessed, names in request["wanted"]
     ]
     wanted = with_known_distributions(wanted, request["hints"], uv)
-    both = (dated, uv)
+    seen = [dated, uv]
     some, missing = resolvable(wanted, dated or uv)
     if missing and dated:
         more, lost_without = resolvable(wanted, uv)
         if len(more) > len(some):
             later = uv.until(uv.first_day(want.distribution for want in more if want.module in missing))
+            seen.insert(1, later)
             some, missing, dated = *resolvable(wanted, later), later
             if len(some) < len(more):
                 some, missing, dated = more, lost_without, uv
@@ -145,7 +146,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "provided": providers(wanted, wheels, inspected),
         "incomplete": too_large,
         "day": uv.newest,
-        "offers": offers(request, both),
+        "offers": offers(request, seen),
     }
 
 

@@ -65,7 +65,7 @@ class Uv:
         """The day on which the last of these packages had its first version with a wheel; '' if it is not known."""
         lines = list(names)
         try:
-            first = self._packages(lines, ("--resolution", "lowest-direct"))
+            first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
         except Failed:
             return ""
         wheels = [package["wheels"][0] for package in first if package["name"] in lines]
