@@ -105,7 +105,7 @@ def open_paper(
         source |= {"repository": codebase.repository.id, "embedding": context.settings.embedding.vectors}
     written = f"{document.year}-12-31" if document.year else None
     if checkout is not None:
-        written = checkout.committed or written
+        written = checkout.written or written
     return OpenedPaper(identity, found.path, document, codebase, written, source, cache), checkout
 
 

@@ -97,6 +97,12 @@ def test_a_call_that_the_repository_makes_of_its_own_function_is_its_own_error(
     assert failure_of(_failed(output), FILES) == kind
 
 
+@pytest.mark.parametrize(("module", "kind"), [("parts.grid", "own error"), ("scipy.misc.face", "removed API")])
+def test_a_module_that_the_repository_itself_lacks_is_its_own_error(module: str, kind: str) -> None:
+    output = f"{TRACEBACK}ModuleNotFoundError: No module named '{module}'\n"
+    assert failure_of(_failed(output), {"src/parts/net.py": b"", "train.py": b""}) == kind
+
+
 @pytest.mark.parametrize(
     ("output", "kind"), [("saved\n", "no metric"), ("step 3\n", "no metric"), ("loss: nan\n", "not a number")]
 )

@@ -20,6 +20,7 @@ def git(folder: Path, *arguments: str) -> str:
         "PATH": os.environ["PATH"],
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_COMMITTER_DATE": os.environ.get("GIT_COMMITTER_DATE", ""),
         **{f"GIT_{who}_{what}": "someone@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }
     command = ["git", "-C", str(folder), *arguments]
@@ -55,6 +56,16 @@ def repository(tmp_path: Path) -> Path:
 
 def content(checkout: sources.Checkout, path: str = "pkg/é.py") -> bytes | None:
     return dict(checkout.read([path]))[path]
+
+
+def test_code_is_as_old_as_the_last_change_of_its_python_files(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day, files in (("2019-03-01", {"pkg/é.py": "x = 3\n"}), ("2024-05-02", {"README.md": "later\n"})):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"{day}T12:00:00Z")
+        committed(repository, files)
+    checkout = sources.fetch_repository(str(repository), tmp_path)
+    assert (checkout.committed, checkout.written) == ("2024-05-02", "2019-03-01")
 
 
 def test_a_clean_work_tree_is_its_head_commit(repository: Path, tmp_path: Path) -> None:

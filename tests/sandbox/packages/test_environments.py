@@ -377,8 +377,11 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
     index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
     assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
-    newest = environments.make(["alpha", "beta"], written="2024-06-01")
-    assert (newest.packages, newest.missing) == (("alpha==2.0", "beta==1.0"), {})
+    index.add("alpha", "3.0", {"alpha.py": ""}, day="2026-01-01")
+    index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
+    first = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
+    assert "packages are those of 2025-01-01: fewer of them are available as of 2024-07-01" in first.notes
 
 
 def test_a_registry_that_does_not_answer_is_asked_again(

@@ -128,8 +128,11 @@ def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> F
 
 
 def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
-    """Whether repository code called one of the repository's own functions with the wrong arguments."""
+    """Whether repository code called one of the repository's own functions with the wrong arguments, or imports a
+    module that the repository's package lacks."""
     error, message = last_error(output)
+    if error == "ModuleNotFoundError":
+        return any(f"/{package}/" in f"/{path}" for package in missing_packages(message) for path in files)
     frames = list(_LAST_FRAME.finditer(output.rpartition(TRACEBACK)[2]))
     call = _CALL.match(message) if error == "TypeError" else None
     if call is None or not frames or frames[-1]["path"] not in files:

@@ -19,8 +19,8 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 @dataclass(frozen=True)
 class Starter:
     """`files` by path; `identity` is a digest of their content. `base` is the commit that they belong to, None if there
-    is none; `dirty`: they differ from it. `notes` say what was left out and what was chosen. `committed` is the day of
-    the commit (YYYY-MM-DD), None if the files are not those of a commit."""
+    is none; `dirty`: they differ from it. `notes` say what was left out and what was chosen. `committed` is the day on
+    which the Python files were last changed (YYYY-MM-DD), None if the files are not those of a commit."""
 
     spec: str
     identity: str
@@ -54,7 +54,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     if base is None and (head := _head(spec)) is not None:
         base, dirty = head, True
     notes = (*checkout.notes, *_left_out(checkout, files))
-    return Starter(_absolute(spec), checkout.repository.id, files, base, dirty, notes, checkout.committed)
+    return Starter(_absolute(spec), checkout.repository.id, files, base, dirty, notes, checkout.written)
 
 
 def is_inside(path: str) -> bool:

@@ -28,6 +28,7 @@ from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
 _MOST_SLASHES = 4  # in a branch name
+_MOST_CODE = 500  # files whose last change is looked up
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")
@@ -46,15 +47,16 @@ class File(NamedTuple):
 class Checkout:
     """A repository at one commit, or the present files of a folder. `notes` explain the choice to the user.
 
-    `committed` is the day of the commit (YYYY-MM-DD), None for files of a folder. `read` yields (path, bytes) in the
-    requested order, with None for a file that is unknown, larger than `most` (`LARGEST_BYTES` at most), or
-    unreadable."""
+    `committed` is the day of the commit (YYYY-MM-DD), `written` that on which its Python files were last changed; None
+    for files of a folder. `read` yields (path, bytes) in the requested order, with None for a file that is unknown,
+    larger than `most` (`LARGEST_BYTES` at most), or unreadable."""
 
     repository: Repository
     files: tuple[File, ...]
     notes: tuple[str, ...] = ()
     _read: Callable[[Sequence[str]], Iterator[bytes | None]] = field(default=lambda _: iter(()), repr=False)
     committed: str | None = None
+    written: str | None = None
 
     def read(self, paths: Iterable[str], most: int = MAX_READ_BYTES) -> Iterator[tuple[str, bytes | None]]:
         sizes = {f.path: f.size for f in self.files if f.kind == "file"}
@@ -337,7 +339,10 @@ def _at_commit(
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return git.read_objects(directory, [by_path[p] for p in paths])
 
-    return replace(_checkout(identity, url, commit.oid, files, (), read, spec), committed=commit.day)
+    code = [entry.path for entry in entries if entry.path.endswith(".py")][:_MOST_CODE]
+    written = git.last_change(directory, commit, code) if code else commit
+    checkout = _checkout(identity, url, commit.oid, files, (), read, spec)
+    return replace(checkout, committed=commit.day, written=written.day)
 
 
 def _as_it_lies(

@@ -17,7 +17,7 @@ import shutil
 import ssl
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -117,6 +117,16 @@ def find_commit(directory: GitDirectory, name: str) -> Commit | None:
     if len(words) != 3 or words[1] != b"commit":
         return None
     return Commit(words[0].decode(), _day(content[: int(words[2])]))
+
+
+def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -> Commit:
+    """The last commit up to `commit` that changed one of the paths; `commit` if git finds none, as without history."""
+    asked = "\n".join([commit.oid, "--", *(path for path in paths if "\n" not in path), ""])
+    try:
+        found = succeeded(read_from(directory, ["rev-list", "-1", "--stdin"], asked.encode())).decode().strip()
+        return (find_commit(directory, found) if found else None) or commit
+    except GitError:
+        return commit
 
 
 def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:

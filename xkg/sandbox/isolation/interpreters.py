@@ -15,7 +15,8 @@ from xkg.errors import SandboxUnavailableError
 OLDEST, NEWEST = 7, 14
 """The minor versions of Python 3 that can run code: the guest modules in the sandbox support the oldest of them."""
 
-_SECONDS = 20
+_SECONDS = 120
+"""uv starts each interpreter once, which takes long on a busy machine."""
 _FACTS = (
     "import json, site, sys; print(json.dumps([sys.version_info[1:3], sys.base_prefix, "
     "site.getsitepackages([sys.base_prefix])]))"

@@ -26,6 +26,7 @@ import os
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -46,15 +47,17 @@ from xkg.sandbox.packages import python_choice
 from xkg.sandbox.packages.disk_quota import Quota, prune, quota
 from xkg.sandbox.packages.distributions import LAST_WITH, distribution_of
 from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
-from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan
+from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan, Source
 from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
 from xkg.sandbox.packages.source_builds import FailedBuild
 from xkg.sandbox.packages.source_wheels import SourceWheels
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
-_MOST_ROUNDS = 4
-"""For builds from source: a build may need another package that must be built first."""
+_MOST_ROUNDS = 8
+"""For builds from source: uv names one package without a wheel at a time. TensorFlow 1.15 needs five of them."""
+_MOST_VERSIONS = 2
+"""Of one package: if no version that works with the others has a wheel, uv names one after the other."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
@@ -95,7 +98,7 @@ class UvEnvironments:
 
     Versions that the requirements do not name are those of the half-year in which the code was written, or of the time
     when its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. If the newest versions
-    satisfy more imports, they are used instead.
+    satisfy more imports, those of the first day that does are used instead.
 
     `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
     unavailable ones with their reasons; the rest is installed. Declared packages are installed too if they fit; a note
@@ -275,8 +278,15 @@ class UvEnvironments:
         tried: set[str] = set()
         for _ in range(_MOST_ROUNDS):
             present = {wheel.name for wheel in plan.wheels}
-            needed = [o.source for o in plan.offers if o.source and not (o.pythons and o.source.name in present)]
-            sources = {source.name: source for source in reversed(needed) if source.pin not in tried}
+            versions = Counter(pin.partition("==")[0] for pin in tried)
+            sources: dict[str, Source] = {}
+            # Those that the repository asks for come first.
+            for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
+                source = offer.source
+                if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
+                    continue
+                if not (offer.pythons and source.name in present):
+                    sources.setdefault(source.name, source)
             # Another project may share the name of a module that comes from one of the repository's own requirements.
             named = [source for source in sources.values() if source.name in hints] or list(sources.values())
             for source in named:
@@ -450,8 +460,9 @@ def _version_notes(
     environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None
 ) -> tuple[str, ...]:
     notes = []
-    if environment.packages and newest and not plan.dated:
-        notes.append(f"packages are the newest: fewer of them are available as of {newest}")
+    if environment.packages and newest and plan.day != newest:
+        versions = f"those of {plan.day}" if plan.day else "the newest"
+        notes.append(f"packages are {versions}: fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they exclude each other"
         notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")

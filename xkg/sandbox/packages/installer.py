@@ -60,19 +60,23 @@ def _megabytes(size: int) -> str:
 
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
-    """The wheels to install for the imports, and why the others are missing. Uses the versions that `dated` sees,
-    unless `uv` provides more imports. Raises `Unreachable`."""
+    """The wheels to install for the imports, and why the others are missing. Uses the versions that `dated` sees. If
+    `uv` provides more imports, the day moves to the first that has them. Raises `Unreachable`."""
     wanted = [
         Wanted(module, distribution, "", guessed, tuple(names))
         for module, distribution, guessed, names in request["wanted"]
     ]
     wanted = with_known_distributions(wanted, request["hints"], uv)
-    both = (dated, uv)
+    seen = [dated, uv]
     some, missing = resolvable(wanted, dated or uv)
     if missing and dated:
         more, lost_without = resolvable(wanted, uv)
         if len(more) > len(some):
-            some, missing, dated = more, lost_without, None
+            later = uv.until(uv.first_day(want.distribution for want in more if want.module in missing))
+            seen.insert(1, later)
+            some, missing, dated = *resolvable(wanted, later), later
+            if len(some) < len(more):
+                some, missing, dated = more, lost_without, uv
     wanted, uv = some, dated or uv
     used = {want.distribution for want in wanted}
     others = [hint for name, hint in sorted(request["hints"].items()) if name not in used][:_MAX_OTHERS]
@@ -141,8 +145,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "left_out": left_out,
         "provided": providers(wanted, wheels, inspected),
         "incomplete": too_large,
-        "dated": dated is not None,
-        "offers": offers(request, both),
+        "day": uv.newest,
+        "offers": offers(request, seen),
     }
 
 

@@ -54,7 +54,7 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """`dated`: versions are those of the requested day; otherwise the newest, because they satisfy more imports.
+    """`day`: versions are those of that day, '' if they are the newest, because these satisfy more imports.
     `provided` maps imports to the pins of the wheels that have them, `left_out` declared packages to the reason.
     `offers` are for requirements that no wheel satisfies. `incomplete` and `python` are as in `Environment`."""
 
@@ -64,7 +64,7 @@ class Plan(Value):
     provided: dict[str, str] = Field(default={})
     incomplete: bool
     python: Path | None = None
-    dated: bool = False
+    day: str = ""
     offers: tuple[Offer, ...] = ()
 
 

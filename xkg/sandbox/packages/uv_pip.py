@@ -1,6 +1,7 @@
 """Calls uv's resolver and installer. Runs inside the sandbox, with the standard library only."""
 
 import contextlib
+import copy
 import platform
 import re
 import subprocess
@@ -44,11 +45,31 @@ class Uv:
         self._failed = failed or {}
         self._built = tuple(option for folder in built for option in ("--find-links", folder))
         self._base = (program, "pip")
-        self._newest = ("--exclude-newer", newest) if newest else ()
+        self.newest = newest or ""
         self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
         self._options = ("--no-config", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
+
+    @property
+    def _dated(self) -> tuple[str, ...]:
+        return ("--exclude-newer", self.newest) if self.newest else ()
+
+    def until(self, day: str) -> "Uv":
+        """The same, but versions published after that day are ignored."""
+        other = copy.copy(self)
+        other.newest, other.without_wheel, other._resolved = day, {}, {}
+        return other
+
+    def first_day(self, names: Iterable[str]) -> str:
+        """The day on which the last of these packages had its first version with a wheel; '' if it is not known."""
+        lines = list(names)
+        try:
+            first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
+        except Failed:
+            return ""
+        wheels = [package["wheels"][0] for package in first if package["name"] in lines]
+        return max((str(wheel.get("upload-time", "")) for wheel in wheels), default="")[:10]
 
     def _run(self, *arguments: str, stdin: str, wheels: bool = True) -> str:
         only = ("--only-binary", ":all:") if wheels else ()
@@ -82,12 +103,12 @@ class Uv:
         return outcome
 
     def _locked(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
-        wheels = self._compiled(requirement_lines, (*self._newest, *options))
+        wheels = self._compiled(requirement_lines, (*self._dated, *options))
         if options:
             return wheels
         if bounds := clash_bounds({wheel.name: wheel.version for wheel in wheels}):
             with contextlib.suppress(Failed):
-                wheels = self._constrained(requirement_lines, bounds, self._newest)
+                wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
             # Resolves the same versions again: a CPU build sorts after its plain version (2.9+cpu), and has no CUDA
             # packages.
@@ -125,7 +146,7 @@ class Uv:
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
         for oldest in reversed(versions):
             # Without dependencies uv reads only file names, and builds nothing.
-            options = ("--no-deps", "--universal", "--python-version", oldest, *self._newest)
+            options = ("--no-deps", "--universal", "--python-version", oldest, *self._dated)
             try:
                 package = self._packages([line], options, wheels=False)[0]
             except (Failed, IndexError):
