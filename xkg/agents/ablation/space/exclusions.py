@@ -22,9 +22,10 @@ _LENGTHS = frozenset(  # of training in libraries; the code's own loops are reco
     " generations repeats repetitions trials trial".split()
 )
 _MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
+_TASKS = frozenset("function fn func problem objective benchmark dataset data env task fitness".split())
 _METRIC = frozenset(
     "evaluate evaluation eval metric metrics score scores test validate accuracy acc mse rmse mae error auc f1"
-    " precision recall r2 loss_fn".split()
+    " precision recall r2 loss_fn fitness objective cost".split()
 )
 _TRAINS = frozenset("train training fit learn optimize optimise step update run main loop epoch".split())
 _LEARNS = frozenset("act choose learn train fit optimize optimise".split())
@@ -49,6 +50,11 @@ def is_one_seed(name: str) -> bool:
     """Whether a name says that a number is a seed. `N_SEEDS = 5` is how many there are."""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
+
+
+def names_task(name: str) -> bool:
+    """Whether a text of this name chooses what a method is tried on."""
+    return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
