@@ -21,10 +21,9 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
     forms = Forms(source.tree, own)
     for name, scope in [("", source.tree), *source.functions]:
         objective = bool(_OBJECTIVE.intersection(words_of(name.rpartition(".")[2])))
-        given = set(_parameters(scope).split(",")) if isinstance(scope, Function) else set[str]()
         formula = name.rpartition(".")[2] in own and own[name.rpartition(".")[2]].keeps
         for statement, block, loop in _statements(scope):
-            for site in _of_statement(source, statement, Around(block, loop, objective, beside, forms, given, formula)):
+            for site in _of_statement(source, statement, Around(block, loop, objective, beside, forms, formula)):
                 at = (site.changes[0].replacements[0].start, site.changes[0].replacements[0].end)
                 if at not in seen:
                     seen.add(at)
@@ -50,15 +49,13 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: Around) -> 
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = source.code(statement.targets[0])
         named = bool(_OBJECTIVE.intersection(words_of(target)))
-        yield from _terms(
-            source, statement, statement.value, around, objective=around.objective or named, target=target
-        )
+        yield from _terms(source, statement, statement.value, objective=around.objective or named, target=target)
     elif isinstance(statement, ast.Return) and statement.value is not None:
-        yield from _terms(source, statement, statement.value, around, objective=around.objective)
+        yield from _terms(source, statement, statement.value, objective=around.objective)
     elif isinstance(statement, ast.Expr):
-        yield from _terms(source, statement, statement.value, around, objective=False)
+        yield from _terms(source, statement, statement.value, objective=False)
     elif isinstance(statement, ast.AugAssign):
-        yield from _terms(source, statement, statement.value, around, objective=False)
+        yield from _terms(source, statement, statement.value, objective=False)
         yield from _update(source, statement, around)
     elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Name | ast.Attribute):
         yield Site(
@@ -74,12 +71,11 @@ def _of_statement(source: PythonSource, statement: ast.stmt, around: Around) -> 
 
 
 def _terms(
-    source: PythonSource, statement: ast.stmt, value: ast.expr, around: Around, *, objective: bool, target: str = ""
+    source: PythonSource, statement: ast.stmt, value: ast.expr, *, objective: bool, target: str = ""
 ) -> Iterator[Site]:
     """The terms of each sum in an expression. A term is switched off by a factor of zero, which keeps its shape. The
-    first term of a sum, and a term added to a parameter, is the main part and not tried alone. Of a running value (`v =
-    decay * v + step`), a single step stays, since nothing would change otherwise."""
-    given = around.parameters
+    first term of a sum is the main part. Other terms are tried alone only in a loss and in a running value (`v =
+    decay * v + step`), of which a single step stays, since nothing would change otherwise."""
     for chain, apart in _sums(value):
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
         if len(varying) < 2 or any(_is_text(term) for term in chain):
@@ -94,10 +90,7 @@ def _terms(
             moves = term is not chain[0] and not objective and first in map(source.code, _parts(term))
             if kept or moves or (bare and len(chain) == 2 and not objective) or not (apart or weighed):
                 continue
-            stands = term is not chain[0] and (weighed or first not in given)
-            named = isinstance(term, ast.Call | ast.Attribute)
-            adds = stands and apart and named and _adds_alone(value)
-            alone = (apart and (objective or bool(again))) or adds
+            alone = apart and (objective or bool(again))
             code = source.code(term)
             yield Site(
                 what="the term", text=short(code), place=lines_at(source, term, statement),

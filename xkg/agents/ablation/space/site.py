@@ -38,15 +38,14 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """The statements of a block and of the innermost loop around it (empty outside loops), and the function's
-    parameters. `formula`: the function changes its argument element by element."""
+    """The statements of a block and of the innermost loop around it (empty outside loops). `formula`: the function
+    changes its argument element by element."""
 
     block: Sequence[ast.stmt]
     loop: Sequence[ast.stmt]
     objective: bool
     beside: Set[str]
     forms: Forms
-    parameters: Set[str]
     formula: bool
 
 
