@@ -110,3 +110,15 @@ def test_what_a_method_cannot_do_without_stays(code: str) -> None:
 def test_the_inside_of_a_formula_stays() -> None:
     source = PythonSource("a.py", FUNCTIONS)
     assert not [site for site in sites(source, own_steps([source])) if site.text == "act(z)"]
+
+
+@pytest.mark.parametrize(
+    ("code", "tried"),
+    [
+        ("loss = fit(x)\nloss += weight * penalty(w)", True),
+        ("total = fit(x)\ntotal += weight * size(w)", False),  # what a method learns or counts
+        ("loss = 0.0\nloss += fit(x)", False),
+    ],
+)
+def test_a_penalty_that_is_added_to_a_loss_is_left_out(code: str, tried: bool) -> None:
+    assert any(site.what == "the update" for site in found(code)) is tried

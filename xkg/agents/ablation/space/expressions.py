@@ -164,37 +164,26 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _update(source: PythonSource, statement: ast.AugAssign, around: Around) -> Iterator[Site]:
-    """Updates of a value that has other updates too. A single update is all that a method learns or counts, so it
-    stays."""
-    code, target = source.code(statement.value), source.code(statement.target)
-    if isinstance(statement.value, ast.Constant) or _is_text(statement.value):
-        return
-    counts = isinstance(statement.op, ast.Div) and is_count(statement.value, target, around)
-    if counts or is_own_sum(source, statement.value, target):
-        return
-    before = around.block[: around.block.index(statement)]
+    """`rate *= decay`, `x *= mask`, and `loss += penalty` after the loss was computed. Any other sum is what a method
+    learns or counts, and stays."""
+    value, target = statement.value, source.code(statement.target)
     named = around.objective or bool(_OBJECTIVE.intersection(words_of(target)))
-    if isinstance(statement.op, ast.Mult | ast.Div):
-        if ends_formula(source, statement, statement.value, target, around) and not named:
+    before = around.block[: around.block.index(statement)]
+    computed = [each for each in before if isinstance(each, ast.Assign) and target in map(source.code, targets(each))]
+    match statement.op:
+        case ast.Add() | ast.Sub() if named and any(not isinstance(each.value, ast.Constant) for each in computed):
+            new = f"0.0 * ({source.code(value)})"
+        case ast.Mult() | ast.Div() if named or not ends_formula(source, statement, value, target, around):
+            new = "1.0"
+        case _:
             return
-        new = "1.0"
-    elif isinstance(statement.op, ast.Add | ast.Sub) and any(_computes(source, each, target) for each in before):
-        new = f"0.0 * ({code})"
-    else:
-        return
-    yield Site(
-        what="the update", text=short(f"{target} … {code}"), place=source.place(statement),
-        changes=of_one(source, statement.value, ("toggle", new.partition(" ")[0], new)),
-        names=tuple(sorted(names_in(statement.value))), objective=named,
-    )  # fmt: skip
-
-
-def _computes(source: PythonSource, statement: ast.stmt, target: str) -> bool:
-    """Whether a statement assigns a computed value to a target: not a constant, and not an array to be filled."""
-    if not isinstance(statement, ast.Assign | ast.AugAssign) or target not in map(source.code, targets(statement)):
-        return False
-    value = statement.value
-    return any(isinstance(each, ast.BinOp) for each in ast.walk(value)) or isinstance(statement, ast.AugAssign)
+    counts = isinstance(statement.op, ast.Div) and is_count(value, target, around)
+    if not counts and not isinstance(value, ast.Constant) and not is_own_sum(source, value, target):
+        yield Site(
+            what="the update", text=short(f"{target} … {source.code(value)}"), place=source.place(statement),
+            changes=of_one(source, value, ("toggle", new.partition(" ")[0], new)),
+            names=tuple(sorted(names_in(value))), objective=named,
+        )  # fmt: skip
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:

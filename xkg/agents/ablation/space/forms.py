@@ -27,8 +27,8 @@ _LAYOUT = frozenset(
 )
 _BOUNDS = ("clip", "clamp", "maximum", "minimum")
 _ELEMENTWISE = frozenset(
-    "exp expm1 log log1p tanh sin cos maximum max minimum min clip clamp abs fabs sqrt square power where sign round"
-    " copy deepcopy asarray array astype float".split()
+    "multiply exp expm1 log log1p tanh sin cos maximum max minimum min clip clamp abs fabs sqrt square power where sign"
+    " round copy deepcopy asarray array astype float".split()
 )
 
 
