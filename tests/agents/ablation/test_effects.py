@@ -89,3 +89,9 @@ def test_the_unit_of_the_metric_does_not_matter(baseline: list[float], values: l
     other = effect([v * unit for v in baseline], [v * unit for v in values])
     if abs(one.baseline) > 1e-2:
         assert other.change == pytest.approx(one.change, rel=1e-6, abs=1e-6)
+
+
+def test_values_whose_squares_are_tiny_have_an_interval() -> None:
+    found = effect([1e-110, 3e-110, 2e-110], [5e-110, 4e-110, 6e-110])
+    assert found.low is not None
+    assert found.low < found.change == pytest.approx(1.5)

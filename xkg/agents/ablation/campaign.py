@@ -142,7 +142,8 @@ class _Runner:
         space = self._space(baseline, notes)
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
         if not space.candidates and self._team is None:
-            raise InputError("nothing in this code can be ablated without a model: the report says why")
+            why = "; ".join(f"{each.name} ({each.place}): {each.reason}" for each in space.left_out[:5])
+            raise InputError(f"nothing in this code can be ablated without a model ({why or 'it has no settings'})")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
         if constant := constant_note(outcomes):
             notes.append(constant)

@@ -87,7 +87,9 @@ def _spread(baseline: Sequence[float], values: Sequence[float], pooled: float | 
         a, b = variance(baseline) / n, variance(values) / m
         if a + b == 0:
             return 0.0, n + m - 2
-        return math.sqrt(a + b), max(1, math.floor((a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1)) + 1e-9))
+        share = a / (a + b)  # squares of tiny variances would be 0
+        freedom = 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
+        return math.sqrt(a + b), max(1, math.floor(freedom + 1e-9))
     if n > 1 or m > 1:
         several = baseline if n > 1 else values
         return math.sqrt(variance(several) * (1 / n + 1 / m)), len(several) - 1

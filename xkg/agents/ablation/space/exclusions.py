@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, root_name, words_of
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, words_of
 from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
@@ -15,16 +15,15 @@ _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
     " progressbar terminaltables rich shutil subprocess click typer absl fire".split()
 )
-_HANDLES = frozenset("matplotlib seaborn plotly bokeh pathlib logging rich wandb tensorboard".split())
-"""Libraries whose objects only serve display and files: axes, paths, loggers."""
 _LENGTHS = frozenset(  # of training in libraries; the code's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
     " generations repeats repetitions trials trial".split()
 )
 _MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
+_TASKS = frozenset("function fn func problem objective benchmark dataset data env task fitness".split())
 _METRIC = frozenset(
     "evaluate evaluation eval metric metrics score scores test validate accuracy acc mse rmse mae error auc f1"
-    " precision recall r2 loss_fn".split()
+    " precision recall r2 loss_fn fitness objective cost".split()
 )
 _TRAINS = frozenset("train training fit learn optimize optimise step update run main loop epoch".split())
 _LEARNS = frozenset("act choose learn train fit optimize optimise".split())
@@ -49,6 +48,11 @@ def is_one_seed(name: str) -> bool:
     """Whether a name says that a number is a seed. `N_SEEDS = 5` is how many there are."""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
+
+
+def names_task(name: str) -> bool:
+    """Whether a text of this name chooses what a method is tried on."""
+    return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
@@ -79,28 +83,7 @@ def beside_the_method(tree: ast.Module) -> set[str]:
             names |= {a.asname or a.name.partition(".")[0] for a in node.names if _is_beside(a.name)}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {a.asname or a.name for a in node.names if _is_beside(f"{node.module}.{a.name}")}
-    return names | _handles(tree)
-
-
-def _handles(tree: ast.Module) -> set[str]:
-    """The names of objects that display and file libraries create: `fig, ax = plt.subplots()`, `folder =
-    Path("out")`."""
-    found = {
-        alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if (getattr(node, "module", None) or alias.name).partition(".")[0] in _HANDLES
-    }
-    made = [(n.targets, n.value) for n in ast.walk(tree) if isinstance(n, ast.Assign)]
-    made += [([n.target], n.iter) for n in ast.walk(tree) if isinstance(n, ast.For | ast.comprehension)]
-    size = -1
-    while size < len(found):
-        size = len(found)
-        for targets, value in made:
-            if root_name(value) in found:
-                found |= {n.id for each in targets for n in ast.walk(each) if isinstance(n, ast.Name)}
-    return found
+    return names
 
 
 def _is_beside(module: str) -> bool:

@@ -2,53 +2,18 @@
 updates, and blocks behind a flag."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
-from xkg.agents.ablation.candidates import Kind, Place, Replacement
 from xkg.agents.ablation.space.exclusions import beside_the_method
-from xkg.agents.ablation.space.forms import Forms
-from xkg.agents.ablation.space.probes import VALUE
-from xkg.agents.ablation.space.python_source import (
-    Function,
-    PythonSource,
-    factors,
-    last_name,
-    names_in,
-    root_name,
-    words_of,
-)  # fmt: skip
-from xkg.value import Value
+from xkg.agents.ablation.space.forms import Forms, Step
+from xkg.agents.ablation.space.python_source import Function, PythonSource, factors, last_name, names_in, words_of
+from xkg.agents.ablation.space.site import Around, Site, lines_at, of_one, short
+from xkg.agents.ablation.space.stages import ends_formula, is_count, is_own_sum, stages, targets
 
 _OBJECTIVE = frozenset("loss losses objective cost energy penalty regularizer elbo criterion".split())
-_LONGEST = 60  # maximum number of code characters in a name
 
 
-class Change(Value):
-    """One way to change a site or a switch; `probe` is as in a candidate."""
-
-    kind: Kind
-    value: str
-    replacements: tuple[Replacement, ...]
-    probe: tuple[Replacement, ...] = ()
-
-
-class Site(Value):
-    """Code that can be ablated. `text` is the code, `what` describes it, `names` are the names that it reads.
-    `objective`: a term of a sum that is called a loss. `alone`: worth trying even if no setting names it. `step`: the
-    callee or object; all its calls are one step of a method and are left out together."""
-
-    what: str
-    text: str
-    place: Place
-    changes: tuple[Change, ...]
-    names: tuple[str, ...]
-    objective: bool = False
-    alone: bool = True
-    step: str = ""
-
-
-def sites(source: PythonSource, own: Mapping[str, bool]) -> Iterator[Site]:
+def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
     """The sites of a file, in line order, each once. `own` is from `own_steps`."""
     seen: set[tuple[int, int]] = set()
     found = []
@@ -56,26 +21,14 @@ def sites(source: PythonSource, own: Mapping[str, bool]) -> Iterator[Site]:
     forms = Forms(source.tree, own)
     for name, scope in [("", source.tree), *source.functions]:
         objective = bool(_OBJECTIVE.intersection(words_of(name.rpartition(".")[2])))
-        given = set(_parameters(scope).split(",")) if isinstance(scope, Function) else set[str]()
+        formula = name.rpartition(".")[2] in own and own[name.rpartition(".")[2]].keeps
         for statement, block, loop in _statements(scope):
-            for site in _of_statement(source, statement, _Around(block, loop, objective, beside, forms, given)):
+            for site in _of_statement(source, statement, Around(block, loop, objective, beside, forms, formula)):
                 at = (site.changes[0].replacements[0].start, site.changes[0].replacements[0].end)
                 if at not in seen:
                     seen.add(at)
                     found.append(site)
     return iter(sorted(found, key=lambda site: (site.place.start_line, site.changes[0].replacements[0].start)))
-
-
-class _Around(NamedTuple):
-    """The statements of a block and of the innermost loop around it (empty outside loops), and the function's
-    parameters."""
-
-    block: Sequence[ast.stmt]
-    loop: Sequence[ast.stmt]
-    objective: bool
-    beside: Set[str]
-    forms: Forms
-    parameters: Set[str]
 
 
 def _statements(
@@ -92,56 +45,37 @@ def _statements(
             yield from _statements(statement, [*ast.walk(statement)] if repeats else loop)  # type: ignore[list-item]
 
 
-def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) -> Iterator[Site]:
+def _of_statement(source: PythonSource, statement: ast.stmt, around: Around) -> Iterator[Site]:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = source.code(statement.targets[0])
         named = bool(_OBJECTIVE.intersection(words_of(target)))
-        yield from _terms(
-            source, statement, statement.value, around, objective=around.objective or named, target=target
-        )
-        yield from _factor_of_itself(source, statement, target)
-        changed = root_name(statement.value) not in around.beside
-        if changed and _else_set(source, statement, target, around):
-            yield from _identity(source, statement, target, around.forms)
+        yield from _terms(source, statement, statement.value, objective=around.objective or named, target=target)
     elif isinstance(statement, ast.Return) and statement.value is not None:
-        yield from _terms(source, statement, statement.value, around, objective=around.objective)
+        yield from _terms(source, statement, statement.value, objective=around.objective)
     elif isinstance(statement, ast.Expr):
-        yield from _terms(source, statement, statement.value, around, objective=False)
-        yield from _layer(source, statement)
+        yield from _terms(source, statement, statement.value, objective=False)
     elif isinstance(statement, ast.AugAssign):
-        yield from _terms(source, statement, statement.value, around, objective=False)
+        yield from _terms(source, statement, statement.value, objective=False)
         yield from _update(source, statement, around)
     elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Name | ast.Attribute):
         yield Site(
             what="the block behind",
             text=source.code(statement.test),
             place=source.place(statement.test),
-            changes=_of_one(source, statement.test, ("toggle", "False", "False")),
+            changes=of_one(source, statement.test, ("toggle", "False", "False")),
             names=tuple(sorted(names_in(statement.test))),
             alone=False,
         )
-
-
-def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: _Around) -> bool:
-    """Whether other code in the loop also changes the target of a statement, so that the state still changes without
-    it. Always true outside loops."""
-    others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
-    return not around.loop or any(target in map(source.code, _targets(each)) for each in others)
-
-
-def _targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
-    if isinstance(statement, ast.AugAssign):
-        return [statement.target]
-    return [one for each in statement.targets for one in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    if isinstance(statement, ast.Assign | ast.Return | ast.Expr | ast.AugAssign):
+        yield from stages(source, statement, around)
 
 
 def _terms(
-    source: PythonSource, statement: ast.stmt, value: ast.expr, around: _Around, *, objective: bool, target: str = ""
+    source: PythonSource, statement: ast.stmt, value: ast.expr, *, objective: bool, target: str = ""
 ) -> Iterator[Site]:
     """The terms of each sum in an expression. A term is switched off by a factor of zero, which keeps its shape. The
-    first term of a sum, and a term added to a parameter, is the main part and not tried alone. Of a running value (`v =
-    decay * v + step`), a single step stays, since nothing would change otherwise."""
-    given = around.parameters
+    first term of a sum is the main part. Other terms are tried alone only in a loss and in a running value (`v =
+    decay * v + step`), of which a single step stays, since nothing would change otherwise."""
     for chain, apart in _sums(value):
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
         if len(varying) < 2 or any(_is_text(term) for term in chain):
@@ -156,14 +90,11 @@ def _terms(
             moves = term is not chain[0] and not objective and first in map(source.code, _parts(term))
             if kept or moves or (bare and len(chain) == 2 and not objective) or not (apart or weighed):
                 continue
-            stands = term is not chain[0] and (weighed or first not in given)
-            named = isinstance(term, ast.Call | ast.Attribute)
-            adds = stands and apart and named and _adds_alone(value)
-            alone = (apart and (objective or bool(again))) or adds
+            alone = apart and (objective or bool(again))
             code = source.code(term)
             yield Site(
-                what="the term", text=_short(code), place=_lines(source, term, statement),
-                changes=_of_one(source, term, ("toggle", "0.0", f"0.0 * ({code})")),
+                what="the term", text=short(code), place=lines_at(source, term, statement),
+                changes=of_one(source, term, ("toggle", "0.0", f"0.0 * ({code})")),
                 names=tuple(sorted(names_in(term))), objective=objective, step=_factor(term),
                 alone=alone and not any(_alike(term, other) for other in chain if other is not term),
             )  # fmt: skip
@@ -232,108 +163,27 @@ def _is_text(node: ast.expr) -> bool:
     )
 
 
-def _identity(source: PythonSource, statement: ast.Assign, target: str, forms: Forms) -> Iterator[Site]:
-    """`x = f(x, …)`: without the call x is unchanged."""
-    call = statement.value
-    if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
-        return
-    name = last_name(call.func)
-    trains = name == "fit" or "train" in words_of(name)  # without training there is no method
-    if not call.args or source.code(call.args[0]) != target or trains or not forms.keeps(call):
-        return
-    yield Site(
-        what="the call",
-        text=_short(source.code(call)),
-        place=source.place(call),
-        changes=_of_one(source, call, ("toggle", "identity", target)),
-        names=tuple(sorted(names_in(call.func))),
-        step=root_name(call.func),
-    )
-
-
-def _factor_of_itself(source: PythonSource, statement: ast.Assign, target: str) -> Iterator[Site]:
-    """`x = x * e / z`, like `x *= e / z`: without the update x is unchanged."""
-    first, *others = factors(statement.value)
-    if others and source.code(first) == target and not any(_is_own_sum(source, each, target) for each in others):
-        yield Site(
-            what="the update", text=_short(source.code(statement)), place=source.place(statement),
-            changes=_of_one(source, statement.value, ("toggle", "unchanged", target)),
-            names=tuple(sorted(names_in(statement.value))),
-        )  # fmt: skip
-
-
-def _is_own_sum(source: PythonSource, node: ast.expr, target: str) -> bool:
-    """Whether a divisor makes the values of the target shares: without it they are no distribution."""
-    return isinstance(node, ast.Call) and last_name(node.func) == "sum" and target in map(source.code, _parts(node))
-
-
-def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
-    """`model.add(Dropout(0.25))`: without the statement the model lacks one layer."""
-    call = statement.value
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
-        return
-    part = call.args[0]
-    made = part.func if isinstance(part, ast.Call) else None
-    name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
-    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers match
-    if call.func.attr not in ("add", "append", "push") or not name[:1].isupper() or sized:
-        return
-    yield Site(
-        what="the part",
-        text=_short(source.code(part)),
-        place=source.place(statement),
-        changes=(Change(kind="toggle", value="left out", replacements=(source.replaced(statement, "pass"),)),),
-        names=(name,),
-    )
-
-
-def _update(source: PythonSource, statement: ast.AugAssign, around: _Around) -> Iterator[Site]:
-    """Updates of a value that has other updates too. A single update is all that a method learns or counts, so it
-    stays."""
-    code, target = source.code(statement.value), source.code(statement.target)
-    if isinstance(statement.value, ast.Constant) or _is_text(statement.value):
-        return
-    if _is_own_sum(source, statement.value, target):
-        return
-    before = around.block[: around.block.index(statement)]
+def _update(source: PythonSource, statement: ast.AugAssign, around: Around) -> Iterator[Site]:
+    """`rate *= decay`, `x *= mask`, and `loss += penalty` after the loss was computed. Any other sum is what a method
+    learns or counts, and stays."""
+    value, target = statement.value, source.code(statement.target)
     named = around.objective or bool(_OBJECTIVE.intersection(words_of(target)))
-    if isinstance(statement.op, ast.Mult | ast.Div):
-        new = "1.0"
-    elif isinstance(statement.op, ast.Add | ast.Sub) and any(_computes(source, each, target) for each in before):
-        new = f"0.0 * ({code})"
-    else:
-        return
-    yield Site(
-        what="the update", text=_short(f"{target} … {code}"), place=source.place(statement),
-        changes=_of_one(source, statement.value, ("toggle", new.partition(" ")[0], new)),
-        names=tuple(sorted(names_in(statement.value))), objective=named,
-    )  # fmt: skip
-
-
-def _computes(source: PythonSource, statement: ast.stmt, target: str) -> bool:
-    """Whether a statement assigns a computed value to a target: not a constant, and not an array to be filled."""
-    if not isinstance(statement, ast.Assign | ast.AugAssign) or target not in map(source.code, _targets(statement)):
-        return False
-    value = statement.value
-    return any(isinstance(each, ast.BinOp) for each in ast.walk(value)) or isinstance(statement, ast.AugAssign)
-
-
-def _of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Changes of one expression: kind, value in words, and the new code."""
-    probe = (source.replaced(node, VALUE),)
-    return tuple(
-        Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
-        for kind, value, new in values
-    )
-
-
-def _lines(source: PythonSource, term: ast.expr, statement: ast.stmt) -> Place:
-    return source.place(term if term.lineno >= statement.lineno else statement)
-
-
-def _short(code: str) -> str:
-    line = " ".join(code.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    before = around.block[: around.block.index(statement)]
+    computed = [each for each in before if isinstance(each, ast.Assign) and target in map(source.code, targets(each))]
+    match statement.op:
+        case ast.Add() | ast.Sub() if named and any(not isinstance(each.value, ast.Constant) for each in computed):
+            new = f"0.0 * ({source.code(value)})"
+        case ast.Mult() | ast.Div() if named or not ends_formula(source, statement, value, target, around):
+            new = "1.0"
+        case _:
+            return
+    counts = isinstance(statement.op, ast.Div) and is_count(value, target, around)
+    if not counts and not isinstance(value, ast.Constant) and not is_own_sum(source, value, target):
+        yield Site(
+            what="the update", text=short(f"{target} … {source.code(value)}"), place=source.place(statement),
+            changes=of_one(source, value, ("toggle", new.partition(" ")[0], new)),
+            names=tuple(sorted(names_in(value))), objective=named,
+        )  # fmt: skip
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
@@ -359,7 +209,7 @@ def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozens
                 if values:
                     yield Site(
                         what="the function", text=called.id, place=other.place(called),
-                        changes=_of_one(other, called, *(("replace", new, new) for new in values)),
+                        changes=of_one(other, called, *(("replace", new, new) for new in values)),
                         names=(called.id,),
                     )  # fmt: skip
 

@@ -76,9 +76,9 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 class Facts:
     """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
     that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
-    repository's own functions, `copies` the names that get another's value unchanged. `repeated` nodes are repetition
-    counts, `sized` are sizes, `computed` enter arithmetic or a library, `chances` are shares or compared with random
-    numbers."""
+    repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
+    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a
+    library, `chances` are shares or compared with random numbers, `divisors` are divided by."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -96,9 +96,11 @@ class Facts:
         self.sized: set[Node] = set()
         self.computed: set[Node] = set()
         self.chances: set[Node] = set()
+        self.divisors: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
+        self.returned: list[tuple[Node, Node]] = []
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
-        self._sorted = set[Node]()
+        self._sorted, self._of_loops = set[Node](), set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
         bodies: list[_Body] = []
         for source, scope in scopes:
@@ -144,7 +146,7 @@ class Facts:
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
-                made_from[fact.defines] |= {use for use in fact.uses if use[0] in (".", fact.defines[0])}
+                made_from[fact.defines] |= {use for use in fact.uses if use[0] in (".", "()", fact.defines[0])}
         more = []
         for fact in self._found:
             if not fact.deep:
@@ -170,7 +172,8 @@ class Facts:
                 names -= {
                     name for n in own_nodes(child) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
                 }
-                itself = arguments[0].arg if arguments and isinstance(node, ast.ClassDef) else ""
+                static = "staticmethod" in map(last_name, child.decorator_list)
+                itself = arguments[0].arg if arguments and isinstance(node, ast.ClassDef) and not static else ""
                 inner = _Scope(
                     f"{source.path}::{within}{child.name}", frozenset(names), scope, itself, frozenset(parameters)
                 )
@@ -264,13 +267,18 @@ class Facts:
                 for node in self._targets(scope, one):
                     add((".", node[1]) if attribute else node, uses)
                     self.copies += [(node, source) for source in self._as_it_is(scope, part)]
+                    if isinstance(part, ast.Call) and self._called(part):
+                        given = "()" if index is None else f"()[{index}]"
+                        self.returned += [(node, (given, last_name(part.func)))]
                     self._drawn |= {node} if draws(part) else set()
                     self._sorted |= {node} if sorts(part) else set()
         match statement:
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
                 add(("()", function), self._uses(scope, value))
+                self.returned += [(("()", function), source) for source in self._as_it_is(scope, value)]
                 for i, each in enumerate(value.elts if isinstance(value, ast.Tuple) else ()):
                     add((f"()[{i}]", function), self._uses(scope, each))
+                    self.returned += [((f"()[{i}]", function), source) for source in self._as_it_is(scope, each)]
             case ast.Expr(value=ast.Call() as call):
                 receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
                 if receiver is not None and sorts(call):
@@ -281,7 +289,8 @@ class Facts:
                     and not self._called(call)
                 ):
                     uses = self._uses(scope, call)
-                    first = [each for each in call.args[:1] if not isinstance(each, ast.Call)]
+                    holds = hasattr(list, last_name(call.func)) or hasattr(set, last_name(call.func))
+                    first = [each for each in call.args[:1] if not (holds or isinstance(each, ast.Call))]
                     objects = [each for each in (receiver, *first) if each is not None]
                     for node in {node for each in objects for node in self._targets(scope, each)}:
                         add(node, uses, effect=True, deep=last_name(call.func) not in FORMATS)
@@ -296,7 +305,13 @@ class Facts:
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
+        if isinstance(statement, ast.For):
+            elements = list(self._elements(scope, statement))
+            self.copies += elements
+            self._of_loops |= {node for node, _ in elements}
         if isinstance(statement, ast.AugAssign):
+            for node in self._of_loops.intersection(self._as_it_is(scope, statement.target)):
+                add(node, self._uses(scope, statement.value), effect=True, deep=True)
             into = {node for each in (statement.target, statement.value) for node in self._as_it_is(scope, each)}
             self.computed |= into
         for call in (n for each in own for n in ast.walk(each) if isinstance(n, ast.Call)):
@@ -306,6 +321,16 @@ class Facts:
                 add(node, uses, binds=True, escapes=escapes)
                 for back in given_back:
                     add(back, frozenset({node}))
+
+    def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
+        """The variables of a loop, with what they are elements of."""
+        match loop.iter:
+            case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
+                pass
+            case held_by:
+                held = [held_by]
+        for target in self._targets(scope, loop.target):
+            yield from ((target, source) for each in held for source in self._as_it_is(scope, each))
 
     def _uses(self, scope: _Scope, node: ast.AST | None, index: int | None = None) -> frozenset[Node]:
         found: set[Node] = set()
@@ -339,8 +364,14 @@ class Facts:
         match node:
             case ast.BinOp(left=left, right=right, op=op):
                 self.computed |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
-                if isinstance(op, ast.Add | ast.Sub) and isinstance(left, ast.Constant):  # `1 - rate * x`
-                    self.chances |= {node for each in factors(right) for node in self._as_it_is(scope, each)}
+                parts = list(factors(right))
+                within = {node for each in parts for node in self._as_it_is(scope, each)}
+                if isinstance(left, ast.Constant) and (
+                    isinstance(op, ast.Sub) or (isinstance(op, ast.Add) and len(parts) > 1)
+                ):  # `1 - rate`, `1 + rate * x`
+                    self.chances |= within
+                if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod):
+                    self.divisors |= within
             case ast.UnaryOp(operand=operand, op=ast.USub()):
                 self.computed |= {*self._as_it_is(scope, operand)}
             case ast.Compare(left=left, comparators=[right]):
@@ -362,6 +393,8 @@ class Facts:
                 axes = index.elts if isinstance(index, ast.Tuple) else [index]
                 slices = [each for each in axes if isinstance(each, ast.Slice)]
                 bounds = [each for one in slices for each in (one.lower, one.upper) if each is not None]
+            case ast.BinOp(left=ast.List() | ast.ListComp(), op=ast.Mult(), right=times):
+                bounds = [times]
             case ast.Call(args=args, keywords=keywords):
                 given = [*args, *(keyword.value for keyword in keywords)]
                 bounds = [size for each in given if isinstance(each, ast.Tuple) for size in each.elts]
@@ -414,6 +447,8 @@ class Facts:
             names = names[1:] if inner.itself else names
             given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords if k.arg)]
             given += [(name, each) for each in call.args if isinstance(each, ast.Starred) for name in names]
+            if (rest := function.args.vararg) is not None:
+                given += [(rest.arg, each) for each in call.args[len(names) :] or call.args[-1:]]
             for name, value in given:
                 given_back = self._targets(scope, value) if name in changed_by(function) else []
                 self.copies += [((inner.id, name), source) for source in self._as_it_is(scope, value)]

@@ -2,7 +2,7 @@
 executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from xkg.agents.ablation.candidates import Place
@@ -39,8 +39,12 @@ class Flow:
             self._task_nodes |= nodes
             given += found
         self._task_lines = _numbers(given)
+        # What makes the reference makes the data.
+        self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
+        self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
-        self._computed, self._chances = facts.closed(facts.computed), facts.closed(facts.chances)
+        self._computed = facts.closed(facts.computed)
+        self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
 
     def reaches(self, place: Place) -> bool:
         """Whether a statement in these lines assigns a value that the metric is computed from."""
@@ -71,9 +75,28 @@ class Flow:
         class."""
         return not self.known or any(_is(node, name, function) for node in self._nodes)
 
+    def is_ruler(self, place: Place) -> bool:
+        """Whether a statement in these lines computes the value that the metric is, unchanged."""
+        return _meets(self._rulers, place)
+
+    def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
+        """The facts that compute these nodes, or the nodes whose value they hold unchanged."""
+        held: dict[Node, list[Node]] = defaultdict(list)
+        for target, source in (*self._facts.copies, *self._facts.returned):
+            held[target].append(source)
+        seen, waiting = set[Node](), [*first]
+        while waiting:
+            node = waiting.pop()
+            if node not in seen:
+                seen.add(node)
+                waiting += held[node]
+                if not held[node]:
+                    yield from (fact for fact in self._by_node.get(node, ()) if not (fact.effect or fact.binds))
+
     def gives(self, place: Place) -> bool:
-        """Whether a statement in these lines produces the reference values of the metric."""
-        return _meets(self._task_lines, place)
+        """Whether a statement in these lines produces the reference values of the metric, or is in a function that
+        does."""
+        return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, name: str, function: str = "") -> bool:
         """Whether a name belongs to the reference values of the metric."""
@@ -94,6 +117,11 @@ class Flow:
     def chances(self, name: str, function: str = "") -> bool:
         """Whether the value of a name is a share or a probability."""
         return any(_is(node, name, function) for node in self._chances)
+
+    def readers(self, name: str) -> set[str]:
+        """The functions that read a variable or attribute of this name, without constructors, which store it."""
+        scopes = (scope for uses, _, scope in self._facts.read if any(node[1] == name for node in uses))
+        return {scope.rpartition("::")[2].rpartition(".")[2] for scope in scopes} - {"__init__"}
 
     def handed_to(self, functions: Set[str]) -> set[str]:
         """The names whose value is passed unchanged to parameters of these functions or classes."""

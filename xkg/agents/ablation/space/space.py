@@ -3,17 +3,18 @@ code. Code that belongs to no technique is its own component."""
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
-from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
+from xkg.agents.ablation.space.expressions import alternatives, sites
 from xkg.agents.ablation.space.flow import Flow
 from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.reported import returned_sums
+from xkg.agents.ablation.space.site import Change, Site
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,
@@ -61,7 +62,8 @@ def find_space(
     written, protected, shared = exclusions.metric_code(sources, metric, command)
     parameters = parameters_of(sources)
     # the slice does not follow values through files, such as from one program of the command to another
-    alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
+    programs = _PROGRAM.findall(command)
+    alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
     flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
     sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
     protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
@@ -126,6 +128,8 @@ class _Builder:
         self._left_out: dict[tuple[str, str], LeftOut] = {}
         self._switches: dict[str, str] = {}
         self._steps: dict[str, str] = {}
+        self._within: dict[str, set[str]] = defaultdict(set)
+        self._idle = set[frozenset[str]]()
         self.removable: Set[str] = frozenset()
         self._reads = Counter(
             node.id if isinstance(node, ast.Name) else f".{node.attr}"
@@ -158,7 +162,11 @@ class _Builder:
             and self._calls.override(switch.function, switch.name, self._keys)
         ):
             why = "every call that ran sets it"
+        if not why and isinstance(switch.value, str) and exclusions.names_task(short):
+            why = exclusions.TASK
         why = why or self._no_part(switch, short)
+        if switch.value == 0 and not isinstance(switch.value, bool):
+            self._idle |= {frozenset(self._flow.readers(short))}
         values = list(_values(switch, leaves_out=self._leaves_out(switch, short)))
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
@@ -173,6 +181,7 @@ class _Builder:
             another if values[0][0] != "scale" else _OFF if values[0][1] == "0.0" else _NUMBER
         )
         component = technique or self._own(named, switch.place, weight, switch.origin)
+        self._within[component.id] |= self._flow.readers(short)
         whole = type(switch.value) is int
         if not whole and (switch.origin != "argument" or switch.function in self._parameters):
             self._switches.setdefault(short, component.id)
@@ -228,8 +237,8 @@ class _Builder:
             why = "the metric is not computed from it"
         if not why and self._flow.gives(site.place):
             why = exclusions.TASK
-        if not why and site.objective and self._flow.only_measures(site.place):
-            why = "only the metric is computed from it"
+        if not why and site.what == "the term" and self._flow.is_ruler(site.place):
+            why = "it computes the metric"
         if why:
             self.leave_out(name, site.place, str(why))
             return
@@ -242,13 +251,29 @@ class _Builder:
         )
         if technique is None and component.weight < weight:
             component = self._components[component.id] = component.model_copy(update={"weight": weight})
+        self._within[component.id].add(function)
         if step:
             self._steps.setdefault(step, component.id)
         for change in site.changes:
             text = f"{site.what} {site.text} → {_in_words(change)}"
             self._add(component, change, site.place, site.text, text)
 
+    def _join_parts(self) -> None:
+        """Makes what only a stage's function uses part of the stage: with a rate of 0, a mutation does nothing."""
+        by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
+        for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
+            for candidate in self._candidates.pop(by_function[function], ()):
+                self.leave_out(candidate.description, candidate.places[0], "already off in the baseline")
+        for id, functions in self._within.items():
+            whole = by_function.get(*functions) if len(functions) == 1 else None
+            if whole in (None, id) or self._components[id].technique or id not in self._candidates:
+                continue
+            parts = [c for c in self._candidates.pop(id) if c.kind != "toggle" and c.value != "0.0"]
+            self._candidates.setdefault(whole, []).extend(parts)
+            self._within[whole] -= functions
+
     def space(self) -> Space:
+        self._join_parts()
         ranked = sorted(self._components.values(), key=lambda c: (c.technique is None, -c.weight, c.order))
         ranked = [component for component in ranked if self._candidates.get(component.id)]
         for component in ranked[MOST_COMPONENTS:]:
@@ -332,21 +357,32 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, only: bool) -> list[Candidate]:
-    """The candidates, preceded by one that combines those that switch off the same code in different places. With
-    `only`, it replaces them, because their calls form one step."""
-    off = [c for c in candidates if c.kind == "toggle"]
-    if len(off) < 2 or (not only and len({(c.baseline_value, c.value) for c in off}) > 1):
-        return list(candidates)
-    replacements = sorted((r for c in off for r in c.replacements), key=lambda r: (r.path, r.start))
-    joint = off[0].model_copy(
-        update={
-            "places": tuple(place for c in off for place in c.places),
-            "replacements": tuple(replacements),
-            "probe": tuple(r for c in off for r in c.probe),
-            "description": f"{off[0].description}, in all {len(off)} places",
-        }
+    """The candidates; those that make one change in several places become one, which precedes those that switch off
+    code. With `only`, one replaces all that switch off code, because their calls form one step."""
+    equal: dict[tuple[str, str, str], list[Candidate]] = {}
+    for each in candidates:
+        equal.setdefault((each.kind, each.baseline_value, each.value), []).append(each)
+    groups = (
+        [_in_all(group), *((group[1:] and group[0].kind == "toggle" and group) or [])] for group in equal.values()
     )
-    return [joint, *(c for c in candidates if not only or c not in off)]
+    joined = [each for group in groups for each in group]
+    off = [c for c in candidates if c.kind == "toggle"]
+    if len(off) < 2 or not only:
+        return joined
+    return [_in_all(off), *(c for c in joined if c.kind != "toggle")]
+
+
+def _in_all(candidates: Sequence[Candidate]) -> Candidate:
+    first, *others = candidates
+    replacements = {(r.path, r.start): r for c in candidates for r in c.replacements}
+    return first if not others else first.model_copy(
+        update={
+            "places": tuple(place for c in candidates for place in c.places),
+            "replacements": tuple(replacements[at] for at in sorted(replacements)),
+            "probe": tuple(r for c in candidates for r in c.probe),
+            "description": f"{first.description}, in all {len(candidates)} places",
+        }
+    )  # fmt: skip
 
 
 def _bare(name: str) -> str:

@@ -296,16 +296,17 @@ def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
-    """The arguments of a call. Flags of a library's function say how it computes, unless it draws random numbers."""
+    """The arguments of a call of the repository's code, and those with which a library makes an object. Other functions
+    of libraries take values, except for flags of those that draw random numbers."""
     function = last_name(call.func)
+    own, makes, random = function in {*parameters, "__init__"}, function[:1].isupper(), draws(call)
     if root_name(call.func) in beside:
         return
-    library = function not in parameters and not draws(call)
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
         yield from _switch(source, name, "argument", value, function=function)
     for keyword in call.keywords:
         flag = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool)
-        if keyword.arg is not None and function and not (library and flag):
+        if keyword.arg is not None and (own or (random if flag else makes)):
             yield from _switch(source, keyword.arg, "argument", keyword.value, function=function)
 
 

@@ -1,0 +1,124 @@
+"""Which stages of a method are left out, and which calls only look like stages."""
+
+import pytest
+
+from xkg.agents.ablation.space.expressions import sites
+from xkg.agents.ablation.space.forms import own_steps
+from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.site import Site
+
+FUNCTIONS = """\
+import numpy as np
+
+
+def act(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def slope(z):
+    s = act(z)
+    return s * (1 - s)
+
+
+def normal(x):
+    x = x - np.mean(x)
+    return x / np.std(x)
+
+
+def both(train, test):
+    mean, deviation = train.mean(axis=0), train.std(axis=0)
+    return (train - mean) / deviation, (test - mean) / deviation
+
+
+def shares(z):
+    parts = np.exp(z)
+    return parts / np.sum(parts)
+
+
+def mutate(genes, rate):
+    for i in range(len(genes)):
+        if np.random.rand() < rate:
+            genes[i] = 1 - genes[i]
+    return genes
+
+
+def cross(one, other):
+    one[2:], other[2:] = other[2:], one[2:]
+    return one.copy(), other.copy()
+
+
+def cooler(rate, step):
+    return max(0.01, rate * 0.9**step)
+
+
+def one_hot(x):
+    found = np.zeros((len(x), 10))
+    return found
+
+
+def index(place, size):
+    return place[0] * size + place[1]
+
+
+"""
+
+
+def found(code: str) -> list[Site]:
+    source = PythonSource("a.py", FUNCTIONS + code)
+    first = FUNCTIONS.count("\n") + 1
+    return [site for site in sites(source, own_steps([source])) if site.place.start_line >= first]
+
+
+@pytest.mark.parametrize(
+    ("code", "after"),
+    [
+        ("a1 = act(w @ x)", "(w @ x)"),
+        ("y = np.dot(act(z), w)", "z"),
+        ("x = normal(x)", "x"),
+        ("a, b = both(one, other)", "(one, other)"),
+        ("genes = mutate(genes, 0.1)", "genes"),
+        ("rows[0], rows[1] = cross(rows[2], rows[3])", "(rows[2], rows[3])"),
+        ("for t in range(9):\n    heat = cooler(heat, t)", "heat"),
+        ("for t in range(9):\n    rate = max(0.01, rate * 0.99)", "rate"),
+        ("low, high = x.min(), x.max()\ny = (x - low) / (high - low) - 0.5", "x"),
+        ("random.shuffle(rows)", "pass"),
+        ("for t in range(9):\n    x = x + step\n    x = np.clip(x, low, high)", "x"),
+    ],
+)
+def test_a_stage_is_left_out(code: str, after: str) -> None:
+    [new] = {change.replacements[0].new for site in found(code) if site.alone for change in site.changes}
+    assert new == after
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "grad = error * act(z)",  # a factor of a formula
+        "z = w @ x\nz *= slope(y)",
+        "p = shares(z)",  # without it they are no distribution
+        "y = one_hot(y)",
+        "place = index(place, 4)",
+        "x = np.act(x, [2, 3])",
+        "for t in range(9):\n    x = normal(x)",  # nothing else changes x
+        "loss = (x - y) / n",
+    ],
+)
+def test_what_a_method_cannot_do_without_stays(code: str) -> None:
+    assert not [site for site in found(code) if site.alone and site.what != "the term"]
+
+
+def test_the_inside_of_a_formula_stays() -> None:
+    source = PythonSource("a.py", FUNCTIONS)
+    assert not [site for site in sites(source, own_steps([source])) if site.text == "act(z)"]
+
+
+@pytest.mark.parametrize(
+    ("code", "tried"),
+    [
+        ("loss = fit(x)\nloss += weight * penalty(w)", True),
+        ("total = fit(x)\ntotal += weight * size(w)", False),  # what a method learns or counts
+        ("loss = 0.0\nloss += fit(x)", False),
+    ],
+)
+def test_a_penalty_that_is_added_to_a_loss_is_left_out(code: str, tried: bool) -> None:
+    assert any(site.what == "the update" for site in found(code)) is tried

@@ -1,0 +1,67 @@
+"""Code that can be ablated, and the code around it."""
+
+import ast
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+from xkg.agents.ablation.candidates import Kind, Place, Replacement
+from xkg.agents.ablation.space.forms import Forms
+from xkg.agents.ablation.space.probes import VALUE
+from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.value import Value
+
+_LONGEST = 60  # maximum number of code characters in a name
+
+
+class Change(Value):
+    """One way to change a site or a switch; `probe` is as in a candidate."""
+
+    kind: Kind
+    value: str
+    replacements: tuple[Replacement, ...]
+    probe: tuple[Replacement, ...] = ()
+
+
+class Site(Value):
+    """Code that can be ablated. `text` is the code, `what` describes it, `names` are the names that it reads.
+    `objective`: a term of a sum that is called a loss. `alone`: worth trying even if no setting names it. `step`: the
+    callee or object; all its calls are one step of a method and are left out together."""
+
+    what: str
+    text: str
+    place: Place
+    changes: tuple[Change, ...]
+    names: tuple[str, ...]
+    objective: bool = False
+    alone: bool = True
+    step: str = ""
+
+
+class Around(NamedTuple):
+    """The statements of a block and of the innermost loop around it (empty outside loops). `formula`: the function
+    changes its argument element by element."""
+
+    block: Sequence[ast.stmt]
+    loop: Sequence[ast.stmt]
+    objective: bool
+    beside: Set[str]
+    forms: Forms
+    formula: bool
+
+
+def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
+    """Changes of one expression: kind, value in words, and the new code."""
+    probe = (source.replaced(node, VALUE),)
+    return tuple(
+        Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
+        for kind, value, new in values
+    )
+
+
+def lines_at(source: PythonSource, term: ast.expr, statement: ast.stmt) -> Place:
+    return source.place(term if term.lineno >= statement.lineno else statement)
+
+
+def short(code: str) -> str:
+    line = " ".join(code.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,209 @@
+"""Stages of a method that can be left out: calls whose value keeps the form of their argument, statements that change
+an object that other code changes too, and layers of a model."""
+
+import ast
+from collections.abc import Iterator
+
+from xkg.agents.ablation.candidates import Place
+from xkg.agents.ablation.space.exclusions import measures, trains
+from xkg.agents.ablation.space.forms import scaled
+from xkg.agents.ablation.space.python_source import PythonSource, factors, last_name, names_in, root_name, words_of
+from xkg.agents.ablation.space.site import Around, Change, Site, of_one, short
+
+
+def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterator[Site]:
+    """The stages in a statement without a body."""
+    alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+    target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) and alone else ""
+    yield from _of_own_functions(source, statement, target, around)
+    if isinstance(statement, ast.Assign) and alone:
+        changed = root_name(statement.value) not in around.beside
+        if changed and _else_set(source, statement, target, around):
+            yield from _identity(source, statement, target, around)
+        yield from _standardised(source, statement, around)
+        ends = ends_formula(source, statement, statement.value, target, around)
+        if scaled(statement.value, target) and not ends and not _makes_shares(source, statement.value, target):
+            yield _unchanged(source, statement, target)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        yield from _layer(source, statement, statement.value, around)
+        yield from _procedure(source, statement, statement.value, around)
+
+
+def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> Iterator[Site]:
+    """`y = f(x)`, `return f(x)` and `g(f(x))`, for a function of the repository that changes x element by element. As
+    a factor or term it is part of a formula. A flag selects another use of it."""
+    inside = {id(each) for node in ast.walk(statement) for each in _operands(node)}
+    for call in ast.walk(statement) if not around.formula else ():
+        if not isinstance(call, ast.Call) or not call.args or id(call) in inside:
+            continue
+        name = last_name(call.func)
+        flagged = any(isinstance(each, ast.Constant) and isinstance(each.value, bool) for each in _given(call)[1:])
+        step = around.forms.own.get(name)
+        foreign = root_name(call.func) in around.forms.libraries
+        given = isinstance(call.args[0], ast.Constant)
+        if flagged or foreign or given or step is None or measures(name):
+            continue
+        if step.several == len(call.args) > 1:
+            yield _left_out(source, call, f"({', '.join(map(source.code, call.args))})", name)
+        if not step.keeps:
+            continue
+        argument = source.code(call.args[0])
+        if argument == target and not (step.scales or _else_set(source, statement, target, around)):
+            continue
+        new = argument if isinstance(call.args[0], ast.Name | ast.Attribute | ast.Call) else f"({argument})"
+        yield _left_out(source, call, new, name)
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.UnaryOp(operand=operand) | ast.AugAssign(value=operand):
+            return [operand]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Call(func=ast.Attribute(attr="multiply"), args=args):
+            return args
+    return []
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(each.value for each in call.keywords)]
+
+
+def _left_out(source: PythonSource, call: ast.Call, new: str, step: str) -> Site:
+    return Site(
+        what="the call", text=short(source.code(call)), place=source.place(call),
+        changes=of_one(source, call, ("toggle", "identity", new)),
+        names=tuple(sorted(names_in(call.func))), step=step,
+    )  # fmt: skip
+
+
+def _identity(source: PythonSource, statement: ast.Assign, target: str, around: Around) -> Iterator[Site]:
+    """`x = f(x, …)`: without the call x is unchanged."""
+    call = statement.value
+    if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
+        return
+    name = last_name(call.func)
+    learns = name == "fit" or "train" in words_of(name)  # without training there is no method
+    changed = bool(call.args) and source.code(call.args[0]) == target
+    if changed and not learns and not measures(name) and around.forms.keeps(call):
+        yield _left_out(source, call, target, name if name in around.forms.own else root_name(call.func))
+
+
+def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
+    """Whether other code in the loop also changes the target of a statement, so that the state still changes without
+    it. Always true outside loops."""
+    others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
+    return not around.loop or any(target in map(source.code, targets(each)) for each in others)
+
+
+def targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    if isinstance(statement, ast.AugAssign):
+        return [statement.target]
+    return [one for each in statement.targets for one in (each.elts if isinstance(each, ast.Tuple) else [each])]
+
+
+def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -> Iterator[Site]:
+    """`y = (x - a) / b`, if both come from x."""
+    match value := _without_constants(statement.value):
+        case ast.BinOp(left=ast.BinOp(left=x, op=ast.Sub(), right=shift), op=ast.Div(), right=scale):
+            code = source.code(x)
+            if isinstance(x, ast.Name | ast.Attribute) and all(_from(each, code, around) for each in (shift, scale)):
+                yield Site(
+                    what="the scaling", text=short(source.code(value)), place=source.place(statement),
+                    changes=of_one(source, statement.value, ("toggle", "unchanged", code)),
+                    names=tuple(sorted(names_in(value))),
+                )  # fmt: skip
+
+
+def _without_constants(value: ast.expr) -> ast.expr:
+    while isinstance(value, ast.BinOp) and isinstance(value.right, ast.Constant):
+        value = value.left
+    return value
+
+
+def _from(node: ast.expr, code: str, around: Around) -> bool:
+    """Whether an expression is computed from a variable, directly or through variables that are assigned once."""
+    made = around.forms.made
+    parts = [node, *(made[each.id] for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in made)]
+    return any(ast.unparse(each) == code for part in parts for each in ast.walk(part) if isinstance(each, ast.expr))
+
+
+def ends_formula(source: PythonSource, statement: ast.stmt, value: ast.expr, target: str, around: Around) -> bool:
+    """Whether a product only ends the formula of its target, as in `grad *= error`. `rate *= decay` and `x *= mask` do
+    not."""
+    before = around.block[: around.block.index(statement)]
+    made = any(isinstance(each, ast.Assign) and target in map(source.code, targets(each)) for each in before)
+    return made and not around.forms.is_drawn(value)
+
+
+def is_count(node: ast.expr, target: str, around: Around) -> bool:
+    """Whether a divisor makes a mean of its target: a number or a size."""
+    size = isinstance(node, ast.Call) and last_name(node.func) == "len"
+    plain = isinstance(node, ast.Name | ast.Attribute | ast.Constant) and not _from(node, target, around)
+    return size or plain
+
+
+def _makes_shares(source: PythonSource, value: ast.expr, target: str) -> bool:
+    return any(is_own_sum(source, each, target) for each in factors(value))
+
+
+def is_own_sum(source: PythonSource, node: ast.expr, target: str) -> bool:
+    """Whether a divisor makes the values of the target shares: without it they are no distribution."""
+    parts = (each for each in ast.walk(node) if isinstance(each, ast.expr))
+    return isinstance(node, ast.Call) and last_name(node.func) == "sum" and target in map(source.code, parts)
+
+
+def _unchanged(source: PythonSource, statement: ast.Assign, target: str) -> Site:
+    """`rate = max(low, rate * decay)`, like `rate *= decay`."""
+    return Site(
+        what="the update", text=short(source.code(statement)), place=source.place(statement),
+        changes=of_one(source, statement.value, ("toggle", "unchanged", target)),
+        names=tuple(sorted(names_in(statement.value))),
+    )  # fmt: skip
+
+
+def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
+    """`model.add(Dropout(0.25))`: without the statement the model lacks one layer."""
+    if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return
+    part = call.args[0]
+    name = last_name(part.func) if isinstance(part, ast.Call) else ""
+    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers match
+    several = around.loop and part.args if isinstance(part, ast.Call) else False  # a population
+    if call.func.attr in ("add", "append", "push") and name[:1].isupper() and not sized and not several:
+        yield _passed_over(source, statement, "the part", source.code(part), source.place(statement))
+
+
+def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
+    """`shuffle(rows)`, and a call of the repository's function in a loop, if other code in the loop changes all that it
+    changes: without it there still is a method."""
+    name = last_name(call.func)
+    if name == "shuffle" and name not in around.forms.own:
+        yield _passed_over(source, statement, "the stage", source.code(call), source.place(statement))
+    step = around.forms.own.get(name)
+    if step is None or not around.loop or trains(name) or measures(name):
+        return
+    given = [root_name(each) for i, each in enumerate(call.args) if i in step.changes]
+    changed = {*(f".{each}" for each in step.stores), *given}
+    others = [each for each in around.loop if isinstance(each, ast.stmt) and each is not statement]
+    if changed and changed <= {name for each in others for name in _changed(each, call, around)}:
+        yield _passed_over(source, statement, "the stage", source.code(call), source.place(statement))
+
+
+def _changed(statement: ast.stmt, besides: ast.Call, around: Around) -> Iterator[str]:
+    """The variables and attributes (with a dot) that a statement changes, directly or by calls."""
+    if isinstance(statement, ast.Assign | ast.AugAssign):
+        for target in targets(statement):
+            yield root_name(target)
+            yield from (f".{each.attr}" for each in ast.walk(target) if isinstance(each, ast.Attribute))
+    for call in (each for each in ast.walk(statement) if isinstance(each, ast.Call)):
+        name = last_name(call.func)
+        if name in around.forms.own and name != last_name(besides.func):
+            yield from (f".{each}" for each in around.forms.own[name].stores)
+
+
+def _passed_over(source: PythonSource, statement: ast.stmt, what: str, code: str, place: Place) -> Site:
+    change = Change(kind="toggle", value="left out", replacements=(source.replaced(statement, "pass"),))
+    return Site(what=what, text=short(code), place=place, changes=(change,), names=())
