@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.index import Index, serving
+from xkg.sandbox.isolation.bubblewrap_mounts import outside_uid
 from xkg.sandbox.isolation.programs import Program, ProgramResult, Wall, lend, run, wall
 from xkg.sandbox.runner import Limits
 
@@ -77,6 +78,12 @@ def test_files_are_what_it_was_given(folder: Path, behind: Wall) -> None:
     assert (lent / "y").read_text() == "yes\n"
     assert {p.name for p in given.iterdir()} == {"x"}
     assert (given / "x").read_text() == "given\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="other users keep their own uid")
+def test_an_installation_does_not_use_up_the_processes_of_git(folder: Path) -> None:
+    lend(folder)
+    assert folder.stat().st_uid != outside_uid(keeper="packages")
 
 
 @pytest.mark.parametrize("behind", ["bubblewrap", "landlock"])

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Literal, get_args
 
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.isolation.interpreters import Interpreter, own
@@ -24,6 +25,9 @@ PYTHON = "/python"
 NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
+Keeper = Literal["packages", "folders"]
+"""Who owns persistent files: the installer, or programs such as git in folders that are lent to them. Each has its own
+uid, since the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
 # A fixed hash order and one thread per library make a run repeatable, and do not slow down its neighbours.
@@ -64,7 +68,7 @@ class Mount:
 class Confined:
     """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder. `python`
     are files of its `/python`, in which `bin/python` links to the interpreter; `other` is an interpreter to link to
-    instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects the one uid that may own persistent files,
+    instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own persistent files,
     `lasting` a uid that no later job gets. `denied` are more rules for the filter, `devices` device nodes to read and
     write. The command starts in `folder`. With `reads_all` it may read everything in its mounts that root may read,
     though it is not root."""
@@ -78,7 +82,7 @@ class Confined:
     python: Mapping[str, str] = field(default_factory=dict)
     other: Interpreter | None = None
     unix_sockets: bool = False
-    keeper: bool = False
+    keeper: Keeper | None = None
     lasting: bool = False
     denied: tuple[Denied, ...] = ()
     folder: str = HOME
@@ -106,10 +110,10 @@ def python_files(
 _runs, _lasting_runs = itertools.count(), itertools.count()
 
 
-def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
+def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int | None:
     """The uid outside the sandbox to drop to. Each call gets a fresh one, so that the kernel's limit on processes,
-    which does not apply to root, counts only this job. `keeper` always gets the same uid, `lasting` one from a separate
-    range. None for an ordinary user, whose uid stays.
+    which does not apply to root, counts only this job. Each `keeper` always gets the same uid, `lasting` one from a
+    separate range. None for an ordinary user, whose uid stays.
 
     Raises `SandboxUnavailableError` if root lacks the rights to drop."""
     if os.geteuid() != 0:
@@ -129,7 +133,7 @@ def holds(*rights: int) -> bool:
     return all(effective >> right & 1 for right in rights)
 
 
-def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
+def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
     """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` if this user namespace has none."""
     extents = [
         (int(first), int(first) + int(count))
@@ -143,7 +147,7 @@ def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
     if high - low < 64:
         raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
     if keeper:
-        return low - 1
+        return low - 1 - get_args(Keeper).index(keeper)
     drawn = 48 + next(_lasting_runs) % 16 if lasting else next(_runs) % 48
     return low + (os.getpid() * 64 + drawn) % (high - low)
 

@@ -165,7 +165,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 def lend(folder: Path) -> None:
     """Gives one of our folders with its content to the uid under which programs run if root starts them."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
-        fill(folder, {}, unused_uid(keeper=True))
+        fill(folder, {}, unused_uid(keeper="folders"))
 
 
 _Way = Path | int | None
@@ -194,7 +194,7 @@ def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
         folder=_FOLDER,
         other=program.other,
         reads_all=program.reads_all,
-        keeper=bool(program.writes),
+        keeper="folders" if program.writes else None,
     )
     if isinstance(way, Path):
         script = f"{HOME}/forward.py"
@@ -221,7 +221,7 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
         folder=str(program.folder),
         other=program.other,
         reads_all=program.reads_all,
-        keeper=bool(program.writes),
+        keeper="folders" if program.writes else None,
     )
     return LandlockRunner().confine(confined, streams, port)
 

@@ -80,7 +80,7 @@ class InstallerRuns:
         if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
             return None, "packages can be installed in containers only on Linux, where they can reach only the index"
         making = self.making
-        keeper = outside_uid(keeper=True) if self.sandbox else None
+        keeper = outside_uid(keeper="packages") if self.sandbox else None
         owner = os.getuid() if keeper is None else keeper
         if making.exists() and making.stat().st_uid != owner:
             shutil.rmtree(making)
@@ -138,7 +138,7 @@ class InstallerRuns:
                 variables=variables,
                 other=interpreter if interpreter != own() else None,
                 unix_sockets=True,
-                keeper=True,
+                keeper="packages",
             )
             if isinstance(self.sandbox, ContainerRunner):
                 request = json.dumps(_request(query, None, IMAGE_UV, _SOCKET, _MAKE))
