@@ -250,12 +250,12 @@ class _File:
         if loop is None or body is None or not _READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
             return at
         names = re.findall(r"[a-zA-Z@]+", loop["names"])
-        listed = self.output.conditions.expanded(loop["listed"] or loop["values"])
-        listed = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), listed)
+        values = self.output.conditions.expanded(loop["listed"] or loop["values"])
+        values = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), values)
         before = [(name, self.output.conditions.state(name)) for name in names]
         self._drop(match.start(), body.start)
         place = self.line, self.line_at
-        for value in listed.split(","):
+        for value in values.split(","):
             self.at = body.start
             self.line, self.line_at = place
             words |= dict(zip(names, map(str.strip, value.split("/")), strict=False))
