@@ -128,3 +128,8 @@ def test_an_error_of_several_lines_is_read_whole() -> None:
 )
 def test_the_module_that_a_library_asks_for_is_missing(error: str, modules: list[str]) -> None:
     assert missing_modules(f"Traceback (most recent call last):\n{error}\n") == modules
+
+
+def test_missing_module_in_a_wrapped_log() -> None:
+    log = "  │ ❱ 226 │  raise NotInstalled( │\n  DependencyNotInstalled: pygame is not     \n  installed, run it"
+    assert missing_modules(log) == ["pygame"]

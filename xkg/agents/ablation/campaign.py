@@ -226,6 +226,8 @@ class _Runner:
         notes += executor.notes
         if executor.found:
             notes.append(f"PYTHONPATH, which the command sets, has {', '.join(executor.found)}")
+        if executor.made:
+            notes.append(f"the setup makes {', '.join(executor.made)}, into which the command writes")
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 

@@ -67,10 +67,24 @@ def hint(
     for module in missing_modules(traceback):
         if found := _in_other_case(module.partition(".")[0], workspace):
             return found
+    if folder := missing_output_folder(output, command, workspace):
+        made = shlex.quote(f"mkdir -p {shlex.quote(folder)}")
+        return printable_line(f"here: --setup {made}, since it writes there")
     if absent := _ABSENT.findall(traceback):
-        path = next(filter(None, absent[-1]))
-        return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))
+        return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
     return ""
+
+
+def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
+    """The folder that the repository lacks and in which a failed run with this output wanted to write a file; '' for
+    none."""
+    traceback = output.rpartition("Traceback (most recent call last):")[2]
+    absent, programs = _ABSENT.findall(traceback), started(command)
+    if not absent or not programs or not _WRITES.search(traceback):
+        return ""
+    folder = posixpath.dirname(_in_tree(next(filter(None, absent[-1])), programs[-1].folder))
+    is_there = any(name.startswith(f"{folder}/") for name in workspace.files)
+    return "" if not folder or is_there or folder.startswith("..") else folder
 
 
 def _without_line(path: str, number: int, workspace: Workspace) -> str:
@@ -101,11 +115,15 @@ def _in_other_case(module: str, workspace: Workspace) -> str:
     return ""
 
 
-def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str:
-    """The options that give a run a file or folder that it names in the tree but does not find, or an output path whose
-    folder is missing; empty if it exists."""
+def _in_tree(path: str, folder: str) -> str:
+    """A path that a program started in a folder of the tree names, relative to the tree."""
     tree = f"{HOME}/work"
-    inside = posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
+    return posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
+
+
+def _given(path: str, folder: str, workspace: Workspace) -> str:
+    """The options that give a run a file or folder that it names in the tree but does not find; empty if it exists."""
+    inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return f"runs see no files outside of the repository: let the code read {printable_line(path)} from inside"
     known = {place for name in workspace.files for place in _down_to(name)}
@@ -117,9 +135,6 @@ def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str
         return ""
     if not rest:
         return printable_line(f"here: --data {shlex.quote(f'{inside}=FILE')}")
-    if writes:
-        made = shlex.quote(f"mkdir -p {shlex.quote(posixpath.dirname(inside))}")
-        return printable_line(f"here: --setup {made}, since it writes there")
     return printable_line(
         f"here: --data {shlex.quote(f'{absent}=FOLDER')}, which has {rest}, or a --setup command that makes it"
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 # https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
 _CLASHES = (
     ("bottleneck", "1.4", "numpy", "2"),
+    ("gym", "1", "numpy", "2"),  # unmaintained since 0.26: https://github.com/openai/gym/blob/master/README.md
     ("h5py", "3.11", "numpy", "2"),
     ("matplotlib", "3.8.4", "numpy", "2"),
     ("numexpr", "2.10", "numpy", "2"),

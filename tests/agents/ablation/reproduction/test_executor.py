@@ -319,6 +319,21 @@ def test_a_module_of_the_repository_comes_before_a_package_of_its_name(world: Wo
     assert "PYTHONPATH, which the command sets, has lib" in campaign.notes
 
 
+def test_a_folder_into_which_the_command_writes_is_made(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text(TRAIN + "\nopen('out/figures/a.txt', 'w').close()\n")
+    commit(world.repository)
+    campaign = campaign_with(Plugins(tmp_path / "sites"), world)
+    assert campaign.task.setup == "mkdir -p out/figures"
+    assert "the setup makes out/figures, into which the command writes" in campaign.notes
+
+
+def test_a_file_that_the_command_reads_is_not_made(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text(TRAIN + "\nopen('in/a.txt')\n")
+    commit(world.repository)
+    with pytest.raises(BaselineError, match=r"--data in=FOLDER, which has a\.txt"):
+        campaign_with(Plugins(tmp_path / "sites"), world)
+
+
 def test_an_extension_module_of_the_repository_is_built_first(world: World, tmp_path: Path) -> None:
     (world.repository / "lib").mkdir()
     stands_for_a_compiler = "ext_modules = ['knots']\nopen('../knots.py', 'w').close()\n"

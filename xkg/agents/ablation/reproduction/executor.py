@@ -4,10 +4,11 @@ version of the baseline's workspace.
 Known causes are handled without a model. At first, only the packages that the command's files import are installed. If
 more may be needed, those that the repository declares follow. If a dependency has removed an interface, the Python and
 packages of the commit's day are used. If a module is missing, its package is installed or, if it is the repository's
-own, its folder is added or its extension is built. A drawing backend that needs a display is replaced. Incomplete data
-files and checkpoints are reported, because nothing can repair them."""
+own, its folder is added or its extension is built. A drawing backend that needs a display is replaced, and a missing
+folder for outputs is made. Incomplete data files and checkpoints are reported, because nothing can repair them."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -25,6 +26,7 @@ from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.own_packages import build_of_extension, folder_called, folder_of_module, folder_that_defines
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.run_hints import missing_output_folder
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
@@ -37,6 +39,7 @@ from xkg.sandbox.packages.distributions import LAST_WITH
 from xkg.sandbox.packages.python_choice import PYTHON, first_day, version_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment
+from xkg.text.unicode import printable_line
 
 MOST_REPAIRS = 6
 _CODE = 60_000
@@ -46,7 +49,7 @@ _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_DISPLAY = re.compile(r"Cannot load backend '(\w{1,40})' which requires the '\w{1,40}' interactive framework")
 _LACKS = re.compile(r"(?i)is not installed|pip install")
-_OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
+_OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning|Deprecated\w{0,40})\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
 
@@ -86,6 +89,7 @@ class Executor:
     causes: list[str] = field(default_factory=list)
     day: str | None = None
     found: list[str] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
     _tried: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -94,7 +98,7 @@ class Executor:
     def reproduce(self) -> Environment:
         """The environment in which the baseline runs, or the last one tried. `repairs` were made on the way, `causes`
         are the known reasons if it does not run, `day` is the date of its packages, `found` the folders that the
-        command adds to PYTHONPATH. Raises the errors of `LanguageModel`."""
+        command adds to PYTHONPATH, `made` those that the setup makes. Raises the errors of `LanguageModel`."""
         environment = self.packages(None)
         dated: list[str] = []
         while True:
@@ -104,7 +108,7 @@ class Executor:
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
             of_a_version = self._of_a_version(outcome)
             lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
-            if self._found(outcome) or self._without_display(outcome):
+            if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
                 continue
             if self._built(outcome):
                 environment = self.packages(self.day)
@@ -167,6 +171,18 @@ class Executor:
         self.found.append(place)
         self.task = self.task.with_modules_of(folder, name)
         self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+        return True
+
+    def _with_folder(self, outcome: RunOutcome) -> bool:
+        """Whether the setup now makes a folder that the repository lacks and in which a run writes: git keeps no empty
+        folders."""
+        folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
+        if not folder or folder in self.made:
+            return False
+        self.made.append(folder)
+        command = f"mkdir -p {shlex.quote(folder)}"
+        self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (self.task.setup, command)))})
+        self.notify(f"the command writes into {printable_line(folder)}: the setup makes that folder now")
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
