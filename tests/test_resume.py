@@ -104,11 +104,11 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         while (outcome := build(f"events {every}")) == "killed":
             kills += 1
         assert outcome == "ended 0"
-        stages = ["parse", "fetch", "symbols", "extract", "enrich", "ground", "code", "prune"]
+        stages = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
         events = (build.kg / "events").read_text().splitlines()
         assert [event for event in events if event.startswith("stage")] == [f"stage {name}" for name in stages]
         assert [event for event in events if event.startswith("progress")] == [f"progress {n}" for n in (1, 2, 3)]
-        assert len(events) == 11 + len(questions)
+        assert len(events) == 10 + len(questions)
         assert kills == len(events) // every
         assert build.bundle() == bundle
         # Another technique may be asking while one reports its end; at all other events nothing is under way.

@@ -288,7 +288,8 @@ def components(asked: Question) -> dict[str, Any]:
             "Exponential damping",
             "technique",
             "Damped peak filter",
-            "A level follows the counts; each count moves it by a share of the difference.",
+            "A level $s$ starts at the first count, and each count $x$ moves it, $s = s + r (x - s)$, with the rate "
+            "$r = 0.25$. The levels are returned as a list.",
             "The level starts",
         ),
         (
@@ -307,38 +308,17 @@ def components(asked: Question) -> dict[str, Any]:
             "aliases": [],
             "definition": text,
             "passages": [_passage(paper, words)],
+            "code": [],
         }
         for name, kind, parent, text, words in listed
     ]
-    finding: dict[str, Any] = {"type": "finding", "parent": None, "aliases": [], "passages": []}
+    finding: dict[str, Any] = {"type": "finding", "parent": None, "aliases": [], "passages": [], "code": []}
     return {
         "components": [
             *found,
             {**finding, "name": "All peaks caused by rain go", "definition": "On a year of counts all peaks go."},
         ],
-        "definitions": [],
-        "missing": [],
         "subfield": "stat.AP",
-    }
-
-
-def definitions(asked: Question) -> dict[str, Any]:
-    paper = asked.inputs["paper"]
-    numbered = re.findall(r"^(\d+)\. ([^;(\n]+)", asked.inputs["techniques"], re.M)
-    better = (
-        "A level $s$ starts at the first count, and each count $x$ moves it, $s = s + r (x - s)$, with the rate "
-        "$r = 0.25$. The levels are returned as a list."
-    )
-    return {
-        "components": [],
-        "missing": [],
-        "subfield": "",
-        "definitions": [
-            {"technique": int(n), "text": better, "passages": [_passage(paper, "The level starts")]}
-            if name.strip() == "Exponential damping"
-            else {"technique": int(n), "text": "", "passages": []}
-            for n, name in numbered
-        ],
     }
 
 
@@ -453,7 +433,6 @@ def _revision(_: Question) -> dict[str, Any]:
 
 _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "extract": components,
-    "enrich": definitions,
     "ground": places,
     "modularize": code,
     "repair": _repair,

@@ -15,7 +15,7 @@ from xkg.errors import AnswerError
 from xkg.llm.prices import Prices
 from xkg.sandbox.runner import Job, Outcome
 
-BEFORE = ["extract", "enrich", "ground", "modularize", "debug", "check"]
+BEFORE = ["extract", "ground", "modularize", "debug", "check"]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def planned(
 def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     stages = planned(build)
     assert list(stages) == BEFORE
-    assert {name: stages[name].calls for name in BEFORE[:3]} == dict.fromkeys(BEFORE[:3], 1)
+    assert {name: stages[name].calls for name in BEFORE[:2]} == dict.fromkeys(BEFORE[:2], 1)
     # as many techniques as static analysis locates, in a paper this short
     assert stages["check"].calls > stages["modularize"].calls >= 2
     assert all(stage.input_tokens > 300 and stage.output_tokens > 0 for stage in stages.values())
@@ -66,7 +66,7 @@ def test_it_keeps_nothing_that_a_build_would_take_for_an_answer(build: Builder) 
     assert planned(build) == first
     built = build()
     assert built.bundle.paper.state == "complete"
-    assert {"extract", "enrich", "ground", "modularize"} <= set(build.requests)
+    assert {"extract", "ground", "modularize"} <= set(build.requests)
 
 
 def test_after_a_build_nothing_is_left(build: Builder) -> None:
@@ -80,10 +80,9 @@ def test_after_a_build_nothing_is_left(build: Builder) -> None:
     ("prompt", "left"),
     [
         ("extract", BEFORE),
-        ("enrich", BEFORE[1:]),
-        ("ground", BEFORE[2:]),
-        ("modularize", BEFORE[3:]),
-        ("fidelity", BEFORE[3:]),
+        ("ground", BEFORE[1:]),
+        ("modularize", BEFORE[2:]),
+        ("fidelity", BEFORE[2:]),
     ],
 )
 def test_after_a_stop_the_rest_is_counted(build: Builder, prompt: str, left: list[str]) -> None:
@@ -112,10 +111,10 @@ def test_none_and_declined_are_answers_that_cost_nothing_more(build: Builder) ->
 
 
 def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
-    assert list(planned(build, repository=False)) == ["extract", "enrich"]
+    assert list(planned(build, repository=False)) == ["extract"]
     build(repository=False)
     assert planned(build, repository=False) == {}
-    assert list(planned(build)) == BEFORE[1:]  # what is missing is looked for in the code, too
+    assert list(planned(build)) == BEFORE  # the paper is read together with the names in the code
 
 
 def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -> None:
@@ -128,7 +127,7 @@ def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -
 
 def test_another_model_is_another_build(build: Builder) -> None:
     build()
-    assert list(planned(build, settings=LlmSettings(code_model="gpt-4o"))) == BEFORE[2:]
+    assert list(planned(build, settings=LlmSettings(code_model="gpt-4o"))) == BEFORE[1:]
 
 
 def test_the_build_without_a_sandbox_is_planned_apart(build: Builder) -> None:

@@ -36,7 +36,7 @@ from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Job, Outcome, Runner
 
 NOT_FOUND = "not found among the lines that a search of the repository ranks nearest: nothing does it"
-STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "ground", "code", "prune"]
+STAGES = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
 
 
 class Model:
@@ -143,7 +143,7 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
     }
     assert hidden(bundle) == {GAPS: NOT_FOUND}
     (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
-    assert "$r = 0.25$" in damping.definition  # enriched
+    assert "$r = 0.25$" in damping.definition
     assert set(build.requests) == set(script())
     summaries = {report.name: report.summary for report in built.stages}
     assert summaries["code"] == "3 faithful; 2 of 3 ran at once, 3 repairs"
@@ -163,9 +163,9 @@ def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
 
 def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     built = build(repository=False)
-    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "prune"]
+    assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
-    assert build.requests == ["extract", "enrich"]  # these say all of it
+    assert build.requests == ["extract"]  # this says all of it
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 
@@ -197,18 +197,8 @@ def test_a_technique_without_an_answer_makes_the_paper_partial(build: Builder) -
     assert CLIPPING not in hidden(built.bundle)
     assert {c.technique for c in built.bundle.code} == {FILTER, CLIPPING}
     assert build().bundle.paper.state == "complete"
-    assert {"extract", "enrich", "ground", "strengthen"}.isdisjoint(build.requests)
+    assert {"extract", "ground", "strengthen"}.isdisjoint(build.requests)
     assert build.requests.count("modularize") == 2, "the composite is written again, since its components are others"
-
-
-def test_a_failed_definition_stays_as_it_was(build: Builder) -> None:
-    built = build(enrich=failing(AnswerError("enrich: none")))
-    assert built.bundle.paper.state == "partial"
-    assert len(built.bundle.paper.incomplete) == 4
-    assert built.bundle.paper.incomplete[0].startswith("Damped peak filter: enrich")
-    assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}
-    assert build().bundle.paper.state == "complete"
-    assert build.requests[0] == "enrich"
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:
@@ -258,7 +248,6 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
 
 SPENT = BudgetError("$0.50 of the $0.50 allowed are spent; run again with a higher --max-cost to go on")
 STOPS = {
-    "enrich": "enrich",
     "ground": "ground",
     "modularize": "code",
     "repair": "code",
@@ -314,10 +303,11 @@ def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) 
 
 
 def test_a_stop_is_distinct_from_earlier_failures(build: Builder) -> None:
-    error = AnswerError("enrich: none")
-    built = build(enrich=failing(error), modularize=failing(SPENT))
+    error = AnswerError("modularize: none")
+    fails, stops = failing(error, "Exponential damping"), failing(SPENT, "Damped peak filter")
+    built = build(modularize=lambda request: fails(request) or stops(request))
     *failed, last = built.bundle.paper.incomplete
-    assert len(failed) == 4
+    assert failed == [f"Exponential damping: {error}"]
     assert last == f"the build stopped in stage code: {SPENT}"
     assert set(built.notes) >= set(built.bundle.paper.incomplete)
 

@@ -28,7 +28,7 @@ A = TypeVar("A", bound=AnswerType)
 # Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens of an answer (for code, of each
 # technique in it); techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them;
 # and for each question that writes code the calls of later stages, with input tokens relative to it.
-_OUTPUT = {"extract": 2000, "enrich": 1800, "ground": 400, "modularize": 2300}
+_OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # 15 of 48 answers that write code were unusable and had to be asked for again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
@@ -41,7 +41,7 @@ _TOGETHER = 2.3
 _CODE_PROMPT = 5_000
 _AFTER = {"debug": (0.7, 0.5, 400), "check": (2.6, 0.6, 500)}
 # One question of these stages covers all techniques; if it has no answer, it is repeated with fewer.
-_BATCHED = frozenset({"enrich", "ground", "modularize"})
+_BATCHED = frozenset({"ground", "modularize"})
 
 
 class PlannedStage(Value):
@@ -64,7 +64,6 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
     except AnswerError:
         build.techniques = extract(opened.document, opened.identity).techniques
         estimator.expect(len(build.techniques), expected_techniques(len(build.techniques), opened.document))
-    build.enrich()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
         if estimator.planned_calls.get("ground"):

@@ -13,17 +13,14 @@ from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.added_places import with_places
-from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
-from xkg.build.guided.reading.extract import extract_with_model
+from xkg.build.guided.reading.extract import GuidedExtraction, extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
-from xkg.build.guided.reading.missing import in_preorder
 from xkg.build.guided.reading.overview import overview
 from xkg.build.guided.reading.public_code import unreached
 from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
 from xkg.build.static_stages import describe_extraction, describe_grounding
-from xkg.build.techniques.extract import Extraction
 from xkg.errors import LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, LineRange, Technique
@@ -34,7 +31,7 @@ NOT_AMONG_THE_NEAREST = "not found among the lines that a search of the reposito
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
-    """Runs extract, enrich, ground and then, for each technique, modularize, debug and check. Each output is stored.
+    """Runs extract, ground and then, for each technique, modularize, debug and check. Each output is stored.
 
     If the model fails for one technique, the reason is added to `incomplete` and the others continue. If no further
     question makes sense, the finished part is returned with `stopped`. Raises `LanguageModelError` if there are no
@@ -45,7 +42,6 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
     except LanguageModelError as error:
         raise type(error)(str(Stopped("extract", error))) from error
     try:
-        work.enrich()
         if opened.codebase is not None and work.techniques:
             work.ground(opened.codebase)
         if opened.codebase is not None and work.techniques:
@@ -65,7 +61,7 @@ class GuidedBuild:
         self._ask = model.for_paper(opened.identity)
         self._cache = opened.cache
         self._stage = "extract"
-        self._extraction = Extraction()
+        self._extraction = GuidedExtraction()
         self._grounding = Grounding()
         self._overview = ""
         self._nodes = CodeNodes()
@@ -74,47 +70,24 @@ class GuidedBuild:
         self._lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = {}
         self._incomplete: list[str] = []
         self._stopped: Stopped | None = None
-        self._enriched = Enriched(techniques=())
         self.techniques: Sequence[Technique] = ()
         self.located: dict[str, Sequence[str]] = {}
 
     def extract(self) -> None:
-        document, window = self._opened.document, self._window
+        document, window, codebase = self._opened.document, self._window, self._opened.codebase
         self._extraction = self._cache.stage(
             "extract",
-            {**self._paper_key(), **self._prompts_key("extract"), "window": window},
-            Extraction,
-            lambda: extract_with_model(document, self._opened.identity, self._ask, window),
+            {
+                **self._paper_key(),
+                **self._prompts_key("extract"),
+                "window": window,
+                "repository": codebase.repository.id if codebase is not None else None,
+            },
+            GuidedExtraction,
+            lambda: extract_with_model(document, self._opened.identity, self._ask, window, codebase),
             describe_extraction,
         )
         self.techniques = self._extraction.techniques
-
-    def enrich(self) -> None:
-        self._stage, codebase = "enrich", self._opened.codebase
-        self._enriched = enriched = self._cache.stage(
-            "enrich",
-            {
-                **self._paper_key(),
-                **self._prompts_key("extract", "enrich"),
-                "techniques": [t.model_dump(mode="json") for t in self.techniques],
-                "embedding": self._context.settings.embedding.vectors,
-                "window": self._window,
-                "repository": codebase.repository.id if codebase is not None else None,
-            },
-            Enriched,
-            lambda: enrich_with_model(
-                self.techniques,
-                self._opened.document,
-                self._context.embedder,
-                self._ask,
-                self._window,
-                codebase,
-            ),
-            lambda e: _describe_enrichment(e, len(self.techniques)),
-            keep=lambda e: not e.failed,
-        )
-        self.techniques = enriched.techniques
-        self._record_failures(enriched.failed)
 
     def ground(self, codebase: Codebase) -> None:
         self._stage = "ground"
@@ -141,7 +114,7 @@ class GuidedBuild:
             keep=lambda g: not g.failed,
         )
         self._grounding = grounded.grounding
-        self._place(self._enriched.places)
+        self._place(self._extraction.places)
         self._record_failures(grounded.failed)
         self._why, self._lines = grounded.why, grounded.lines
         nowhere = (t.id for t in techniques if t.id not in self.located and t.id in grounded.why)
@@ -198,11 +171,12 @@ class GuidedBuild:
         self._incomplete.append(str(self._stopped))
 
     def contents(self) -> Contents:
-        if self._stopped is not None and self._stage in ("enrich", "ground"):
-            why = f"its code was not looked for yet: the build stopped in stage {self._stage}"
+        if self._stopped is not None and self._stage == "ground":
+            why = "its code was not looked for yet: the build stopped in stage ground"
             self._reasons = {t.id: why for t in self.techniques}
         techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
-        techniques = in_preorder([*techniques, *self._enriched.outside])
+        end = next((n for n, t in enumerate(techniques) if n and t.parent is None), len(techniques))
+        techniques = (*techniques[:end], *self._extraction.outside, *techniques[end:])
         return Contents(
             self._extraction.model_copy(update={"techniques": techniques}),
             self._grounding,
@@ -216,7 +190,7 @@ class GuidedBuild:
     def _nothing_in(self) -> tuple[str, ...]:
         codebase = self._opened.codebase
         located = [symbol for symbols in self.located.values() for symbol in symbols]
-        return unreached(codebase, self._enriched.nothing_in, located) if codebase is not None else ()
+        return unreached(codebase, self._extraction.nothing_in, located) if codebase is not None else ()
 
     @property
     def _jobs(self) -> int:
@@ -260,14 +234,6 @@ class GuidedBuild:
             self._opened.written,
             base,
         )
-
-
-def _describe_enrichment(enriched: Enriched, asked: int) -> str:
-    more = len(enriched.techniques) - asked
-    found = f", {more} techniques that were missing" if more else ""
-    completed = f", {enriched.parts} completed" if enriched.parts else ""
-    outside = f", {len(enriched.outside)} left out with a reason" if enriched.outside else ""
-    return f"{asked - len(enriched.failed)} of {asked} definitions{found}{completed}{outside}"
 
 
 def _summary(coded: Collection[Coded]) -> str:

@@ -456,6 +456,15 @@ def test_a_test_that_misses_a_whole_statement_is_sharpened_though_it_suffices() 
     assert strengthen(state, quickly, none).failed is None
 
 
+def test_a_conversion_that_a_test_cannot_notice_asks_nothing() -> None:
+    head, *lines = WEIGHTED.splitlines(keepends=True)
+    converting = "".join(["import copy\n", head, "    values = copy.copy(values)\n", *lines])
+    state = ready(GOOD.model_copy(update={"implementation": converting, "test": POSITIVE + NEGATIVE}))
+    left_out = [s.change for s in state.proof.evidence.survivors if s.change.endswith(" left out")]
+    assert left_out == ["values = copy.copy(values) left out"], state.proof
+    assert strengthen(state, quickly, model_of({})) == state
+
+
 def test_parameters_that_a_test_leaves_at_their_defaults_are_named() -> None:
     draft = GOOD.model_copy(update={"implementation": WEIGHTED, "test": POSITIVE})
     assert only_defaults(draft) == ["scaled(power)"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.build.codebases import codebase_of
 from tests.build.guided.fake_model import FakeModel
 from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.paper.document import Document
@@ -38,6 +39,7 @@ def component(name: str, **fields: Any) -> dict[str, Any]:
         "aliases": [],
         "definition": "It takes pages, writes them as one block, and gives the block's address.",
         "passages": [1],
+        "code": [],
     } | fields
 
 
@@ -87,6 +89,38 @@ def test_a_hierarchy_with_ids_and_places(document: Document) -> None:
     assert document.place(excerpt.start) == (excerpt.path, excerpt.line)
     assert [f.id for f in found.findings] == [f"{PAPER}#finding/1"]
     assert [(about, complaint) for _, about, _, complaint in model.requests] == [(document.title, None)]
+
+
+def test_procedures_outside_the_method_are_hidden_with_the_reason_and_code_is_a_place(document: Document) -> None:
+    body = "    a = x\n    b = a\n    return b\n\n"
+    names = ("gather", "least_recent", "smooth", "plot")
+    codebase = codebase_of({"m.py": "".join(f"def {name}(x):\n{body}" for name in names)})
+    top = f"{codebase.repository.id}:m.py::"
+
+    def listed(inputs: Mapping[str, str]) -> dict[str, Any]:
+        assert inputs["code"].splitlines()[1] == "2. m.py: def least_recent(x)"
+        average, cache, coalescing, *others = good(inputs)["components"]
+        lru = component("Least Recent First", type="outside", definition="only compared with", code=[2])
+        known = component("page coalescing", type="outside", definition="it is listed")
+        return answer(average | {"code": [3, 9]}, cache, coalescing | {"code": [1, 1]}, *others, lru, known)
+
+    found = extract_with_model(document, PAPER, FakeModel({"extract": listed}), 128_000, codebase)
+    coalescing, average = found.techniques[1].id, found.techniques[3].id
+    assert found.places == {coalescing: (f"{top}gather",), average: (f"{top}smooth",)}
+    assert found.nothing_in == (f"{top}plot",)
+    (hidden,) = found.outside
+    assert (hidden.id, hidden.parent) == (f"{PAPER}#tidecache/least-recent-first", f"{PAPER}#tidecache")
+    assert hidden.hidden == "not part of the paper's method: only compared with (in the repository: m.py::least_recent)"
+
+
+def test_a_sentence_that_stays_faulty_is_left_out(document: Document) -> None:
+    kept, foreign = "It writes pages as one block.", "It holds the pages in 77 queues."
+    wrong = answer(component("Page Coalescing", definition=f"{kept} {foreign}"))
+    found, model = read(document, wrong, wrong)
+    assert "77 in the definition of 'Page Coalescing' is nowhere" in (model.requests[0][3] or "")
+    assert found.techniques[0].definition == kept
+    nothing = answer(component("Page Coalescing", definition=foreign))
+    assert read(document, nothing, nothing, wrong)[1].requests[1][3]
 
 
 def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(document: Document) -> None:

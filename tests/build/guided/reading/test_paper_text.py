@@ -4,16 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.guided.fake_model import FakeModel
-from tests.build.guided.reading.test_enrich import WordEmbedder, technique
-from xkg.build.guided.draft import prompt
-from xkg.build.guided.reading.enrich import enrich_with_model
-from xkg.build.guided.reading.extract import extract_with_model
-from xkg.build.guided.reading.paper_answer import PaperAnswer
 from xkg.build.guided.reading.paper_text import paper_text
 from xkg.build.guided.reading.passages import Passages, read_passages
 from xkg.build.paper.read import parse_paper
-from xkg.llm.parse_answer import answer_schema
 
 PAPER = r"""# Tidal Descent
 
@@ -118,22 +111,3 @@ def test_a_small_window_keeps_the_method(tmp_path: Path) -> None:
     assert len(text) <= 4 * 200 + 100
     assert "pulled by" in text
     assert text.count("Sailors") < 10
-
-
-def test_all_questions_about_a_paper_begin_with_the_same_bytes(passages: Passages) -> None:
-    asked = technique("Tidal Descent", "Pulls water.")
-    component = {"name": "Tidal Descent", "type": "technique", "parent": None, "aliases": [], "definition": "It pulls."}
-    answers = {
-        "extract": {"components": [{**component, "passages": [1]}]},
-        "enrich": {"definitions": [{"technique": 1, "text": "", "passages": []}]},
-    }
-    model = FakeModel(answers)
-    extract_with_model(passages.document, "p", model, 128_000)
-    enrich_with_model([asked], passages.document, WordEmbedder(), model)
-    questions = [prompt(name).render(inputs) for name, _, inputs, _ in model.requests]
-    assert len({system for system, _ in questions}) == 1
-    (beginning,) = {user[: user.index("<<<end paper")] for _, user in questions}
-    assert r"M(x) = \cos(x)^2" in beginning
-    # An endpoint counts the schema to the beginning, too.
-    assert {prompt(name).output for name in answers} == {PaperAnswer.__name__}
-    assert set(answer_schema(PaperAnswer)["required"]) == {"components", "definitions", "missing", "subfield"}

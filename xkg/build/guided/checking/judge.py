@@ -106,10 +106,11 @@ def revise(
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
+    misses = any(f.kind == "missing" for f in fidelity.faults or ())
     inputs = {
         "definition": draft.text,
         "findings": _describe_findings(draft, fidelity),
-        "sources": compared_lines([draft], draft.implementation, draft.test),
+        "sources": compared_lines([draft], draft.implementation, draft.test, only_used=not misses),
         "components": callable_components(draft),
         "documentation": draft.documentation,
     }

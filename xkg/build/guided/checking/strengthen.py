@@ -8,6 +8,7 @@ from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_rep
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.run_report import steady
 from xkg.build.guided.draft import Draft
+from xkg.build.similarity.operations import operations
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -21,16 +22,16 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft with a stronger test, if its test proves nothing or misses that a whole statement is left out, and the
-    new test proves more; otherwise unchanged.
+    """The draft with a stronger test, if its test proves nothing or misses that a whole statement is left out that does
+    more than convert a value, and the new test proves more; otherwise unchanged.
 
     The question may only add or strengthen assertions, not change the implementation. A new test that fails is debugged
     in the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no
     usable answer."""
-    proven = state.proof.cause is Cause.PASSES and not _statements_left_out(state.proof.evidence)
+    draft = state.draft
+    proven = state.proof.cause is Cause.PASSES and not _statements_left_out(draft.implementation, state.proof.evidence)
     if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
         return state
-    draft = state.draft
     found = [unnoticed(draft.implementation, state.proof.evidence)]
     if names := only_defaults(draft):
         found.append(f"- {', '.join(names)}: never given another value than the default")
@@ -71,8 +72,17 @@ def proof_rank(proof: Proof) -> tuple[int, float]:
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 
-def _statements_left_out(evidence: Evidence) -> bool:
-    return any(survivor.change.endswith(STATEMENT_LEFT_OUT) for survivor in evidence.survivors)
+def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
+    """Whether a survivor leaves out a statement, other than one like `x = np.array(x)`: a test that gives arrays cannot
+    notice that."""
+    lines = {s.line for s in evidence.survivors if s.change.endswith(STATEMENT_LEFT_OUT)}
+    tree = parse_ast(implementation) if lines else None
+    conversions = {
+        node.lineno
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and not operations(node.value, ())
+    }
+    return not lines <= conversions
 
 
 def only_defaults(draft: Draft) -> list[str]:

@@ -1,25 +1,34 @@
-"""Stage 1 with a language model: technique tree, findings and resources of a paper, in one question."""
+"""Stage 1 with a language model: technique tree, findings and resources of a paper, in one question.
+
+The definitions are complete, so that nothing reads the paper a second time."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
+from pydantic import Field
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.guided.definition_statements import statements_of
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.definition_check import foreign_numbers, mangled, pointer
-from xkg.build.guided.reading.paper_answer import Component, PaperAnswer
 from xkg.build.guided.reading.paper_text import paper_text
 from xkg.build.guided.reading.passages import Passages, read_passages
+from xkg.build.guided.reading.public_code import PublicCode, public_code
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
 from xkg.build.techniques.extract import Extraction, freeze
 from xkg.build.techniques.names import words
 from xkg.build.techniques.tree import MAX_TECHNIQUES, Node
 from xkg.build.techniques.word_lists import LITTLE, SAME_KIND
-from xkg.llm.client import Ask
-from xkg.model import Finding, Resource
+from xkg.llm.client import AnswerType, Ask
+from xkg.model import Finding, Resource, Technique, unique_slugs
 
 _CATEGORY = re.compile(r"[a-z]{2,8}(?:-[a-z]{2,8})?(?:\.[A-Za-z-]{2,16})?")  # of arXiv
 _MOST_FAULTS = 12  # in one reply to the model
+_LONGEST = 2_500  # characters of a definition
+_LONGEST_REASON = 200
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
     r"(?:our|my|this|these|the (?:proposed|paper'?s|authors'?))\b|(?:step|stage|phase|part|module|component|section|"
@@ -35,31 +44,84 @@ _KINDS = (
 )
 
 
-def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int) -> Extraction:
+class Component(AnswerType):
+    name: str
+    type: Literal["methodology", "technique", "outside", "finding", "resource"]
+    parent: str | None
+    aliases: list[str]
+    definition: str
+    passages: list[int]
+    code: list[int]
+
+    @property
+    def is_technique(self) -> bool:
+        return self.type in ("methodology", "technique")
+
+
+class PaperAnswer(AnswerType):
+    components: tuple[Component, ...]
+    subfield: str = ""
+
+
+class GuidedExtraction(Extraction):
+    """`outside` are procedures that do not belong to the paper's method; they are hidden with the reason. `places` maps
+    techniques to functions and classes (ids) that implement all or part of them. `nothing_in` are the ids of the other
+    listed code."""
+
+    outside: tuple[Technique, ...] = ()
+    places: Mapping[str, tuple[str, ...]] = Field(default={})
+    nothing_in: tuple[str, ...] = ()
+
+
+def extract_with_model(
+    document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
+) -> GuidedExtraction:
     """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
-    answer. Excerpts are the passages that the answer cites. Raises the errors of `ask`."""
+    answer. Excerpts are the passages that the answer cites. A sentence of a definition that stays faulty after it was
+    refused once is left out. Raises the errors of `ask`."""
     passages = read_passages(document)
-    answer = ask(
-        prompt("extract"),
-        PaperAnswer,
-        {"paper": paper_text(passages, window)},
-        about=document.title,
-        check=lambda a: complaint(a, passages),
-    )
-    nodes = _tree(answer, passages)
-    return Extraction(
+    code = public_code(codebase) if codebase is not None else []
+    refused: list[str] = []
+
+    def check(answer: PaperAnswer) -> str | None:
+        found = complaint(answer, passages, is_last=bool(refused))
+        refused.extend(filter(None, [found]))
+        return found
+
+    inputs = {
+        "paper": paper_text(passages, window),
+        "code": "\n".join(f"{n}. {each.text}" for n, each in enumerate(code, start=1)),
+    }
+    answer = ask(prompt("extract"), PaperAnswer, inputs, about=document.title, check=check)
+    kept = [c.model_copy(update={"definition": _kept(c.definition, document)}) for c in answer.components]
+    answer = answer.model_copy(update={"components": tuple(kept)})
+    tops = _tree(answer, passages)
+    nodes = [node for top in tops for node in top.walk()]
+    techniques = tuple(freeze(tops, paper_id))
+    used = {
+        t.id: symbols
+        for t, node in zip(techniques, nodes, strict=True)
+        if (symbols := _symbols(answer.components[node.start], code))
+    }
+    outside = [c for c in answer.components if c.type == "outside" and words(c.name) and c.definition]
+    reached = {symbol for c in answer.components for symbol in _symbols(c, code)}
+    return GuidedExtraction(
         subfield=answer.subfield if _CATEGORY.fullmatch(answer.subfield) else None,
-        techniques=tuple(freeze(nodes, paper_id)),
+        techniques=techniques,
         findings=tuple(
-            Finding(id=f"{paper_id}#finding/{n}", name=c.name.strip(), description=c.definition.strip() or None)
+            Finding(id=f"{paper_id}#finding/{n}", name=c.name.strip(), description=c.definition or None)
             for n, c in enumerate((c for c in answer.components if c.type == "finding"), start=1)
         ),
         resources=_resources(answer, passages, paper_id),
+        outside=tuple(_hidden(outside, techniques, passages, code)),
+        places=used,
+        nothing_in=tuple(each.symbol for each in code if each.symbol not in reached),
     )
 
 
-def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
-    """The certain errors of an answer, in words for the model; None if there are none."""
+def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False) -> str | None:
+    """The certain errors of an answer, in words for the model; None if there are none. If `is_last`, faulty sentences
+    are errors only if a definition has no others."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and what that consists of"
@@ -72,6 +134,8 @@ def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
             faults.append("a component has no name")
         elif not c.definition.strip():
             faults.append(f"{c.name!r} has no definition")
+        elif not (is_last and _kept(c.definition, passages.document)):
+            faults += _wording(c, passages.document)
         if not c.is_technique:
             continue
         if listed[_folded(_split(c)[0])] > 1:
@@ -80,13 +144,59 @@ def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
             faults.append(f"the name {c.name!r} says nothing outside this paper: give it its academic name")
         if place := mangled(f"{c.name} {c.definition}"):
             faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON each is written twice")
-        if place := pointer(c.definition):
-            faults.append(f"the definition of {c.name!r} points to {place!r}: say it in the definition's own words")
         if not any(n in passages for n in c.passages):
             faults.append(f"{c.name!r} names no passage: give the numbers of those that introduce it, or leave it out")
     faults += _faults_of_tree(answer.components)
-    faults += _foreign(answer, passages.document)
+    faults += _foreign_addresses(answer, passages.document)
     return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
+
+
+def _wording(component: Component, document: Document) -> Iterator[str]:
+    """The faults of a definition."""
+    name, text = component.name, component.definition
+    if odd := foreign_numbers(text, document):
+        yield f"{', '.join(odd)} in the definition of {name!r} is nowhere in the paper: leave it out"
+    if not component.is_technique:
+        return
+    if len(text) > _LONGEST:
+        yield f"the definition of {name!r} is too long: at most 8 sentences"
+    if place := pointer(text):
+        yield f"the definition of {name!r} points to {place!r}: say it in the definition's own words"
+
+
+def _kept(definition: str, document: Document) -> str:
+    """The sentences of a definition that neither point elsewhere nor have foreign numbers."""
+    if not (pointer(definition) or foreign_numbers(definition, document)):
+        return definition.strip()
+    return " ".join(s for s in statements_of(definition) if not (pointer(s) or foreign_numbers(s, document)))
+
+
+def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(code[n - 1].symbol for n in component.code if 0 < n <= len(code)))
+
+
+def _hidden(
+    outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
+) -> Iterator[Technique]:
+    """Procedures outside the method, as hidden techniques below the first, each once and with its places in the
+    repository."""
+    top = techniques[0]
+    listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
+    new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
+    siblings = [t.id.removeprefix(f"{top.id}/") for t in techniques if t.parent == top.id]
+    slugs = unique_slugs([*siblings, *(c.name for c in new.values())])[len(siblings) :]
+    for c, slug in zip(new.values(), slugs, strict=True):
+        places = ", ".join(symbol.partition(":")[2].partition(":")[2] for symbol in _symbols(c, code))
+        yield Technique(
+            id=f"{top.id}/{slug}",
+            name=" ".join(c.name.split()),
+            parent=top.id,
+            depth=top.depth + 1,
+            weight=0.0,
+            excerpts=passages.excerpts(sorted({n for n in c.passages if n in passages})),
+            hidden=f"not part of the paper's method: {' '.join(c.definition.split())[:_LONGEST_REASON]}"
+            + (f" (in the repository: {places})" if places else ""),
+        )
 
 
 def _faults_of_tree(components: Sequence[Component]) -> list[str]:
@@ -123,16 +233,13 @@ def _parent(component: Component, components: Sequence[Component]) -> int | None
     return None
 
 
-def _foreign(answer: PaperAnswer, document: Document) -> Iterator[str]:
-    """Numbers and resource addresses that do not occur in the paper."""
+def _foreign_addresses(answer: PaperAnswer, document: Document) -> Iterator[str]:
+    """Addresses of resources that do not occur in the paper."""
     text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
             if _bare(match[0]) not in text:
                 yield f"the address {match[0]!r} is not in the paper: give addresses as the paper has them"
-    for c in answer.components:
-        if odd := foreign_numbers(c.definition, document):
-            yield f"{', '.join(odd)} in the definition of {c.name!r} is nowhere in the paper: leave it out"
 
 
 def _bare(address: str) -> str:
@@ -164,9 +271,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
         name, aliases = _split(c)
         unique_aliases = [" ".join(a.split()) for a in aliases if words(a) and _folded(a) not in own]
         excerpts = passages.excerpts(sorted({n for n in c.passages if n in passages}))
-        nodes[i] = Node(
-            name, i, 1.0, list(dict.fromkeys(unique_aliases)), definition=c.definition.strip(), excerpts=excerpts
-        )
+        nodes[i] = Node(name, i, 1.0, list(dict.fromkeys(unique_aliases)), definition=c.definition, excerpts=excerpts)
         nodes[i].kind = "methodology" if c.type == "methodology" and not c.parent else "technique"
     tops = []
     for i, node in nodes.items():
@@ -181,7 +286,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
     """The resources that the model lists, and the addresses of releases that the model omits."""
-    rows = [(c.name.strip(), c.definition.strip() or None) for c in answer.components if c.type == "resource"]
+    rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):
         address = _ADDRESS.search(found.description or "")

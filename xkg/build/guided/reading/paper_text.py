@@ -1,15 +1,13 @@
-"""The text of a paper that begins every question about it, so that endpoints bill it only once.
+"""The text of a paper for the question about it.
 
 Everything that can define a technique is included in full. Parts with titles of experiments or related work are reduced
 to headings, displayed equations, algorithms, and settings."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from xkg.build.guided.reading.passages import Passage, Passages
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
-from xkg.embeddings.base import Embedder
-from xkg.model import Technique
 
 CUT = "[…]"
 _CHARACTERS = 4  # per token, about
@@ -44,20 +42,18 @@ _ORDER = (
 def paper_text(passages: Passages, window: int) -> str:
     """Title, headings and numbered passages in reading order. If paper and answer do not fit into `window` tokens,
     passages far from the method are left out."""
-    return _head(passages) + _fitting(passages, window, lambda p: _ORDER.index(p.role))
-
-
-def text_about(passages: Passages, window: int, techniques: Sequence[Technique], embedder: Embedder) -> str:
-    """Like `paper_text`, but a small window keeps the passages most similar to these techniques. Raises
-    `EmbeddingError`."""
-    if _fits(passages, window):
-        return paper_text(passages, window)
     listed = shown(passages)
-    queries = embedder.embed([f"{t.name}. {t.definition}" for t in techniques])
-    similarity = (embedder.embed([p.text for p in listed]) @ queries.T).max(axis=1).tolist()
-    own = set(passages.at([excerpt for t in techniques for excerpt in t.excerpts]))
-    rank = {p.number: (p.number not in own, -value) for p, value in zip(listed, similarity, strict=True)}
-    return _head(passages) + _fitting(passages, window, lambda p: rank[p.number])
+    text = rendered(passages, {p.number for p in listed})
+    room = _room(passages, window)
+    if len(text) > room:
+        room -= len(rendered(passages, ()))
+        chosen: set[int] = set()
+        for passage in sorted(listed, key=lambda p: _ORDER.index(p.role)):
+            if len(passage.text) + 10 <= room:
+                room -= len(passage.text) + 10
+                chosen.add(passage.number)
+        text = rendered(passages, chosen)
+    return _head(passages) + text
 
 
 def shown(passages: Passages) -> list[Passage]:
@@ -108,25 +104,6 @@ def _room(passages: Passages, window: int) -> int:
     """The number of characters that a question has for passages. In a small window the answer gets at most half."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
-
-
-def _fits(passages: Passages, window: int) -> bool:
-    return len(rendered(passages, {p.number for p in shown(passages)})) <= _room(passages, window)
-
-
-def _fitting(passages: Passages, window: int, rank: Callable[[Passage], object]) -> str:
-    listed = shown(passages)
-    text = rendered(passages, {p.number for p in listed})
-    room = _room(passages, window)
-    if len(text) <= room:
-        return text
-    room -= len(rendered(passages, ()))
-    chosen: set[int] = set()
-    for passage in sorted(listed, key=rank):  # type: ignore[arg-type]
-        if len(passage.text) + 10 <= room:
-            room -= len(passage.text) + 10
-            chosen.add(passage.number)
-    return rendered(passages, chosen)
 
 
 def _is_shown(passage: Passage, equations: Sequence[int]) -> bool:

@@ -1,0 +1,25 @@
+"""The functions and classes of a repository that are listed beside the paper."""
+
+from tests.build.codebases import codebase_of
+from xkg.build.guided.reading.public_code import public_code, unreached
+
+LONG = "def {}(x):\n    a = x\n    b = a\n    return b\n\n"
+
+
+def test_code_of_vendored_packages_is_listed_last() -> None:
+    files = {
+        "apart/setup.py": "",
+        "apart/apart/core.py": "".join(LONG.format(f"f{n}") for n in range(50)),
+        "models.py": LONG.format("tidal"),
+        "run_tide.py": LONG.format("pull") + "if __name__ == '__main__':\n    pull(1)\n",
+    }
+    first, second, *others = public_code(codebase_of(files))
+    assert first.text == "models.py: def tidal(x)"
+    assert second.text == "run_tide.py: def pull(x)"
+    assert len(others) == 38
+
+
+def test_code_that_no_technique_reaches_is_named() -> None:
+    codebase = codebase_of({"m.py": "".join(LONG.format(name) for name in ("walk", "plot", "save"))})
+    listed = [each.symbol for each in public_code(codebase)]
+    assert unreached(codebase, listed, [listed[0]]) == ("m.py::plot", "m.py::save")
