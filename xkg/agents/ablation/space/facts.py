@@ -32,6 +32,7 @@ from xkg.agents.ablation.space.statements import (
     operands_of,
     own_nodes,
     pairs_of,
+    selects,
     sorts,
 )  # fmt: skip
 
@@ -78,7 +79,8 @@ class Facts:
     that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
     repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
     with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a
-    library, `chances` are shares or compared with random numbers, `divisors` are divided by."""
+    library, `chances` are shares or compared with random numbers, `divisors` are divided by,
+    `selecting` choose between two values."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -97,6 +99,7 @@ class Facts:
         self.computed: set[Node] = set()
         self.chances: set[Node] = set()
         self.divisors: set[Node] = set()
+        self.selecting: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
@@ -303,6 +306,8 @@ class Facts:
             for operands in groups if not enters or [*map(len, groups)] == [2, 0] else ():
                 of = [self._uses(scope, each) for each in operands]
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
+        if isinstance(statement, ast.If) and selects(statement):
+            self.selecting |= {*self._as_it_is(scope, statement.test)}
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.For):
@@ -362,6 +367,8 @@ class Facts:
         else:
             self.sized |= inside
         match node:
+            case ast.IfExp(test=test):
+                self.selecting |= {*self._as_it_is(scope, test)}
             case ast.BinOp(left=left, right=right, op=op):
                 self.computed |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
                 parts = list(factors(right))

@@ -43,7 +43,7 @@ class Flow:
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
-        self._computed = facts.closed(facts.computed)
+        self._computed, self._selecting = facts.closed(facts.computed), facts.closed(facts.selecting)
         self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
 
     def reaches(self, place: Place) -> bool:
@@ -113,6 +113,10 @@ class Flow:
     def computes(self, name: str, function: str = "") -> bool:
         """Whether the value of a name enters arithmetic, a library or a comparison with a random number."""
         return any(_is(node, name, function) for node in self._computed)
+
+    def selects(self, name: str) -> bool:
+        """Whether a flag chooses between two ways to compute a value."""
+        return any(_is(node, name, "") for node in self._selecting)
 
     def chances(self, name: str, function: str = "") -> bool:
         """Whether the value of a name is a share or a probability."""
