@@ -875,3 +875,46 @@ def test_the_other_way_of_an_option_that_chooses_between_two_is_tried() -> None:
     assert not of(space, "slow")
     assert not of(space, "laplacian(reverse)")
     assert {each.reason for each in space.left_out if each.name == "slow"} == {"already off in the baseline"}
+
+
+SEARCH = """\
+import random
+
+
+class Bats:
+    def __init__(self, spread=0.9):
+        self.at = [random.random() for _ in range(9)]
+        self.best, self.seen, self.spread = 1.0, 0, spread
+
+    def fly(self):
+        for i in range(9):
+            self.at[i] += random.gauss(0, 1)
+
+    def near(self):
+        self.at[0] = self.best * self.spread
+
+    def count(self):
+        self.seen += 1
+
+    def note(self):
+        self.seen += 2
+
+    def accept(self):
+        self.best = min(self.best, *map(abs, self.at))
+
+
+bats = Bats()
+for _ in range(20):
+    bats.fly()
+    bats.near()
+    bats.count()
+    bats.note()
+    bats.accept()
+print("error:", bats.best)
+"""
+
+
+def test_a_stage_that_takes_no_arguments_is_tried_if_the_metric_depends_on_what_it_changes() -> None:
+    found = candidates_of(SEARCH)
+    assert {"the stage bats.fly() → off", "the stage bats.near() → off"} <= found
+    assert not {"the stage bats.count() → off", "the stage bats.note() → off"} & found

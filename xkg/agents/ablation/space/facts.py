@@ -80,7 +80,8 @@ class Facts:
     repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
     with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a
     library, `chances` are shares or compared with random numbers, `divisors` are divided by,
-    `selecting` choose between two values."""
+    `selecting` choose between two values. `run` has the statements that only call a function, as (caller, function,
+    lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -102,6 +103,7 @@ class Facts:
         self.selecting: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
+        self.run: list[tuple[str, str, Lines]] = []
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
         self._sorted, self._of_loops = set[Node](), set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
@@ -297,6 +299,8 @@ class Facts:
                     objects = [each for each in (receiver, *first) if each is not None]
                     for node in {node for each in objects for node in self._targets(scope, each)}:
                         add(node, uses, effect=True, deep=last_name(call.func) not in FORMATS)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            self.run += [(scope.id, inner.id, lines[-1]) for inner, _ in self._called(statement.value)]
         for inner in (inner for each in own for inner in ast.walk(each)):
             self._roles(scope, inner)
             discarded = isinstance(statement, ast.Expr) and inner is statement.value
