@@ -838,3 +838,83 @@ print("error:", error)
 
 def test_both_halves_of_a_scaling_are_left_out_together() -> None:
     assert candidates_of(SCALED) == {"the call scaler.fit_transform(train_x) → off, in all 2 places"}
+
+
+CHOOSES = """\
+import argparse
+import numpy as np
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--plain", action="store_true")
+parser.add_argument("--slow", action="store_true")
+args = parser.parse_args()
+
+
+def laplacian(a, plain=False, reverse=False):
+    d = np.diag(a.sum(axis=1))
+    result = d - a if plain else np.linalg.inv(d) @ a
+    if reverse:
+        result = result[::-1]
+    else:
+        result = result + a
+    return result
+
+
+value = laplacian(np.ones((3, 3)), args.plain)
+if args.slow:
+    value = value + 1
+print("accuracy", np.linalg.norm(value))
+"""
+
+
+def test_the_other_way_of_an_option_that_chooses_between_two_is_tried() -> None:
+    files = {"a.py": CHOOSES}
+    space, _, _ = find_space([PythonSource("a.py", CHOOSES)], [], files, parse_metric(r"accuracy ([0-9.]+):max"))
+    [plain] = of(space, "plain")
+    assert 'action="store_true", default=True' in apply(plain.replacements, files)["a.py"]
+    assert not of(space, "slow")
+    assert not of(space, "laplacian(reverse)")
+    assert {each.reason for each in space.left_out if each.name == "slow"} == {"already off in the baseline"}
+
+
+SEARCH = """\
+import random
+
+
+class Bats:
+    def __init__(self, spread=0.9):
+        self.at = [random.random() for _ in range(9)]
+        self.best, self.seen, self.spread = 1.0, 0, spread
+
+    def fly(self):
+        for i in range(9):
+            self.at[i] += random.gauss(0, 1)
+
+    def near(self):
+        self.at[0] = self.best * self.spread
+
+    def count(self):
+        self.seen += 1
+
+    def note(self):
+        self.seen += 2
+
+    def accept(self):
+        self.best = min(self.best, *map(abs, self.at))
+
+
+bats = Bats()
+for _ in range(20):
+    bats.fly()
+    bats.near()
+    bats.count()
+    bats.note()
+    bats.accept()
+print("error:", bats.best)
+"""
+
+
+def test_a_stage_that_takes_no_arguments_is_tried_if_the_metric_depends_on_what_it_changes() -> None:
+    found = candidates_of(SEARCH)
+    assert {"the stage bats.fly() → off", "the stage bats.near() → off"} <= found
+    assert not {"the stage bats.count() → off", "the stage bats.note() → off"} & found

@@ -49,3 +49,17 @@ def test_a_failed_baseline_says_what_its_python_lacks_if_that_may_be_why(failure
     with pytest.raises(BaselineError) as raised:
         baseline_of(TASK, [failed], {}, notes=["uv python install 3.13"])
     assert ("uv python install 3.13" in str(raised.value)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("reason", "advised"), [("no package ham in the registry", "--with PACKAGE"), ("too large", "--with ham")]
+)
+def test_a_name_that_the_registry_lacks_is_not_advised_again(reason: str, advised: str) -> None:
+    said = "ModuleNotFoundError: No module named 'ham'"
+    failed = RunOutcome(
+        seed=0, command="c", values=(), seconds=1.0, failure="missing package", problem=said, output_end=said
+    )  # fmt: skip
+    with pytest.raises(BaselineError) as raised:
+        baseline_of(TASK, [failed], {"ham": reason})
+    assert advised in str(raised.value)
+    assert ("--with ham" in str(raised.value)) is (advised == "--with ham")

@@ -36,7 +36,8 @@ def baseline_of(
             advice = "" if "(here: " in (run.problem or "") else advice_on(kind, run.output_end)
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if advice and kind == "missing package" and reasons:
-                advice = f"{reasons[0]}; {advice}"
+                known = "no package" not in reasons[0]
+                advice = f"{reasons[0]}; {advice if known else 'name the package that has it, as in --with PACKAGE'}"
             lacks = [note for note in notes if kind in _OF_PACKAGES]
             said = f"the baseline does not run ({kind}, seed {run.seed}): {run.problem}"
             raise BaselineError("; ".join(filter(None, [said, *causes[:4], *lacks[:3], advice])))

@@ -32,6 +32,7 @@ from xkg.agents.ablation.space.statements import (
     operands_of,
     own_nodes,
     pairs_of,
+    selects,
     sorts,
 )  # fmt: skip
 
@@ -78,7 +79,9 @@ class Facts:
     that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
     repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
     with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a
-    library, `chances` are shares or compared with random numbers, `divisors` are divided by."""
+    library, `chances` are shares or compared with random numbers, `divisors` are divided by,
+    `selecting` choose between two values. `run` has the statements that only call a function, as (caller, function,
+    lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -97,8 +100,10 @@ class Facts:
         self.computed: set[Node] = set()
         self.chances: set[Node] = set()
         self.divisors: set[Node] = set()
+        self.selecting: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
+        self.run: list[tuple[str, str, Lines]] = []
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
         self._sorted, self._of_loops = set[Node](), set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
@@ -294,6 +299,8 @@ class Facts:
                     objects = [each for each in (receiver, *first) if each is not None]
                     for node in {node for each in objects for node in self._targets(scope, each)}:
                         add(node, uses, effect=True, deep=last_name(call.func) not in FORMATS)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            self.run += [(scope.id, inner.id, lines[-1]) for inner, _ in self._called(statement.value)]
         for inner in (inner for each in own for inner in ast.walk(each)):
             self._roles(scope, inner)
             discarded = isinstance(statement, ast.Expr) and inner is statement.value
@@ -303,6 +310,8 @@ class Facts:
             for operands in groups if not enters or [*map(len, groups)] == [2, 0] else ():
                 of = [self._uses(scope, each) for each in operands]
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
+        if isinstance(statement, ast.If) and selects(statement):
+            self.selecting |= {*self._as_it_is(scope, statement.test)}
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.For):
@@ -362,6 +371,8 @@ class Facts:
         else:
             self.sized |= inside
         match node:
+            case ast.IfExp(test=test):
+                self.selecting |= {*self._as_it_is(scope, test)}
             case ast.BinOp(left=left, right=right, op=op):
                 self.computed |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
                 parts = list(factors(right))

@@ -8,6 +8,7 @@ from functools import cached_property
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.facts import Fact, Facts, Node
 from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS = 6
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
@@ -32,6 +33,8 @@ class Flow:
         self._nodes, reached = self._slice(first)
         self.known = bool(reached)
         self._lines = _numbers(reached)
+        for path, start, end in self._run_for(reached):
+            self._lines[path].update(range(start, end + 1))
         self._task_nodes: set[Node] = set()
         given: list[Fact] = []
         for uses, where, _ in facts.read:
@@ -43,7 +46,7 @@ class Flow:
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
-        self._computed = facts.closed(facts.computed)
+        self._computed, self._selecting = facts.closed(facts.computed), facts.closed(facts.selecting)
         self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
 
     def reaches(self, place: Place) -> bool:
@@ -114,6 +117,10 @@ class Flow:
         """Whether the value of a name enters arithmetic, a library or a comparison with a random number."""
         return any(_is(node, name, function) for node in self._computed)
 
+    def selects(self, name: str) -> bool:
+        """Whether a flag chooses between two ways to compute a value."""
+        return any(_is(node, name, "") for node in self._selecting)
+
     def chances(self, name: str, function: str = "") -> bool:
         """Whether the value of a name is a share or a probability."""
         return any(_is(node, name, function) for node in self._chances)
@@ -164,6 +171,17 @@ class Flow:
                     active.add(function)
                     facts += later.pop(function, [])
         return seen, reached
+
+    def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
+        """The calls without a value whose functions contribute to these facts, directly or through such calls."""
+        waiting = {fact.function for fact in reached if not fact.binds}
+        found = set[str]()
+        while waiting := waiting - found:
+            found |= waiting
+            for _, called, lines in self._facts.run:
+                if called in waiting:
+                    yield lines
+            waiting = {caller for caller, called, _ in self._facts.run if called in found}
 
     def _callers(self, functions: Set[str]) -> set[str]:
         """These functions and those that call them with arguments, directly or not."""

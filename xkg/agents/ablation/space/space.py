@@ -167,7 +167,9 @@ class _Builder:
         why = why or self._no_part(switch, short)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        values = list(_values(switch, leaves_out=self._leaves_out(switch, short)))
+        # a default or an argument that selects is often a direction, as in `layer(x, reverse=False)`
+        selects = switch.origin in ("option", "field", "setting") and self._flow.selects(short)
+        values = list(_values(switch, leaves_out=self._leaves_out(switch, short), selects=selects))
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
@@ -400,7 +402,7 @@ def _in_words(change: Change) -> str:
     return f"× {change.value}" if change.kind == "scale" else change.value
 
 
-def _values(switch: Switch, *, leaves_out: bool) -> Iterator[tuple[Kind, str, str]]:
+def _values(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tuple[Kind, str, str]]:
     """(kind, new text, value in words) for each way to set a switch. Numbers stay valid: one below 1 stays below 1,
     since it may be a share; an integer becomes neither 0 nor 1, which few counts allow."""
     value = switch.value
@@ -408,9 +410,11 @@ def _values(switch: Switch, *, leaves_out: bool) -> Iterator[tuple[Kind, str, st
     others = [choice for choice in switch.choices if written(choice) != value]
     if isinstance(value, bool):
         negative = bool(words_of(switch.name)) and words_of(switch.name)[0] in _NEGATIVE
-        if value is not negative:
+        on = value is not negative
+        if on or selects:
             new = str(not value)
-            yield "toggle", switch.at.new or (new.lower() if switch.text.islower() else new), new
+            text = switch.at.new or (new.lower() if switch.text.islower() else new)
+            yield "toggle" if on else "replace", text, new
     elif isinstance(value, str):
         yield from (("replace", choice, choice) for choice in others)
     elif value and switch.choices:

@@ -16,6 +16,16 @@ def sorts(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
 
 
+def selects(statement: ast.If) -> bool:
+    """Whether both branches assign one variable or both return: two ways to one value."""
+    ways = [
+        {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
+        | {"return" for each in branch if isinstance(each, ast.Return)}
+        for branch in (statement.body, statement.orelse)
+    ]
+    return not ways[0].isdisjoint(ways[1])
+
+
 def operands_of(node: ast.AST) -> list[list[ast.expr]]:
     """The groups of values that a node compares."""
     match node:
