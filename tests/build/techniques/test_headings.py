@@ -87,6 +87,12 @@ def test_an_ablation_in_the_method_may_be_a_technique(tmp_path: Path, title: str
     assert (title in techniques(tmp_path, method)) == is_one
 
 
+@pytest.mark.parametrize("result", ["Without it, accuracy falls by a tenth.", "Table 3 has the results."])
+def test_an_ablation_with_results_is_no_technique(tmp_path: Path, result: str) -> None:
+    method = f"\\subsection{{Temperature Ablation}}\nWe vary the temperature of eggs. {result}\n"
+    assert "Temperature Ablation" not in techniques(tmp_path, method)
+
+
 def test_known_analyses_are_techniques_and_other_analyses_are_not(tmp_path: Path) -> None:
     method = (
         "\\subsection{Survival Analysis}\nWe compute the time.\n\n\\subsection{Egg Analysis}\nWe compute the eggs.\n"

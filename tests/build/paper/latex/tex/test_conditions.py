@@ -74,10 +74,26 @@ def test_what_is_set_after_a_definition_decides_what_it_prints() -> None:
     assert "gone" not in read
 
 
-@pytest.mark.parametrize("package", ["tagging", "optional"])
-def test_a_package_that_prints_by_unknown_tags_is_said(package: str) -> None:
-    (said,) = flat({"main.tex": f"\\usepackage[a]{{xspace,{package}}}" + PREAMBLE + "text"}).warnings
-    assert f"the package {package} are not known" in said
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\usepackage[long]{optional} \opt{long}{kept {\bf kept}} \opt{short}{gone} \opt{short,long}{kept}",
+        r"\usepackage{tagging}\usetag{long} \tagged{long}{kept} \untagged{long}{gone} \iftagged{long}{kept}{gone}",
+        r"\usepackage[long]{tagging}\droptag{long}\tagged{long}{gone}\begin{untaggedblock}{long}kept\end{untaggedblock}",
+        r"\usepackage{tagging}\begin{taggedblock}{long}gone\end{taggedblock} \newcommand{\opt}[2]{\tagged{#1}{#2}}kept",
+        r"\newcommand{\opt}[2]{#2}\opt{gone}{kept}",
+    ],
+)
+def test_a_text_is_read_if_its_tag_is_in_use(source: str) -> None:
+    read = flat({"main.tex": source}).text
+    assert "gone" not in read
+    assert read.count("kept") == source.count("kept")
+
+
+def test_tags_that_a_person_is_asked_for_are_said() -> None:
+    found = flat({"main.tex": r"\usepackage[a]{optional}\AskOption \opt{a}{kept} \opt{b}{kept}"})
+    assert found.text.count("kept") == 2
+    assert "the package optional are not known" in found.warnings[0]
 
 
 def test_a_condition_without_a_known_value_is_said() -> None:
@@ -97,10 +113,11 @@ def test_conditions_that_never_end_keep_their_text() -> None:
         (r"\newcommand{\here}{.}\newcommand{\dir}{\here/sections}", r"\dir/x"),
         (r"\def\dir{sections/}", r"\dir x"),
         (r"\makeatletter\def\input@path{{other/}{sections/}}\makeatother", "x"),
+        ("", r"sections/\jobname-x"),
     ],
 )
 def test_inputs_with_macros_in_their_path_are_found(preamble: str, name: str) -> None:
-    files = {"main.tex": preamble + rf"\input{{{name}}}", "sections/x.tex": "INSIDE"}
+    files = {"main.tex": preamble + rf"\input{{{name}}}", "sections/x.tex": "INSIDE", "sections/main-x.tex": "INSIDE"}
     assert "INSIDE" in flat(files).text
 
 
@@ -109,18 +126,54 @@ def test_an_input_whose_name_cannot_be_known_is_said() -> None:
 
 
 @pytest.mark.parametrize(
+    "loop",
+    [
+        r"\foreach \n in {a,b,c}{\input{s/\n}}",
+        "\\foreach \\n / \\m in {a/1, b/2, c/3} {%\n\\input{s/\\n}\\clearpage\n}",
+        r"\newcommand{\all}{a,b,c}\makeatletter\@for\n:=\all\do{\input{s/\n}}",
+        r"\forcsvlist{\input}{s/a, s/b,s/c}",
+        r"\foreach \n in {1,...,3}{\input{s/p\n}}",
+        r"\newcommand{\all}{\foreach \n in {a,b,c}{\input{s/\n}}} \foreach \n in {a,b,c}{\input{s/\n}}",
+    ],
+)
+def test_a_loop_reads_its_files(loop: str) -> None:
+    names = {"a": "ONE", "b": "TWO", "c": "THREE", "p1": "ONE", "p2": "TWO", "p3": "THREE"}
+    found = flat({"main.tex": loop + " END", **{f"s/{name}.tex": text for name, text in names.items()}})
+    assert re.findall("ONE|TWO|THREE|END", found.text) == ["ONE", "TWO", "THREE", "END"]
+    assert not found.warnings
+
+
+def test_a_loop_in_a_picture_is_left_as_it_is() -> None:
+    picture = r"\foreach \x in {1,...,3}{\draw (\x,0) circle (1);}"
+    assert flat({"main.tex": picture}).text == picture
+
+
+@pytest.mark.parametrize("loads", [r"\usepackage{own}", r"\documentclass{own}", r"\documentclass[11pt]{other}"])
+@pytest.mark.parametrize(
     ("style", "read"),
     [
         (r"\newif\ifarxiv \arxivtrue", "kept"),
         ("\\newif\\ifarxiv % \\arxivtrue\n", "gone"),
         (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the option is not followed
+        ("\\newif\\ifarxiv \\DeclareOption{arxiv}{%\n  \\arxivtrue\n}", "kept gone"),
+        (r"\newif\ifarxiv \ifx\a\b\arxivtrue\fi", "kept gone"),
     ],
 )
-def test_a_style_file_of_the_paper_sets_conditions(style: str, read: str) -> None:
-    main = r"\usepackage{own}\begin{document}\ifarxiv kept \else gone \fi\end{document}"
-    found = flat({"main.tex": main, "own.sty": style})
+def test_a_class_or_style_file_of_the_paper_sets_conditions(loads: str, style: str, read: str) -> None:
+    main = loads + r"\begin{document}\ifarxiv kept \else gone \fi\end{document}"
+    found = flat({"main.tex": main, "own.sty": style, "own.cls": style, "other.cls": r"\LoadClass{own}"})
     assert " ".join(re.findall("kept|gone", found.text)) == read
     assert bool(found.warnings) == (read == "kept gone")
+
+
+def test_other_settings_in_a_style_file_decide_too() -> None:
+    style = (
+        r"\newtoggle{long}\toggletrue{long}\excludecomment{hide}\def\mode{1}\newenvironment{abstract}{\setbox0\vbox}{}"
+    )
+    main = r"\usepackage{own}\iftoggle{long}{kept}{gone}\begin{hide}gone\end{hide}\ifnum\mode=1 kept\else gone\fi"
+    read = flat({"main.tex": main + r"\begin{abstract}kept\end{abstract}", "own.sty": style}).text
+    assert "gone" not in read
+    assert read.count("kept") == 3
 
 
 def test_a_condition_named_by_an_argument_is_said() -> None:

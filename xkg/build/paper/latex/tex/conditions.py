@@ -38,8 +38,9 @@ SETTING = (
     r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
     r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
-    r"|\\documentclass[ \t]*+\[(?P<options>[^][]{0,500})\]"
-    r"|\\usepackage[ \t]*+(?:\[[^][]{0,500}\][ \t]*+)?\{(?P<packages>[\w ,./\n-]{1,400})\}"
+    r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
+    r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
+    r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
 )
 """A command that decides which parts are printed, or a macro with a body of one word."""
 CONDITIONAL = (
@@ -51,7 +52,8 @@ _NESTED = re.compile(
     r"(?<!\\)%[^\n]*+|\\(?:newif|let)[ \t]*+\\if[a-zA-Z@]++"
     r"|\\(?:(?P<fi>fi)|(?P<or>or)|(?P<else>else)|(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+))(?![a-zA-Z@])"
 )
-DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
+SETTINGS = re.compile(SETTING)
+_DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
 _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
@@ -61,7 +63,7 @@ _TESTS = {
     "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
     "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
-    "ifdefequal": 2,
+    "ifdefequal": 2, "iftagged": 1,
 }  # fmt: skip
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
@@ -77,6 +79,7 @@ _NUMBERS = re.compile(
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
 _UNDEFINED = frozenset(("undefined", "@undefined"))
 _THEN = re.compile(
     r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40}))\s*+$"
@@ -115,6 +118,7 @@ class Conditions:
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
+    tags: set[str] | None = None  # of the packages optional and tagging, if one is loaded
 
     def copy(self) -> "Conditions":
         """A copy that is independent of later settings."""
@@ -125,12 +129,14 @@ class Conditions:
             dict(self.words),
             self.swallowed.copy(),
             self.only,
+            None if self.tags is None else self.tags.copy(),
         )
 
     def set(self, text: str, match: re.Match[str]) -> None:
         """Applies a `SETTING`."""
         if name := match["newif"]:
-            self.declare(name, False)
+            self.values[name] = False
+            self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
         elif name := match["let_if"]:
             self.values[name] = match["let_value"] == "true"
         elif match["new"]:
@@ -155,13 +161,37 @@ class Conditions:
             self.swallowed.add(name)
         elif match["only"] is not None:
             self.only = _listed(match["only"])
-        elif match["options"] and "draft" in re.split(r"[\s,]+", match["options"]):
-            self.values["draft"] = True
+        elif match["tag"]:
+            tags, names = self.tags or set(), _listed(match["tags"])
+            self.tags = tags - names if match["tag"] == "droptag" else tags | names
+        elif match["class"]:
+            if "draft" in _listed(match["options"] or ""):
+                self.values["draft"] = True
+        elif match["packages"] and _BY_TAGS & _listed(match["packages"]):
+            self.tags = (self.tags or set()) | _listed(match["options"] or "")
 
-    def declare(self, name: str, value: bool) -> None:
-        r"""Declares a condition, as `\newif` does."""
-        self.values[name] = value
-        self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
+    def set_by_style(self, text: str) -> None:
+        """Applies the settings in a class or style file. Those in braces or in a condition run later or never, so that
+        what they set is not known."""
+        spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
+        spans.reverse()
+        until, own, unsure = 0, set[str](), set[str]()
+        for match in SETTINGS.finditer(text):
+            while spans and spans[-1][0] < match.start():
+                until = max(until, spans.pop()[1])
+            name = set_name(match)
+            if match.start() < until:
+                unsure |= {name} if name else set()
+            elif not match[0].endswith("\\setbox"):  # a class may print the box elsewhere
+                own |= {name} if name else set()
+                self.set(text, match)
+        for name in own & unsure:
+            for table in (self.values, self.toggles, self.words):
+                table.pop(name, None)
+
+    def has_tag(self, names: str) -> bool:
+        """Whether one of the listed tags is in use."""
+        return bool(self.tags and self.tags & _listed(names))
 
     def state(self, name: str) -> State:
         """All settings of a name."""
@@ -262,7 +292,7 @@ class Conditions:
         """See `Parts`. A single pass, because each of many conditionals may contain all others, or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
-        declared = set(DECLARED.findall(text))
+        declared = set(_DECLARED.findall(text))
         for match in _NESTED.finditer(text):
             name = match["if"]
             if name and (name[2:] in declared or self._is_plain(name, text, match.end())):
@@ -369,6 +399,8 @@ class Conditions:
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
+            case "iftagged":
+                return None if self.tags is None else self.has_tag(first)
             case "ifthenelse":
                 return self._then(first)
         return None

@@ -2,7 +2,6 @@ r"""A LaTeX paper as one text, with inputs in place and comments removed. Every 
 
 import posixpath
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -10,8 +9,8 @@ from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
 from xkg.build.paper.latex.tex.conditions import (
     CONDITIONAL,
-    DECLARED,
     SETTING,
+    SETTINGS,
     Conditions,
     Parts,
     State,
@@ -36,6 +35,7 @@ _TOKEN = re.compile(
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
     r"(?:[ \t]*+\[[^][\n]{0,200}\])?[ \t]*+"
     r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
+    r"|\\(?P<loop>foreach|@for|forcsvlist)(?![a-zA-Z@])"
     r"|(?P<stop>\\endinput(?![a-zA-Z])|(?P<last>\\end[ \t]*+\{document\}))"
     r"|(?P<conditional>" + CONDITIONAL + r")"
     r"|(?P<escaped>\\(?:[a-zA-Z@]++|.))"
@@ -56,11 +56,16 @@ _PARAMETERS = re.compile(
     r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
 _BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
-_SWITCH = re.compile(r"\\([a-zA-Z@]{1,40}?)(true|false)(?![a-zA-Z@])")
 _BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
+_BY_TAG = frozenset(("\\opt", "\\optv", "\\tagged", "\\untagged"))
+_LOOP = re.compile(
+    r"[ \t]*+(?P<names>\\[a-zA-Z@]{1,40}(?:[ \t]*+/[ \t]*+\\[a-zA-Z@]{1,40}){0,4})[ \t]*+(?:\[[^][]{0,200}\])?"
+    r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
+)
+_RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
+_LONGEST_LOOP = 2000
 
 
 @dataclass(slots=True)
@@ -108,15 +113,20 @@ class _Output:
 def flatten(files: PaperFiles, main: str) -> Flat:
     """The paper from its main file on. A missing file, a cycle or a path outside the folder is skipped with a warning.
     Raises `InputError` without a main file, and `UnsafeInputError` if the inputs grow beyond any paper."""
-    slides = is_slides(files.main(main))
-    output = _Output(slides=slides)
-    _File(files, main, files.main(main), output, (main,)).copy()
+    output = _flatten(files, main, None)
     if output.deferred and output.at_body is not None:  # settings that follow a definition decide what it prints
-        output = _Output(slides=slides, at_body=output.at_body)
-        _File(files, main, files.main(main), output, (main,)).copy()
+        output = _flatten(files, main, output.at_body)
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
     return Flat(text, spans, tuple(output.warnings))
+
+
+def _flatten(files: PaperFiles, main: str, at_body: Conditions | None) -> _Output:
+    text = files.main(main)
+    output = _Output(slides=is_slides(text), at_body=at_body)
+    output.conditions.words["jobname"] = posixpath.splitext(posixpath.basename(main))[0]
+    _File(files, main, text, output, (main,)).copy()
+    return output
 
 
 def is_slides(text: str) -> bool:
@@ -168,7 +178,7 @@ class _File:
                 if (name := match["macro"] or match["def"]) and match["word"] is None:
                     self._define(name, at)
                 elif match["packages"] and not self.output.alone:
-                    self._styles(match["packages"].split(","))
+                    self._styles(match)
                 elif match["let"] and (other := self.output.dropping.get((match["let_to"] or "")[1:])):
                     self.output.dropping[match["let"]] = other
             elif match["conditional"]:
@@ -184,6 +194,13 @@ class _File:
                     at = self._drop(match.start(), at)
                 else:
                     at = self._input(match.start(), at, name.strip())
+            elif match["loop"]:
+                at = self._loop(match)
+            elif match["escaped"] in _BY_TAG and self.output.conditions.tags is not None:
+                at = self._by_tag(match)
+            elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
+                self.output.conditions.tags = None
+                self.output.warn(f"{self.path}: the tags of the package optional are not known; all its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
@@ -195,24 +212,68 @@ class _File:
             if self.output.ended:
                 return
         self._drop(end, end)
-        self._leave_groups(len(self.text))
+        self._leave_groups(end)
 
-    def _styles(self, packages: Sequence[str]) -> None:
-        """Takes over the conditions of style files in the paper's folder, except those that an option or macro sets."""
-        for package in dict.fromkeys(package.strip() for package in packages):
-            if package in self.output.styles:
-                continue
-            self.output.styles.add(package)
-            if package in _BY_TAGS:
-                self.output.warn(f"{self.path}: the tags of the package {package} are not known; all its text is read")
-            text = re.sub(r"(?<!\\)%[^\n]*", "", self.files.text(package + ".sty") or "")
-            found: dict[str, bool | None] = dict.fromkeys(DECLARED.findall(text), False)
-            for switch in _SWITCH.finditer(text):
-                if found.get(switch[1]) is not None:
-                    found[switch[1]] = None if defines(text, switch.start()) else switch[2] == "true"
-            for name, value in found.items():
-                if value is not None:
-                    self.output.conditions.declare(name, value)
+    def _styles(self, loaded: re.Match[str]) -> None:
+        """Takes over the settings of a class or of packages that are files in the paper's folder, and of the files that
+        these load."""
+        pending, texts = [loaded], list[str]()
+        while pending:
+            match = pending.pop()
+            for name in match["packages"].split(","):
+                path = name.strip() + (".cls" if match["class"] else ".sty")
+                if path in self.output.styles or not (text := self.files.text(path)):
+                    continue
+                self.output.styles.add(path)
+                texts.append(re.sub(r"(?<!\\)%[^\n]*", "", text))
+                pending += [each for each in SETTINGS.finditer(texts[-1]) if each["packages"]]
+        for text in reversed(texts):
+            self.output.conditions.set_by_style(text)
+
+    def _loop(self, match: re.Match[str]) -> int:
+        """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
+        at, words, tex = match.end(), self.output.conditions.words, self._braces()
+        if self.output.alone or at < self.reading:
+            return at
+        if match["loop"] == "forcsvlist":
+            does = tex.argument(at)
+            listed = tex.group(does.after) if does else None
+            if does is None or listed is None or tex.inner(does) not in ("\\input", "\\include"):
+                return at
+            self._drop(match.start(), listed.after)
+            for value in tex.inner(listed).split(","):
+                self._input(listed.after, listed.after, value.strip())
+            return listed.after
+        loop = _LOOP.match(self.text, at, at + 2 * _LONGEST_LOOP)
+        body = tex.group(loop.end()) if loop else None
+        inner = tex.inner(body) if body and body.end - body.start < _LONGEST_LOOP else ""
+        if loop is None or body is None or not _READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
+            return at
+        names = re.findall(r"[a-zA-Z@]+", loop["names"])
+        listed = self.output.conditions.expanded(loop["listed"] or loop["values"])
+        listed = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), listed)
+        before = [(name, self.output.conditions.state(name)) for name in names]
+        self._drop(match.start(), body.start)
+        place = self.line, self.line_at
+        for value in listed.split(","):
+            self.at = body.start
+            self.line, self.line_at = place
+            words |= dict(zip(names, map(str.strip, value.split("/")), strict=False))
+            self.copy(body.end)
+        for name, state in before:
+            self.output.conditions.put_back(name, state)
+        return self._drop(body.end, body.after)
+
+    def _by_tag(self, match: re.Match[str]) -> int:
+        """Drops a text of which no tag is in use, else the command around it."""
+        tags = self._braces().group(match.end())
+        text = self._braces().group(tags.after) if tags else None
+        if tags is None or text is None or "#" in self._braces().inner(tags):
+            return match.end()
+        if self.output.conditions.has_tag(self._braces().inner(tags)) == (match["escaped"] == "\\untagged"):
+            return self._drop(match.start(), text.after)
+        heappush(self.pending, (text.end, text.after))
+        return self._drop(match.start(), text.start)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Stores the value that a setting replaces, if the setting is within a group."""
@@ -238,6 +299,13 @@ class _File:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
         swallowed = name in self.output.conditions.swallowed
+        if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
+            tags = self._braces().group(at)
+            if tags is None:
+                return at
+            swallowed = self.output.conditions.has_tag(self._braces().inner(tags)) == (name == "untaggedblock")
+            if not swallowed:
+                return self._drop(tags.start - 1, tags.after)
         if not swallowed and name not in VERBATIM:
             return at
         close = self._find(f"\\end{{{name}}}", at)
