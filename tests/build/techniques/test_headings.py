@@ -224,3 +224,19 @@ def test_a_layer_of_a_network_is_not_the_network(tmp_path: Path) -> None:
         "Siphon Networks",
         "Siphon Layer",
     ]
+
+
+@pytest.mark.parametrize(("first", "expected"), [("Heron Search", True), ("Speed of Translation", False)])
+def test_results_describe_the_method_if_one_of_their_headings_is_its_name(
+    tmp_path: Path, first: str, expected: bool
+) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\title{Waiting Beams}\\begin{document}\\maketitle\n"
+        "\\begin{abstract}We propose heron search, a beam search that waits.\\end{abstract}\n"
+        f"\\section*{{Results}}\n\\subsection*{{{first}}}\nThe heron search waits until two beams agree.\n"
+        "\\subsection*{Patience Bound}\nThe patience bound limits the time to the logarithm of the length.\n"
+        "\\end{document}\n"
+    )
+    names = [t.name for t in extract(parse_paper(path), "title:beams").techniques]
+    assert ("Patience Bound" in names) is expected

@@ -70,6 +70,10 @@ def _is_described(tree: Tree, part: Part) -> bool:
         return False
     if role_of_title(name) not in (None, Role.METHOD):
         return False
+    # PNAS describes the method under "Results": then the method's own name is a heading there.
+    around = part.parent.children if part.parent is not None and not tree.has_method else []
+    if any(tree.is_root(clean(each.title)) for each in around) and tree.opens_with(name, part):
+        return True
     opening = tree.reader.text(part.sentences[:1])
     elsewhere = [i for i in mentions([name], tree.reader) if tree.reader.part_of[i] is not part]
     if part.run_in and part.role in _SAID and opening.casefold().startswith(name.casefold()):

@@ -135,13 +135,16 @@ class Tree:
         """Whether a name close to the root's is a part of it that the first sentence under its heading defines: a
         "Siphon Layer" in a paper on siphon networks."""
         kind = head(name)
-        if self.root is None or part.level < 2 or not part.sentences or not is_method_like(name):
+        if self.root is None or part.level < 2 or not is_method_like(name):
             return False
         if kind in SAME_KIND - PARTS or any(stem(kind) == stem(head(each)) for each in self.root.names):
             return False
-        opening = self.reader.sentences[part.sentences[0]].text
+        return self.opens_with(name, part)
+
+    def opens_with(self, name: str, part: Part) -> bool:
+        """Whether the first sentence of a part says what `name` is or does."""
         says = rf"(?:the |our |an? )?{re.escape(name)} (?:is (?:the|an?)\b|(?!(?:is|was|has|does)\b)[a-z]+s\b)"
-        return re.match(says, opening, re.IGNORECASE) is not None
+        return re.match(says, self.reader.text(part.sentences[:1]), re.IGNORECASE) is not None
 
     def add(self, node: Node, parent: Node | None) -> None:
         """Adds a new technique under `parent`, or at the top level if `parent` is None."""
