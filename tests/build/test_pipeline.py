@@ -261,6 +261,14 @@ def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> No
         build(paper, None)
 
 
+@pytest.mark.parametrize("title", ["Supplementary Material", "Online Appendix", "SUPPORTING INFORMATION"])
+def test_a_supplement_without_a_title_of_its_own_needs_an_id(build: Build, tmp_path: Path, title: str) -> None:
+    paper = tmp_path / "supp.md"
+    paper.write_text(f"# {title}\n\n## 1 Method\n\n### 1.1 Ripple Gate\n\nThe ripple gate is a module.\n")
+    with pytest.raises(InputError, match=r"supp\.md: .* is no title of a paper; give --id"):
+        build(paper, None)
+
+
 @pytest.mark.parametrize("repository", ["nowhere", "empty"])
 def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Path, repository: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -1,5 +1,6 @@
 """Runs the stages for one paper, which turn paper and repository into a `PaperBundle`."""
 
+import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,11 @@ from xkg.model import Paper, PaperBundle, Repository, paper_id, slug
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, names_cuda
 from xkg.text.plural import plural
 
+_SUPPLEMENT = re.compile(
+    r"(?:(?:the|online|electronic)\s)?(?:supplement(?:s|al|ary)?(?:\s(?:materials?|information|appendix|notes?|methods?))?"
+    r"|supporting information|appendix|appendices)",
+    re.IGNORECASE,
+)
 _MOST_LICENSES, _LARGEST_LICENSE = 100, 256 << 10
 """The maximum number of licence files that are read, and the maximum characters of one that is stored."""
 
@@ -114,6 +120,8 @@ def id_of(document: Document, path: Path) -> str:
     papers share file names."""
     if not (document.title or document.arxiv_id or document.doi):
         raise InputError(f"{path.name}: no title found; give --id, such as --id title:{slug(path.stem)}")
+    if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):
+        raise InputError(f"{path.name}: {document.title!r} is no title of a paper; give --id, such as --id title:NAME")
     return paper_id(document.title, document.arxiv_id, document.doi)
 
 

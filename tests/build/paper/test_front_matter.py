@@ -36,6 +36,11 @@ def test_names_above_their_affiliations() -> None:
     assert listed_authors(rows) == (ADA, BO, CY)
 
 
+def test_rows_that_are_all_apart_alternate_between_names_and_institutions() -> None:
+    rows = [FrontRow(text, apart=True) for text in (ADA, "University of Nowhere", "New York", BO, "Berg Institute")]
+    assert listed_authors(rows) == (ADA, BO)
+
+
 def test_a_name_or_a_grade_that_is_cut_at_the_end_of_a_row() -> None:
     assert listed_authors(below(f"{ADA}, Student", f"Member, IEEE, {BO}, and Cy", "Ng")) == (ADA, BO, CY)
     assert listed_authors(below(f"{ADA}, BO SMITH-", "JONES")) == (ADA, "BO SMITH-JONES")

@@ -194,3 +194,49 @@ def test_an_abbreviation_before_its_long_form_is_the_same_technique(tmp_path: Pa
     found = techniques(tmp_path, method)
     assert found["Nest Based Sorting"].aliases == ("NBS",)
     assert "NBS" not in found
+
+
+@pytest.mark.parametrize(
+    ("heading", "opening", "expected"),
+    [
+        ("Tern Sampling Layer", "The \\emph{tern sampling layer} is a layer that moves the mean.", True),
+        ("Nudged Tern Sampler", "We show tern sampling for nudges.", False),
+        ("Tern Sampling Algorithm", "The tern sampling algorithm is a loop that moves the mean.", False),
+    ],
+)
+def test_a_part_named_after_the_method_is_one_if_its_section_defines_it(
+    tmp_path: Path, heading: str, opening: str, expected: bool
+) -> None:
+    found = techniques(tmp_path, f"\\subsection{{{heading}}}\n{opening}\n\\begin{{equation}}b = c\\end{{equation}}\n")
+    assert (heading in found) is expected
+    assert not expected or "moves the mean" in found[heading].definition
+
+
+def test_a_layer_of_a_network_is_not_the_network(tmp_path: Path) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\title{Siphon Networks for Radar}\\begin{document}\\maketitle\n"
+        "\\begin{abstract}We propose siphon networks, which pass means between channels.\\end{abstract}\n"
+        "\\section{Method}\n\\subsection{Siphon Layer}\nThe \\emph{siphon layer} moves a mean into a bias.\n"
+        "\\subsection{Siphon Networks}\nThe siphon networks are stacks of layers.\n\\end{document}\n"
+    )
+    assert [t.name for t in extract(parse_paper(path), "title:siphon").techniques] == [
+        "Siphon Networks",
+        "Siphon Layer",
+    ]
+
+
+@pytest.mark.parametrize(("first", "expected"), [("Heron Search", True), ("Speed of Translation", False)])
+def test_results_describe_the_method_if_one_of_their_headings_is_its_name(
+    tmp_path: Path, first: str, expected: bool
+) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\title{Waiting Beams}\\begin{document}\\maketitle\n"
+        "\\begin{abstract}We propose heron search, a beam search that waits.\\end{abstract}\n"
+        f"\\section*{{Results}}\n\\subsection*{{{first}}}\nThe heron search waits until two beams agree.\n"
+        "\\subsection*{Patience Bound}\nThe patience bound limits the time to the logarithm of the length.\n"
+        "\\end{document}\n"
+    )
+    names = [t.name for t in extract(parse_paper(path), "title:beams").techniques]
+    assert ("Patience Bound" in names) is expected

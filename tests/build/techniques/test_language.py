@@ -32,3 +32,16 @@ def test_the_language_of_a_paper(tmp_path: Path, body: str, english: bool) -> No
     paper = tmp_path / "main.tex"
     paper.write_text(FRONT + body + r"\end{document}", "utf-8")
     assert is_english(parse_paper(paper)) is english
+
+
+@pytest.mark.parametrize(
+    ("body", "english"),
+    [
+        ("ტალღური შერჩევა ირჩევს მაგალითებს დანაკარგის რხევის მიხედვით.", False),
+        ("The gate is a module that scales each score by the distance to the nearest of the anchors in a batch.", True),
+    ],
+)
+def test_the_language_of_a_paper_without_headings(tmp_path: Path, body: str, english: bool) -> None:
+    paper = tmp_path / "main.tex"
+    paper.write_text(r"\documentclass{article}\begin{document}" + body + r"\end{document}", "utf-8")
+    assert is_english(parse_paper(paper)) is english

@@ -98,7 +98,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
     first: FrontRow | None = None
     above = "other"
     for row, below in pairwise((*_whole_names(rows), FrontRow("", apart=True))):
-        pieces, heads = may_be_names(row.text), row.apart and not below.apart
+        pieces, heads = may_be_names(row.text), row.apart and (not below.apart or _INSTITUTION.search(below.text))
         if not pieces:
             above = "mail" if "@" in row.text else above
         elif not all(map(is_person, pieces)):

@@ -70,6 +70,10 @@ def _is_described(tree: Tree, part: Part) -> bool:
         return False
     if role_of_title(name) not in (None, Role.METHOD):
         return False
+    # PNAS describes the method under "Results": then the method's own name is a heading there.
+    around = part.parent.children if part.parent is not None and not tree.has_method else []
+    if any(tree.is_root(clean(each.title)) for each in around) and tree.opens_with(name, part):
+        return True
     opening = tree.reader.text(part.sentences[:1])
     elsewhere = [i for i in mentions([name], tree.reader) if tree.reader.part_of[i] is not part]
     if part.run_in and part.role in _SAID and opening.casefold().startswith(name.casefold()):
@@ -100,7 +104,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     """The technique that a heading names, added to the tree; `above` if it names none."""
     name = clean(plain_title(part.title))
     node: Node | None
-    if tree.is_root(name) or (part.level == 1 and _describes_root(tree, part)):
+    if (tree.is_root(name) and not tree.is_own_part(name, part)) or (part.level == 1 and _describes_root(tree, part)):
         node = tree.root
         if (
             node is not None
@@ -138,9 +142,12 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
         name = f"{tree.root.name} {name}"
     elif not is_name(name) or is_no_technique(name):
         return above
-    if not bare and tree.names_only_root(name):
+    own = tree.is_own_part(name, part)
+    if not bare and not own and tree.names_only_root(name):
         return tree.root if above is None else above
     known = next((n for n in tree.nodes() if n.name == name), None) if bare else tree.find(name)
+    if own and known is tree.root:
+        known = None
     if known is not None:
         return known
     node = Node(name, part.start, 3.0, part=part, own=[])

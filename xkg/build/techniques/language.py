@@ -15,7 +15,8 @@ _MOST_OTHER_LETTERS = 0.2
 def is_english(document: Document) -> bool:
     """Whether a paper is in English; True if it has too little text to tell. The abstract does not count, since many
     papers in other languages have an English one."""
-    text = plain(document, document.sections[0].start, len(document.text)) if document.sections else ""
+    start = document.sections[0].start if document.sections else 0
+    text = plain(document, start, len(document.text))
     letters = [character for character in text if character.isalpha()]
     if sum(character > "\u024f" for character in letters) > len(letters) * _MOST_OTHER_LETTERS:
         return False

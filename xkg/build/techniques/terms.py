@@ -16,7 +16,7 @@ from xkg.build.techniques.names import (
 )
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import Node, Tree
-from xkg.build.techniques.word_lists import SAME_KIND
+from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 _ALIKE = 5  # letters of a stem
@@ -90,7 +90,7 @@ def _add(tree: Tree, term: Term, i: int) -> None:
         return
     leads = not tree.is_main(i) and tree.reader.role(i) in _LEAD
     # "We propose a transfer learning method" describes the root.
-    if term.how == "propose" and words(name)[-1] in SAME_KIND - {"loss", "objective", "module", "layer"} and leads:
+    if term.how == "propose" and words(name)[-1] in SAME_KIND - PARTS and leads:
         return
     # A description that occurs only once is not a name.
     if len(found) < 2 and not (named or defined):

@@ -14,14 +14,17 @@ from xkg.build.techniques.names import (
     PREPOSITION,
     abbreviations,
     about,
+    head,
     initials_match,
     is_method_like,
     is_name,
     key,
     resolve,
+    stem,
     words,
 )
 from xkg.build.techniques.section_roles import Part, Role, part_at
+from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
@@ -127,6 +130,21 @@ class Tree:
             if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
                 return True
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
+
+    def is_own_part(self, name: str, part: Part) -> bool:
+        """Whether a name close to the root's is a part of it that the first sentence under its heading defines: a
+        "Siphon Layer" in a paper on siphon networks."""
+        kind = head(name)
+        if self.root is None or part.level < 2 or not is_method_like(name):
+            return False
+        if kind in SAME_KIND - PARTS or any(stem(kind) == stem(head(each)) for each in self.root.names):
+            return False
+        return self.opens_with(name, part)
+
+    def opens_with(self, name: str, part: Part) -> bool:
+        """Whether the first sentence of a part says what `name` is or does."""
+        says = rf"(?:the |our |an? )?{re.escape(name)} (?:is (?:the|an?)\b|(?!(?:is|was|has|does)\b)[a-z]+s\b)"
+        return re.match(says, self.reader.text(part.sentences[:1]), re.IGNORECASE) is not None
 
     def add(self, node: Node, parent: Node | None) -> None:
         """Adds a new technique under `parent`, or at the top level if `parent` is None."""

@@ -160,6 +160,8 @@ SAME_KIND = _words(
     iterations
     """
 )
+# Those of them that are parts of a method rather than the whole.
+PARTS = _words("loss objective module layer block")
 # Words that are ignored when names are compared.
 LITTLE = _words(
     """

@@ -246,3 +246,10 @@ def test_an_author_without_a_name_is_none(author: str) -> None:
     (reference,), _ = latex_references(files, "main.tex", files.text("main.tex") or "")
     assert reference.title == "A title of some length"
     assert reference.cited_as is None
+
+
+def test_each_bibliography_of_multibib_has_a_file() -> None:
+    bbl = "\\begin{thebibliography}{1}\n\\bibitem{%s}\nA.~Doe. \\newblock %s. 2018.\n\\end{thebibliography}\n"
+    text = r"\newcites{supp,data}{Further}{Data}\cite{a}\citesupp{b}\bibliography{refs}\bibliographysupp{refs}"
+    files = {"main_bbl": bbl % ("a", "On waiting"), "supp_bbl": bbl % ("b", "On haste")}
+    assert [r.key for r in references(text, **files)[0]] == ["a", "b"]

@@ -260,6 +260,12 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\author{张三$^1$，李四$^2$ \\ 清华大学}", ("张三", "李四")),
         (r"\author{Ada Lind\corref{cor}\fnref{fn}} \author{Bo Berg\thanksref{a}}", ("Ada Lind", "Bo Berg")),
         (r"\author{Ada Lind\inst{1} \and Bo {\O}st\inst{2}}", ("Ada Lind", "Bo Øst")),
+        (
+            r"\authors{Ada Lind,\aff{a}\correspondingauthor{Ada Lind, a@b.c} Bo Berg,\aff{b} and Cy Cole\aff{a,b}}",
+            ("Ada Lind", "Bo Berg", "Cy Cole"),
+        ),
+        (r"\authors{Ada Lind\affil{1}, Bo Berg\affil{1,2}}", ("Ada Lind", "Bo Berg")),
+        (r"\titulo{Maré}\autor{Ada Lind}", ("Ada Lind",)),
     ],
 )
 def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:

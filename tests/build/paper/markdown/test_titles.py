@@ -306,3 +306,9 @@ def test_authors_as_a_heading_are_no_section(tmp_path: Path) -> None:
     text = f"{front}\n\n# 1 Introduction\n\nIt.\n"
     document = paper(tmp_path, text)
     assert (document.title, document.authors, outline(document)) == (TITLE, AUTHORS, [(1, "1", "Introduction")])
+
+
+def test_headings_in_bold_italics(tmp_path: Path) -> None:
+    parts = "_**1.1**_ _**Ripple Gate**_\n\nA gate.\n\n_**1.2**_ _**Lazy Expiry**_\n\nIt deletes.\n"
+    document = paper(tmp_path, f"{PYMUPDF4LLM}\n{parts}")
+    assert outline(document)[1:] == [(2, "1.1", "Ripple Gate"), (2, "1.2", "Lazy Expiry")]

@@ -18,9 +18,10 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|affmark|IEEEmembership|[eE]mail|texttt|thanks"
-    r"|footnote|vspace)\*?"
+    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|aff(?:mark)?|IEEEmembership|[eE]mail|texttt|thanks"
+    r"|footnote|vspace|correspondingauthor)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
+    r"|\\affil\{[\d,*\s]{1,9}\}"
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )

@@ -20,6 +20,7 @@ _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
 _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
+_NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")  # each makes NAME.bbl
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
 _PARAMETER = re.compile(r"[#\\]")  # in the definition of a citation command
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
@@ -42,7 +43,7 @@ def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Ref
         content = files.text(path)
         references = parse_bbl(content) if content else ()
         if references:
-            return references, ()
+            return references + _of_multibib(files, main, text), ()
     references, warnings = _from_bib(files, text)
     return (references, warnings) if references else _from_another_bbl(files, text) or (references, warnings)
 
@@ -53,6 +54,13 @@ def _bbl_paths(main: str, text: str) -> list[str]:
         posixpath.splitext(name.strip())[0] + ".bbl" for m in _BIB_FILES.finditer(text) for name in m[1].split(",")
     ]
     return list(dict.fromkeys([stem + ".bbl", *named[:20]]))
+
+
+def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ...]:
+    """The references of the further bibliographies of the package multibib."""
+    names = [name.strip() for match in _NEW_CITES.finditer(text) for name in match[1].split(",")]
+    paths = [posixpath.join(posixpath.dirname(main), f"{name}.bbl") for name in dict.fromkeys(names) if name]
+    return tuple(reference for path in paths[:20] for reference in parse_bbl(files.text(path) or ""))
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:

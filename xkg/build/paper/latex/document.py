@@ -44,8 +44,8 @@ _STYLES = {
     "bfseries": "bold", "sc": "small-caps", "scshape": "small-caps", "tt": "monospace", "ttfamily": "monospace",
 }  # fmt: skip
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
-_TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle)\*?(?![a-zA-Z])")
-_AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor)\*?(?![a-zA-Z])")
+_TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle|titulo)\*?(?![a-zA-Z])")
+_AUTHORS = re.compile(r"\\(?:authors?|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor|autor)\*?(?![a-zA-Z])")
 _NAME_IN_PARTS = re.compile(
     r"\\(?:name|Author)\*?\s*+(?:\[[^][]{0,200}\]\s*+){1,2}\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
 )  # used by Interspeech and Copernicus

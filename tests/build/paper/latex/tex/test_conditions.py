@@ -34,6 +34,7 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\ifnum\mode=1 gone \else kept \fi \ifnum1>0 kept\fi",
         r"\begin{internal}gone\end{internal}\begin{hide}gone\end{hide}\begin{notes}gone\end{notes}\begin{comment}gone\end{comment}",
         r"\deleted[id=a]{gone} \added{kept} \replaced{kept}{gone}",
+        r"\chdeleted[id=a]{gone} \chadded{kept} \chreplaced[id=a]{kept}{gone}",
         r"\iffalse gone \if0 gone \fi gone \fi kept $a \iff b$",
         r"\ifdraft{kept}{gone} \iftrue kept \else gone \fi \unless\iflong gone \else kept \fi",
         "\\longfalse \\iflong gone % \\fi\n gone \\fi kept",

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"|(?P<url>\\(?:url|path|href)[ \t]*+\{[^{}\n]{0,2000}\})"
     r"|\\begin[ \t]*+\{(?P<begin>[a-zA-Z@]{1,40}\*?)\}"
     r"|(?P<setting>" + SETTING + r")"
-    r"|\\(?P<change>deleted|replaced)(?![a-zA-Z@])"
+    r"|\\(?P<change>(?:ch)?(?:deleted|replaced))(?![a-zA-Z@])"
     r"|\\(?P<pair>import|subimport|inputfrom|subinputfrom|includefrom|subincludefrom)\*?[ \t]*+"
     r"\{(?P<folder>[^{}\n]{0,300})\}[ \t]*+\{(?P<file>[^{}\n]{1,300})\}"
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
@@ -414,7 +414,7 @@ class _File:
         new = tex.group(tex.skip_options(at))
         if new is None or defines(self.text, match.start()):
             return at
-        if match["change"] == "deleted":
+        if match["change"].endswith("deleted"):
             return self._drop(match.start(), new.after)
         old = tex.group(new.after)
         if old is None:
