@@ -80,7 +80,6 @@ def test_files_are_what_it_was_given(folder: Path, behind: Wall) -> None:
     assert (given / "x").read_text() == "given\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="other users keep their own uid")
 def test_an_installation_does_not_use_up_the_processes_of_git(folder: Path) -> None:
     lend(folder)
     assert folder.stat().st_uid != outside_uid(keeper="packages")

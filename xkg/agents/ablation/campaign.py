@@ -143,7 +143,8 @@ class _Runner:
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
         if not space.candidates and self._team is None:
             why = "; ".join(f"{each.name} ({each.place}): {each.reason}" for each in space.left_out[:5])
-            raise InputError(f"nothing in this code can be ablated without a model ({why or 'it has no settings'})")
+            known = why or "it has no settings"
+            raise InputError(f"nothing in this code can be ablated ({known}); add --llm MODEL to look further")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
         if constant := constant_note(outcomes):
             notes.append(constant)

@@ -27,7 +27,8 @@ A = TypeVar("A", bound=AnswerType)
 
 # Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens of an answer (for code, of each
 # technique in it); techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them;
-# and for each question that writes code the calls of later stages, with input tokens relative to it.
+# and for each question that writes code the calls of later stages, with input tokens relative to it. These, the answer
+# about the paper and `_TOGETHER` come from recorded answers for only three papers (3 to 6 techniques with code).
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # 15 of 48 answers that write code were unusable and had to be asked for again.
 _WITH_UNUSABLE = 1.25
