@@ -15,6 +15,12 @@ def test_symbols_are_no_part_of_a_heading_s_name(tmp_path: Path) -> None:
     assert {"Neighbour sampling", "Weight Matrix W"} <= set(techniques(tmp_path, method))
 
 
+@pytest.mark.parametrize(("symbol", "word"), [("W_{1}", "W_1"), (r"\ell_1", "ell_1"), (r"\mathcal{H}^2", "H^2")])
+def test_a_symbol_before_other_words_is_part_of_the_name(tmp_path: Path, symbol: str, word: str) -> None:
+    method = f"\\subsection{{${symbol}$ regularization}}\nWe add ${symbol}$ regularization to the loss $L$.\n"
+    assert f"{word} regularization" in techniques(tmp_path, method)
+
+
 def test_a_heading_without_words_of_its_own_is_named_after_the_method(tmp_path: Path) -> None:
     method = "\\subsection{Model Training}\nWe train the model on nests. We update it daily.\n"
     assert "TS Model Training" in techniques(tmp_path, method)

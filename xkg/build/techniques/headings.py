@@ -18,12 +18,13 @@ from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
+# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its script.
 _SYMBOL = re.compile(
-    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|mathbf|hat|tilde|bar)\s*+\{?\s*+)*+([A-Za-z])\}*+"
+    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
+    r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
 )
 # "ZEST$_{similarity}$" is a name of two words.
 _SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
-_GREEK = re.compile(r"\\([a-z]{2,7})(?:_\s?\{?\s?\w\s?\}?)?")
 _QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 _ITEM = re.compile(
     r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
@@ -241,13 +242,18 @@ def _describes_root(tree: Tree, part: Part) -> bool:
 
 
 def plain_title(title: str) -> str:
-    """A heading without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as a word."""
+    """A heading without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as a word, and
+    so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance")."""
 
     def plain(match: re.Match[str]) -> str:
         if word := _SUBSCRIPT.fullmatch(match[1].strip()):
             return f" {word[1]} "
-        symbol = _SYMBOL.fullmatch(match[1].strip()) or _GREEK.fullmatch(match[1].strip())
-        return symbol[1] if symbol else ""
+        if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
+            return ""
+        letter, greek, *script = (each or "" for each in symbol.groups())
+        if re.match(r"[\s-]+\w", title[match.end() :]):
+            return "".join((letter, greek, *script))
+        return greek if script[0] else letter + greek
 
     return " ".join(_FORMULA.sub(plain, title).split())
 
