@@ -44,7 +44,7 @@ class Package(Value):
 
 class Version(Value):
     """A state of a paper. `content` is the hash of its bundle, which is in the first package; the others came later.
-    `levels` counts its code by the level that the bundle claims; `pushed` is when."""
+    `levels` counts its code by the level that the bundle claims; `pushed` is the time of the push."""
 
     content: Sha256
     packages: tuple[Package, ...] = Field(min_length=1, max_length=1000)

@@ -139,7 +139,7 @@ class Dependence:
     # --- statements ---
 
     def _need_name(self, place: Place, position: int | None, name: str) -> None:
-        """Records that a name of a statement is needed. A block of imports is visited again for it."""
+        """Records that a name of a statement is needed. If a block of imports has the name, visits the block again."""
         names = self._needed_names.setdefault(place, set())
         if name not in names:
             names.add(name)

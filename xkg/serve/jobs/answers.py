@@ -152,7 +152,7 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Jobs under way first, then ended ones, the last one first; several come without stages and results. `cut` says
+    """Running jobs first, then ended ones, newest first. A list of several jobs has no stages and results. `cut` says
     what is left out."""
 
     jobs: tuple[JobAnswer, ...]

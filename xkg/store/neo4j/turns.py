@@ -1,5 +1,6 @@
-"""Turns at a web server for machines that share only a Neo4j: a lease by the server's name, held for the pause after a
-request (`xkg.store.neo4j.leases`). If a machine dies during its turn, the others wait until the lease expires."""
+"""Machines that share only a Neo4j take turns in asking a web server. Each turn is a lease with the server's name, held
+for the pause after a request (`xkg.store.neo4j.leases`). If a machine dies during its turn, the others wait until the
+lease expires."""
 
 import os
 import random
