@@ -160,4 +160,4 @@ def _sources(state: Debugged) -> str:
     """The source lines, if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
-    return compared_lines([state.draft], state.draft.implementation, state.draft.test)
+    return compared_lines(state.draft, state.draft.test)
