@@ -154,7 +154,19 @@ class _Plan:
         below = {each: [other for other in deepest_first if each in lineage[other]] for each in deepest_first}
         self._beside = _named_beside([self._by_id[each] for each in deepest_first], below)
         self.needs = {each: {*below[each], *self._beside[each]} for each in deepest_first}
-        self.order = [each for wave in waves(deepest_first, self.needs) for each in wave]
+        self.order: list[str] = []
+        for technique in techniques:
+            if technique.id in located:
+                self._follow(technique.id)
+
+    def _follow(self, identity: str) -> None:
+        """Adds a technique to the order, right after what it needs, so that both share a question."""
+        if identity in self.order:
+            return
+        for technique in self._techniques:
+            if technique.id in self.needs[identity]:
+                self._follow(technique.id)
+        self.order.append(identity)
 
     def task(self, identity: str, done: Mapping[str, Coded], group: Sequence[str] = ()) -> Task:
         """The task of a technique of which others in `group` may be components, too."""

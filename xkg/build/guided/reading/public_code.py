@@ -31,9 +31,11 @@ def public_code(codebase: Codebase) -> list[PublicCode]:
         for source in filter(_is_public, tops(module)):
             text = described(source)
             found.setdefault(text, PublicCode(source.symbol.id, f"{module.path}: {text}"))
-        whole = next((s.symbol.id for s in module.symbols if s.symbol.kind == "module"), None)
-        if whole is not None and (text := _script(module)):
-            found.setdefault(text, PublicCode(whole, f"{module.path}: {text}"))
+        for whole in (s for s in module.symbols if s.symbol.kind == "module"):
+            if calls := _calls(module):
+                about = textwrap.shorten(f"script, {whole.docstring}", _LONGEST, placeholder=" …")
+                text = f"{about} Calls {textwrap.shorten(calls, _LONGEST, placeholder=' …')}"
+                found.setdefault(text, PublicCode(whole.symbol.id, f"{module.path}: {text}"))
     return list(found.values())[:MOST]
 
 
@@ -54,14 +56,12 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
     return tuple(f"{symbol.path}::{symbol.qualified_name}" for symbol in found if symbol.kind != "module")
 
 
-def _script(module: Module) -> str:
+def _calls(module: Module) -> str:
     """The names that a file calls outside of its functions and classes; empty if these are few lines."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
-    calls = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
-    names = ", ".join(dict.fromkeys(name for found in calls for name in found))
-    if sum(map(bool, calls)) < _FEWEST_LINES:
-        return ""
-    return f"script, calls {textwrap.shorten(names, _LONGEST, placeholder=' …')}"
+    lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
+    is_script = sum(map(bool, lines)) >= _FEWEST_LINES
+    return ", ".join(dict.fromkeys(name for found in lines for name in found)) if is_script else ""
 
 
 def _is_public(source: SourceSymbol) -> bool:
