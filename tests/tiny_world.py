@@ -397,7 +397,8 @@ def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
     made_of = re.findall("^Made of: .*", asked.section, re.M)
     parts = {"Median peak clipping (": CLIP, "Exponential damping (": DAMP}
     here = [part for name, part in parts.items() if made_of and name in made_of[0]]
-    missing = [p for p in (CLIP, DAMP) if p.partition("(")[0] not in asked.inputs.get("components", "") and p not in here]
+    done = asked.inputs.get("components", "")
+    missing = [part for part in (CLIP, DAMP) if part.partition("(")[0] not in done and part not in here]
     return {**given, "implementation": "\n\n".join([*missing, given["implementation"]])}
 
 

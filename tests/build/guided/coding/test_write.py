@@ -333,7 +333,7 @@ def test_a_faulty_module_is_asked_for_again_alone() -> None:
     assert "def decay" in model.requests[1][2]["code"]
 
 
-def test_a_question_without_an_answer_is_asked_in_halves() -> None:
+def test_without_an_answer_each_is_asked_for_alone() -> None:
     error = AnswerError("modularize: none")
     model = FakeModel({"modularize": [error, {"modules": [DECAY]}, error]})
     found = both(model)

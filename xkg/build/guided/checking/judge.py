@@ -9,7 +9,7 @@ from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_rep
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
 from xkg.build.guided.checking.insertion import callable_components
-from xkg.build.guided.checking.shown_module import own_code
+from xkg.build.guided.checking.own_module import own_code
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.code_answers import Shared
 from xkg.build.guided.draft import Draft

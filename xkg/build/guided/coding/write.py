@@ -154,8 +154,8 @@ class Writing:
         """Each technique's module, or the reason why there is none. The model may first look at other places of the
         repository.
 
-        A technique with a faulty module is asked about again alone, with the reason why it was `refused`; without a
-        usable answer, two questions cover a half each. Raises the errors of `ask` except `AnswerError`."""
+        A technique without a usable module is asked about again alone, with the reason why it was `refused`. Raises the
+        errors of `ask` except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -174,32 +174,22 @@ class Writing:
         except AnswerError as error:
             if len(tasks) == 1:
                 return {tasks[0].technique.id: str(error)}
-            half = len(tasks) // 2
-            first = self._apart(tasks[:half], self._made)
-            answers = first.answers()
-            return answers | self._apart(tasks[half:], {**self._made, **first.components(answers)}).answers()
+            answer = CodeAnswer()
         outcomes: dict[str, Outcome] = {}
         made = dict(self._made)
         for n, task in enumerate(tasks, start=1):
+            identity = task.technique.id
             if complaint := self._complaint(answer, n, task, made):
-                alone = self._apart([task], made)
-                outcomes |= alone.answers(complaint)
-                made |= alone.components(outcomes)
+                made.pop(identity, None)
+                alone = Writing([task], self._codebase, self._ask, self._installed, made)
+                outcome = outcomes[identity] = alone.answers(complaint)[identity]
+                if isinstance(outcome, Written):
+                    _add(task, outcome.module, made)
             else:
                 module = _by_number(answer)[n]
                 declined = _declined(task, module, self._material(task)) if module.declined is not None else None
-                outcomes[task.technique.id] = declined or Written(module, lookup, self._allowed)
+                outcomes[identity] = declined or Written(module, lookup, self._allowed)
         return outcomes
-
-    def components(self, outcomes: Mapping[str, Outcome]) -> dict[str, Component]:
-        """The code that was written, by technique, before it has run."""
-        made = dict(self._made)
-        for task in self._tasks:
-            written = outcomes.get(task.technique.id)
-            if isinstance(written, Written):
-                source = compose(written.module.implementation, _parts(task, made)).source
-                made[task.technique.id] = _unproven(task, source)
-        return made
 
     def draft(self, task: Task, written: Written) -> Draft | str:
         """The draft of a module whose task has the code of all its components, or why it does not fit them. Used
@@ -231,18 +221,14 @@ class Writing:
         )
         return written.lookup.added_to(draft)
 
-    def _apart(self, tasks: Sequence[Task], made: Mapping[str, Component]) -> "Writing":
-        return Writing(tasks, self._codebase, self._ask, self._installed, made)
-
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
         """The faults of a module, whose code is added to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
-        parts = _parts(task, made)
-        if module.declined is None and (source := compose(module.implementation, parts).source):
-            made[task.technique.id] = _unproven(task, source)
-        return "\n".join(faults(module, parts, self._allowed))
+        if module.declined is None:
+            _add(task, module, made)
+        return "\n".join(faults(module, _parts(task, made), self._allowed))
 
     def _material(self, task: Task) -> Material:
         made = _made_from(self._codebase, task.located, task.components)
@@ -286,8 +272,11 @@ def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
     return [*task.parts, *(Part(made[i].name, made[i].implementation) for i in task.inside if i in made)]
 
 
-def _unproven(task: Task, source: str) -> Component:
-    return Component(name=task.technique.name, technique=task.technique.id, implementation=source)
+def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
+    """Adds the code of a module to that of components, before it has run."""
+    if source := compose(module.implementation, _parts(task, made)).source:
+        identity, name = task.technique.id, task.technique.name
+        made[identity] = Component(name=name, technique=identity, implementation=source)
 
 
 def _declined(task: Task, answer: Module, own: Material) -> Declined:
