@@ -244,7 +244,7 @@ def test_too_little_in_the_sources_is_revised_though_the_review_finds_no_fault()
     start = GOOD.model_copy(update={"excerpt": OTHER_LINES})
     done = checked(start, ask)
     assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
-    assert "- line 4: return [v / total for v in values]" in ask.requests[1][2]["findings"]
+    assert "- return [v / total for v in values]" in ask.requests[1][2]["findings"]
     assert "of its statements have a counterpart" in (done.evidence[-1].reason or "")
 
 

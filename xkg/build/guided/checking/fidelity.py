@@ -130,7 +130,7 @@ def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
     scope = draft.scope
     found = unmatched(draft.implementation, draft.excerpt, scope)
     found = found if by_definition else [each for each in found if each.line not in scope.by_definition]
-    lines = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
+    lines = [f"- {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
