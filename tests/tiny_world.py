@@ -212,7 +212,9 @@ def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
     found: list[Any] = [of(part) for part in asked.parts]
     if odd := [each for each in found if not isinstance(each, Mapping)]:
         return odd[0]
-    return {_LISTED[asked.prompt][1]: [{"technique": n, **each} for n, each in enumerate(found, start=1)]}
+    numbers = [int(re.findall(r"\d+", part.section)[0]) for part in asked.parts]
+    listed = [{"technique": n, **each} for n, each in zip(numbers, found, strict=True)]
+    return {"modules": [], "verdicts": [], _LISTED[asked.prompt][1]: listed}
 
 
 def question(body: Mapping[str, Any]) -> Question:
@@ -392,7 +394,11 @@ def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
     given = {**given, "statements": [{"statement": n, "origin": "none", "note": ""} for n in numbers]}
     if asked.technique != "Damped peak filter":
         return given
-    missing = [part for part in (CLIP, DAMP) if part.partition("(")[0] not in asked.inputs["components"]]
+    made_of = re.findall("^Made of: .*", asked.section, re.M)
+    parts = {"Median peak clipping (": CLIP, "Exponential damping (": DAMP}
+    here = [part for name, part in parts.items() if made_of and name in made_of[0]]
+    done = asked.inputs.get("components", "")
+    missing = [part for part in (CLIP, DAMP) if part.partition("(")[0] not in done and part not in here]
     return {**given, "implementation": "\n\n".join([*missing, given["implementation"]])}
 
 
@@ -418,7 +424,8 @@ def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
 def _verdict(asked: Question) -> dict[str, Any]:
     wrong = "damp(values, rate)" in asked.section
     remark = "filter_counts damps before it clips; the lines clip first"
-    numbers = _numbers(asked.section)
+    described = Question("modularize", asked.inputs, None).parts
+    numbers = [n for part in described if part.technique == asked.technique for n in _numbers(part.section)]
     agreed = [{"statement": n, "verdict": "same", "remark": ""} for n in numbers]
     return {**verdict(*([("foreign", remark)] if wrong else [])), "statements": agreed}
 

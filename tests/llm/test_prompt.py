@@ -69,15 +69,6 @@ def test_what_all_questions_share_stands_first(tmp_path: Path) -> None:
     assert first[1][:same] == second[1][:same]
 
 
-def test_a_paper_pays_once_for_what_its_techniques_share() -> None:
-    """The questions that write code: the same instructions, paper and code, and other techniques."""
-    prompt = load_prompt(PROMPTS / "modularize.md")
-    inputs = {name: f"{name} of the paper" for name in prompt.inputs} | {"code": "def f(): pass\n" * 900}
-    one, other = ("".join(prompt.render(inputs | {"techniques": name})) for name in ("a", "b"))
-    shared = next(i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y)
-    assert shared > 0.95 * len(one)
-
-
 def test_a_part_is_only_asked_where_its_input_is_not_empty(tmp_path: Path) -> None:
     text = FILE.replace("{{files}}\n\n", "{{#files}}\nIn these files:\n{{files}}\n{{/files}}\n")
     prompt = load_prompt(written(tmp_path, text))

@@ -30,6 +30,16 @@ def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list
     return results
 
 
+def waves(items: Sequence[T], needs: Mapping[T, Collection[T]]) -> list[list[T]]:
+    """The items in groups, each after all groups that it needs. Needed names that are not in `items` are ignored."""
+    found: list[list[T]] = []
+    waiting = list(items)
+    while waiting:
+        found.append([item for item in waiting if not set(needs.get(item, ())).intersection(waiting)])
+        waiting = [item for item in waiting if item not in found[-1]]
+    return found
+
+
 def in_dependency_order(
     work: Callable[[T], R],
     items: Sequence[T],

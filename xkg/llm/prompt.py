@@ -21,7 +21,8 @@ Endpoints bill the beginning that a question shares with an earlier one at a low
 questions comes first: the text that follows the last input is moved to the end of the system message, and an input's
 marks depend on nothing that follows. A file gives the inputs that many questions of a paper share first. Prompts of
 several files that share their first input have no system message of their own (an empty line above `===`), and nothing
-is moved: their questions are the same up to the end of that input.
+is moved: their questions are the same up to the end of that input. They have one type of answer too, since endpoints
+put its schema before the system message.
 """
 
 import hashlib

@@ -40,8 +40,8 @@ class Draft(Value):
     `definition` is the technique's, without its name. `declared` are the author's remarks on statements that the module
     does not simply take over from its source lines, one per entry; none if the module was repaired later.
     `by_definition` maps functions and classes written from the definition alone to the numbers of its statements.
-    `opened` are the ids of the symbols that the author or a review opened, and `searched` says whether one of them
-    searched the repository."""
+    `looked` has the lines that the author or a review asked for, `opened` the ids of the symbols in them, and
+    `searched` says whether one of them searched the repository."""
 
     technique: str
     name: str
@@ -58,6 +58,7 @@ class Draft(Value):
     definition: str = ""
     declared: tuple[str, ...] = ()
     by_definition: Mapping[str, tuple[int, ...]] = {}
+    looked: tuple[str, ...] = ()
     opened: tuple[str, ...] = ()
     searched: bool = False
 

@@ -73,6 +73,7 @@ class Lookup:
             update={
                 "own_excerpt": longer if draft.own_excerpt else "",
                 "excerpt": longer + draft.excerpt[len(own) :],
+                "looked": tuple(dict.fromkeys([*draft.looked, *self.shown])),
                 "opened": tuple(dict.fromkeys([*draft.opened, *self.symbols])),
                 "searched": draft.searched or self.searched,
             }

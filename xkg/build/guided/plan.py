@@ -28,7 +28,7 @@ A = TypeVar("A", bound=AnswerType)
 # Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens of an answer (for code, of each
 # technique in it); techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them;
 # and for each question that writes code the calls of later stages, with input tokens relative to it. These, the answer
-# about the paper and `_TOGETHER` come from recorded answers for only three papers (3 to 6 techniques with code).
+# about the paper and `_TOGETHER` come from recorded answers for only four papers (6 to 13 techniques with code).
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # 15 of 48 answers that write code were unusable and had to be asked for again.
 _WITH_UNUSABLE = 1.25
@@ -38,9 +38,9 @@ _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
 # Techniques of a question that writes code, and its input tokens; static analysis locates whole files.
-_TOGETHER = 2.3
-_CODE_PROMPT = 5_000
-_AFTER = {"debug": (0.7, 0.5, 400), "check": (2.6, 0.6, 500)}
+_TOGETHER = 5.0
+_CODE_PROMPT = 7_500
+_AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
 # One question of these stages covers all techniques; if it has no answer, it is repeated with fewer.
 _BATCHED = frozenset({"ground", "modularize"})
 

@@ -12,7 +12,6 @@ from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
 from xkg.build.guided.draft import prompt
-from xkg.build.guided.reading.added_places import with_places
 from xkg.build.guided.reading.extract import GuidedExtraction, extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
 from xkg.build.guided.reading.overview import overview
@@ -100,6 +99,7 @@ class GuidedBuild:
                 **self._prompts_key("ground"),
                 "overview": self._overview,
                 "techniques": [t.model_dump(mode="json") for t in techniques],
+                "places": dict(self._extraction.places),
             },
             GuidedGrounding,
             lambda: ground_with_model(
@@ -109,24 +109,19 @@ class GuidedBuild:
                 self._opened.document,
                 self._overview,
                 self._ask,
+                self._extraction.places,
             ),
             lambda g: describe_grounding(g.grounding, len(techniques)),
             keep=lambda g: not g.failed,
         )
         self._grounding = grounded.grounding
-        self._place(self._extraction.places)
+        of = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in techniques}
+        self.located = {technique: symbols for technique, symbols in of.items() if symbols}
         self._record_failures(grounded.failed)
         self._why, self._lines = grounded.why, grounded.lines
         nowhere = (t.id for t in techniques if t.id not in self.located and t.id in grounded.why)
         self._reasons |= {t: f"{NOT_AMONG_THE_NEAREST}: {grounded.why[t]}" for t in nowhere}
         self._reasons |= {t: f"not located: {why}" for t, why in grounded.failed.items() if t not in self.located}
-
-    def _place(self, places: Mapping[str, Sequence[str]]) -> None:
-        """Adds further places of techniques to the grounding."""
-        self._grounding = with_places(self._grounding, self.techniques, places)
-        of = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
-        self.located = {technique: symbols for technique, symbols in of.items() if symbols}
-        self._reasons = {t: why for t, why in self._reasons.items() if t not in self.located}
 
     def code(self, codebase: Codebase) -> None:
         self._stage = "code"
@@ -139,7 +134,6 @@ class GuidedBuild:
             self._ask,
             trials,
             runs=self._context.runner is not None,
-            title=self._opened.document.title,
             why=self._why,
             lines=self._lines,
             # extra jobs, so that questions go on while other techniques' tests run

@@ -31,7 +31,7 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Sub: "-",
     ast.Mult: "*",
     ast.Div: "/",
-    ast.FloorDiv: "//",
+    ast.FloorDiv: "/",  # `/` of integers in Python 2
     ast.Mod: "%",
     ast.Pow: "**",
     ast.MatMult: "@",

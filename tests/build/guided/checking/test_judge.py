@@ -1,6 +1,6 @@
 """What becomes of a draft that runs: sharper tests, fidelity, one revision, and how few questions that takes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,11 +11,13 @@ from tests.build.guided.drafts import draft_of
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
 from xkg.build.code.codebase import Codebase
-from xkg.build.guided.checking.debug import Debugged, debug
+from xkg.build.guided.checking.debug import ROUNDS, Debugged, debug
 from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.fidelity import review
-from xkg.build.guided.checking.judge import Checked, check
+from xkg.build.guided.checking.judge import Checked, check, proved
 from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unnoticed
+from xkg.build.guided.code_answers import Shared
+from xkg.build.guided.definition_statements import numbered
 from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
@@ -59,6 +61,7 @@ assert len(normalised([1.0, 3.0])) == 2
 assert isinstance(effective_size([1.0, 1.0]), float)
 """
 GOOD = draft_of(MODULE, SHARP, name="Effective sample size", excerpt=LINES)
+OTHER = GOOD.model_copy(update={"technique": "p#other", "name": "Other"})
 EMPTY = Codebase(repository=Repository(id="local:empty@0", url=""))
 FAITHFUL: Mapping[str, Any] = {"technique": 1, "compared": "The sum and the squares.", "statements": [], "faults": []}
 
@@ -86,8 +89,19 @@ def ready(draft: Draft) -> Debugged:
     return debug(draft, quickly, model_of({}))
 
 
-def checked(draft: Draft, ask: FakeModel) -> Checked:
-    return check([ready(draft)], quickly, ask, EMPTY)[0]
+def shared(*drafts: Draft) -> Shared:
+    """The beginning of a question that wrote these drafts."""
+    techniques = [(draft.technique, f"{draft.name}\n{numbered(draft.definition)}") for draft in drafts]
+    return Shared.of("\n".join(draft.excerpt for draft in drafts), [], "", techniques)
+
+
+def checked_all(states: Sequence[Debugged], ask: FakeModel, codebase: Codebase = EMPTY) -> list[Checked]:
+    return check(states, quickly, ask, codebase, shared(*(state.draft for state in states)))
+
+
+def checked(draft: Draft, ask: FakeModel, *, rounds: int = ROUNDS) -> Checked:
+    state = proved(draft, quickly, ask, rounds=rounds)
+    return check([state], quickly, ask, EMPTY, shared(draft), rounds=rounds)[0]
 
 
 def requested_prompts(ask: FakeModel) -> list[str]:
@@ -199,7 +213,7 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
             "repair": lambda inputs: edit("total = sum(values)", f"total = sum(values) + {len(inputs['tried'])}"),
         }
     )
-    [done] = check([ready(cubed())], quickly, ask, EMPTY, rounds=2)
+    done = checked(cubed(), ask, rounds=2)
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
@@ -230,7 +244,7 @@ def test_too_little_in_the_sources_is_revised_though_the_review_finds_no_fault()
     start = GOOD.model_copy(update={"excerpt": OTHER_LINES})
     done = checked(start, ask)
     assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
-    assert "- line 4: return [v / total for v in values]" in ask.requests[1][2]["findings"]
+    assert "- return [v / total for v in values]" in ask.requests[1][2]["findings"]
     assert "of its statements have a counterpart" in (done.evidence[-1].reason or "")
 
 
@@ -275,30 +289,30 @@ def test_what_does_not_run_is_not_judged() -> None:
     broken = GOOD.model_copy(update={"implementation": MODULE.replace("v / total", "v / totals")})
     state = debug(broken, quickly, model_of({}), rounds=0)
     ask = model_of({})
-    [done] = check([state], quickly, ask, EMPTY)
+    [done] = checked_all([state], ask)
     assert (done.level, requested_prompts(ask)) == (Level.NONE, [])
     assert "totals" in (done.evidence[-1].reason or "")
 
 
 def test_a_fault_without_a_remark_is_sent_back() -> None:
     ask = model_of({"fidelity": [fault("missing", " "), FAITHFUL]})
-    assert [fidelity.faults for fidelity in review([GOOD], ask, Lookup(EMPTY))] == [()]
+    assert [fidelity.faults for fidelity in review([GOOD], ask, Lookup(EMPTY), shared(GOOD))] == [()]
     assert "has no remark" in (ask.requests[0][3] or "")
 
 
 def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
     dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
     ask = model_of({"fidelity": [FAITHFUL]})
-    review([dropped], ask, Lookup(EMPTY))
+    review([dropped], ask, Lookup(EMPTY), shared(dropped))
     shown = ask.requests[0][2]["modules"]
     assert "Not here:\n- n = np.exp(-n / s) * n" in shown
     assert "Only here:" not in shown
 
 
 def test_one_question_reviews_all_modules_and_each_gets_its_own_verdict() -> None:
-    other = cubed().model_copy(update={"technique": "p#other", "name": "Other"})
+    other = OTHER.model_copy(update={"implementation": cubed().implementation, "test": cubed().test})
     ask = FakeModel({"fidelity": [{"verdicts": [{**FOREIGN, "technique": 2}, FAITHFUL]}], "revise": [NO_EDITS]})
-    first, second = check([ready(GOOD), ready(other)], quickly, ask, EMPTY)
+    first, second = checked_all([ready(GOOD), ready(other)], ask)
     assert (first.level, second.level) == (Level.FAITHFUL, Level.TESTED)
     assert "cubes the weights" in (second.evidence[-1].reason or "")
     assert [(name, about) for name, about, *_ in ask.requests] == [
@@ -306,14 +320,13 @@ def test_one_question_reviews_all_modules_and_each_gets_its_own_verdict() -> Non
         ("revise", "Other"),
     ]
     shown = ask.requests[0][2]
-    assert shown["sources"].count("def ess(w)") == 1
     assert "## 2. Other" in shown["modules"]
 
 
 def test_a_review_without_an_answer_is_asked_in_halves() -> None:
     error = AnswerError("check: none")
     ask = FakeModel({"fidelity": [error, {"verdicts": [FAITHFUL]}, error]})
-    first, second = check([ready(GOOD), ready(GOOD)], quickly, ask, EMPTY)
+    first, second = checked_all([ready(GOOD), ready(OTHER)], ask)
     assert (first.level, first.failed) == (Level.FAITHFUL, None)
     assert (second.level, second.failed) == (Level.TESTED, "check: none")
 
@@ -321,8 +334,8 @@ def test_a_review_without_an_answer_is_asked_in_halves() -> None:
 def test_a_review_that_misses_a_module_is_sent_back() -> None:
     both = {"verdicts": [FAITHFUL, {**FAITHFUL, "technique": 2}]}
     ask = FakeModel({"fidelity": [{"verdicts": [FAITHFUL]}, both]})
-    assert len(review([GOOD, GOOD], ask, Lookup(EMPTY))) == 2
-    assert "one verdict for each module from 1 to 2" in str(ask.requests[0][3])
+    assert len(review([GOOD, OTHER], ask, Lookup(EMPTY), shared(GOOD, OTHER))) == 2
+    assert "one verdict for each of the modules [1, 2]" in str(ask.requests[0][3])
 
 
 # --- composites
@@ -359,7 +372,7 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
     assert done.level is Level.FAITHFUL
     assert done.evidence[-1].fidelity is not None
     assert done.evidence[-1].fidelity.share == 1.0
-    assert ask.requests[0][2]["sources"].strip() == OWN_LINES.strip()
+    assert "def normalised" not in ask.requests[0][2]["modules"]
     other = MADE.model_copy(
         update={"implementation": WHOLE.replace("size < share * len(values)", "max(values) + share")}
     )
@@ -367,9 +380,38 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
     assert share(other.implementation, other.excerpt) >= 0.7  # what its components have in common with the lines
 
 
+def test_what_is_made_of_a_revised_component_gets_its_new_code() -> None:
+    wrong, cubes = cubed().implementation, cubed()
+    used = UsedComponent(name=GOOD.name, implementation=wrong, proven=True)
+    whole = MADE.model_copy(
+        update={
+            "technique": "p#whole",
+            "name": "Resampling",
+            "implementation": WHOLE.replace("w**2", "w**3"),
+            "test": "assert needs_resampling([1.0, 1.0, 18.0])\nassert not needs_resampling([1.0, 1.0])\n",
+            "components": (used,),
+        }
+    )
+    mended = {
+        "cause": "it cubes",
+        "edits": [
+            {"file": "implementation", "search": "w**3", "replace": "w**2"},
+            {"file": "test", "search": "", "replace": f"from implementation import *\n{SHARP}"},
+        ],
+    }
+    both = {"verdicts": [FOREIGN, {**FAITHFUL, "technique": 2}]}
+    ask = FakeModel({"fidelity": [both], "revise": [mended], "recheck": [FAITHFUL]})
+    first, second = checked_all([ready(cubes), ready(whole)], ask)
+    assert (first.level, second.level) == (Level.FAITHFUL, Level.FAITHFUL)
+    assert "w**2" in second.draft.implementation
+    assert "w**3" not in second.draft.implementation
+    assert second.draft.components[0].implementation == first.draft.implementation
+
+
 def test_a_review_is_asked_about_components_that_are_not_called() -> None:
     ask = model_of({"fidelity": [FAITHFUL]})
-    review([GOOD.model_copy(update={"uncalled": ("Damping",), "absent": ("Clipping",)})], ask, Lookup(EMPTY))
+    draft = GOOD.model_copy(update={"uncalled": ("Damping",), "absent": ("Clipping",)})
+    review([draft], ask, Lookup(EMPTY), shared(draft))
     assert "Not called:\n- Damping\n- Clipping" in ask.requests[0][2]["modules"]
 
 
@@ -397,7 +439,6 @@ def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
     assert (departure.kind, departure.remark) == ("differs", "the lines have no factor of two")
     assert departure.statement == "One over the sum of their squares is given, times two."
     shown = ask.requests[0][2]["modules"]
-    assert "[2] One over" in shown
     assert "Author:\n[2] no factor" in shown
 
 
@@ -407,12 +448,24 @@ def test_a_review_may_look_elsewhere_first_and_what_it_opened_counts_as_source_l
     there = {"statement": 2, "verdict": "elsewhere", "remark": "twice.py:1-2 doubles it"}
     ask = model_of({"fidelity": [asking, {**FAITHFUL, "statements": [there]}]})
     codebase = codebase_of({"twice.py": "def twice(w):\n    return 2 * ess(w)\n"})
-    [done] = check([ready(draft)], quickly, ask, codebase)
+    [done] = checked_all([ready(draft)], ask, codebase)
     assert requested_prompts(ask) == ["fidelity", "fidelity"]
     assert done.draft.excerpt.startswith(LINES)
     assert "# --- twice.py:1-2\ndef twice(w):" in done.draft.excerpt
     [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
     assert (departure.kind, departure.searched) == ("elsewhere", True)
+
+
+@pytest.mark.parametrize(("verdict", "kind"), [("narrower", "missing"), ("wrong", "foreign")])
+def test_a_statement_that_the_module_does_not_do_whole_is_a_fault(verdict: str, kind: str) -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    answer = {**FAITHFUL, "statements": [{"statement": 2, "verdict": verdict, "remark": "only of two weights"}]}
+    ask = model_of({"fidelity": [answer], "revise": [NO_EDITS]})
+    done = checked(draft, ask)
+    assert done.level is Level.TESTED
+    [found] = (done.evidence[-1].fidelity or pytest.fail("none")).faults or ()
+    assert (found.kind, found.remark) == (kind, "statement 2: only of two weights")
+    assert "only of two weights" in ask.requests[-1][2]["findings"]
 
 
 @pytest.mark.parametrize("verdict", ["absent", "added"])

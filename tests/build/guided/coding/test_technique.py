@@ -22,6 +22,7 @@ from tests.tiny_world import (
 )
 from xkg.build.guided.coding.technique import Coded, CodingContext, code_techniques
 from xkg.build.guided.coding.trial import Trials
+from xkg.build.guided.draft import prompt
 from xkg.config import LlmSettings, Settings
 from xkg.errors import AnswerError, BudgetError, LanguageModelError, ModelUnavailableError
 from xkg.llm.prompt import Prompt
@@ -75,7 +76,6 @@ class Build:
         trials = Trials(self.folder / "runs", QuickRunner(), Limits(), lambda *_: environment, [], None, {})
         context = CodingContext(
             folder=self.folder,
-            title="A paper",
             why={},
             settings=settings,
             codebase=CODEBASE,
@@ -93,13 +93,13 @@ class Build:
         return [(name, part.technique) for name, _, inputs, _ in self.model.requests for part in _about(name, inputs)]
 
     def offered_to(self, technique: Technique) -> str:
-        """The code of components that the question about a technique's code had."""
-        asked = (
+        """The code of components that the last question about a technique's code had."""
+        asked = [
             i
             for name, _, i, _ in self.model.requests
             if name == "modularize" and technique.name in [part.technique for part in _about(name, i)]
-        )
-        return next(asked)["components"]
+        ]
+        return asked[-1]["components"]
 
 
 def _about(name: str, inputs: Mapping[str, str]) -> list[Question]:
@@ -134,11 +134,37 @@ def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
     assert {d.code for d in coded[TOP.id].derivations} == {code_of(coded[TOP.id]).id}
 
 
-def test_techniques_that_need_not_wait_share_their_questions(build: Build) -> None:
+def test_a_method_and_its_components_share_their_questions(build: Build) -> None:
     build()
     asked = [[part.technique for part in _about(name, i)] for name, _, i, _ in build.model.requests]
-    assert [name for name, *_ in build.model.requests] == ["modularize", "fidelity"] * 2
-    assert asked == [[CLIPPING.name, DAMPING.name]] * 2 + [[TOP.name]] * 2
+    assert [name for name, *_ in build.model.requests] == ["modularize", "fidelity"]
+    assert asked == [[CLIPPING.name, DAMPING.name, TOP.name]] * 2
+    inputs = build.model.requests[0][2]
+    assert "Made of: Median peak clipping (1), Exponential damping (2)" in inputs["techniques"]
+
+
+@pytest.fixture
+def whole_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question has room for two techniques, so the whole has one of its own."""
+    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
+
+
+@pytest.mark.usefixtures("whole_later")
+def test_components_hear_of_what_is_made_of_them_later(build: Build) -> None:
+    build()
+    first, _, last, _ = [inputs["techniques"] for *_, inputs, _ in build.model.requests]
+    assert first.count("Later part of Damped peak filter") == 2
+    assert first.count("Clips counts, then damps them.") == 1
+    assert "Made of: Median peak clipping, Exponential damping" in last
+
+
+def test_review_and_writing_begin_alike(build: Build) -> None:
+    build()
+    (first, _, inputs, _), (second, _, others, _) = build.model.requests
+    one, other = prompt(first).render(inputs), prompt(second).render(others)
+    assert one[0] == other[0]
+    end = one[1].index("<<<end techniques")
+    assert one[1][:end] == other[1][:end]
 
 
 def test_what_came_of_it_is_counted(build: Build) -> None:
@@ -159,6 +185,7 @@ SMOOTH = "def smooth(values):\n    return damp(values, 0.5)\n"
 SMOOTH_TEST = "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n"
 
 
+@pytest.mark.usefixtures("whole_later")
 @pytest.mark.product("each fate")
 @pytest.mark.parametrize("fate", ["not located", "declined", "no answer", "does not run", "something else"])
 def test_a_component_without_running_code_gives_way_to_its_own_components(build: Build, fate: str) -> None:
@@ -191,7 +218,10 @@ def test_a_component_without_running_code_gives_way_to_its_own_components(build:
     assert "def smooth" not in offered
 
 
-def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Build) -> None:
+def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 1)
     good = written(SMOOTH, SMOOTH_TEST)
     build(
         [TOP, CLIPPING, STAGE, DEEP],
@@ -207,6 +237,7 @@ def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Buil
     assert offered.count("def damp(") == 1
 
 
+@pytest.mark.usefixtures("whole_later")
 def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_again(build: Build) -> None:
     def judged(request: Question) -> Any:
         if request.technique == CLIPPING.name:
@@ -217,7 +248,7 @@ def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_a
     assert coded[CLIPPING.id].failed == "check: no usable answer"
     again, _ = build()
     assert (code_of(again[CLIPPING.id]).level, again[CLIPPING.id].failed) == (Level.FAITHFUL, None)
-    assert {name for _, name in build.requests} == {CLIPPING.name}
+    assert {name for _, name in build.requests} == {CLIPPING.name, TOP.name}
 
 
 def test_declined_is_an_answer_and_stored(build: Build) -> None:
@@ -233,6 +264,7 @@ def test_declined_is_an_answer_and_stored(build: Build) -> None:
 
 
 @pytest.mark.parametrize("error", [BudgetError("code: spent"), ModelUnavailableError("code: down")])
+@pytest.mark.usefixtures("whole_later")
 def test_a_stop_keeps_what_is_finished_and_the_next_build_asks_the_rest(build: Build, error: Exception) -> None:
     def answer(request: Question) -> Any:
         if request.technique == TOP.name:
@@ -280,7 +312,7 @@ def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
     assert runs
     coded, _ = build()
     assert len(coded) == 3
-    assert runs.items() < {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}.items()
+    assert runs.items() <= {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}.items()
 
 
 @pytest.mark.product("each input")
@@ -339,7 +371,7 @@ def test_code_of_a_technique_that_the_definition_names_is_offered_wherever_it_st
     located = {beside.id: LOCATED[TOP.id], alone.id: LOCATED[DAMPING.id]}
     build([beside, alone], located)
     assert [name for prompt, name in build.requests if prompt == "modularize"] == [alone.name, beside.name]
-    assert "# --- component: Exponential damping" in build.offered_to(beside)
+    assert "Made of: Exponential damping (1)" in build.model.requests[0][2]["techniques"]
 
 
 def test_two_techniques_that_name_each_other_do_not_wait_for_each_other(build: Build) -> None:

@@ -1,16 +1,20 @@
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tests.build.codebases import codebase_of, symbol
 from tests.build.guided.fake_model import FakeModel
+from xkg.build.code.codebase import Codebase
+from xkg.build.guided.code_answers import Module
 from xkg.build.guided.coding.trial import node
 from xkg.build.guided.coding.write import (
     Component,
     Declined,
-    Module,
     Task,
-    modularize_with_model,
+    Writing,
+    Written,
+    size_of,
     together,
     written_from_definition,
 )
@@ -68,9 +72,21 @@ def answering(*answers: dict[str, Any]) -> FakeModel:
     return FakeModel({"modularize": [{"modules": [answer]} for answer in answers]})
 
 
+def drafts(
+    tasks: Sequence[Task], codebase: Codebase, model: FakeModel, installed: Environment | None = None
+) -> dict[str, Draft | Declined | str]:
+    """The drafts of tasks that are not made of each other."""
+    writing = Writing(tasks, codebase, model, installed)
+    by_id = {task.technique.id: task for task in tasks}
+    return {
+        identity: writing.draft(by_id[identity], outcome) if isinstance(outcome, Written) else outcome
+        for identity, outcome in writing.answers().items()
+    }
+
+
 def written(model: FakeModel, *components: Component, technique: Technique = TECHNIQUE) -> Draft | Declined | str:
     task = (RATES if technique is TECHNIQUE else STEPS).model_copy(update={"components": components})
-    return modularize_with_model([task], codebase_of(FILES), model, "On\nrates")[technique.id]
+    return drafts([task], codebase_of(FILES), model)[technique.id]
 
 
 def proven(draft: Draft | Declined | str) -> Level:
@@ -95,7 +111,6 @@ def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
     assert "# --- rates.py:3-7" in draft.excerpt
     [(_, about, inputs, complaint)] = model.requests
     assert (about, complaint) == ("Decay", None)
-    assert inputs["paper"] == "On rates"
     assert inputs["techniques"] == "## 1. Decay\n[1] Rates decay by exp.\n- rates.py::decay (function, lines 5-7)"
     assert inputs["code"] == draft.excerpt
     assert (inputs["packages"], inputs["components"], inputs["remarks"]) == ("numpy", "", "")
@@ -190,7 +205,7 @@ def test_a_component_that_is_left_out_is_for_the_review_to_judge() -> None:
 def test_components_without_code_are_told() -> None:
     model = answering(SCHEDULE)
     task = STEPS.model_copy(update={"components": (component(),), "absent": ("Restarts",)})
-    draft = modularize_with_model([task], codebase_of(FILES), model, "On")[WHOLE.id]
+    draft = drafts([task], codebase_of(FILES), model)[WHOLE.id]
     assert "no code of its own; write what the code here has of it: Restarts" in model.requests[0][2]["remarks"]
     assert isinstance(draft, Draft)
     assert draft.absent == ("Restarts",)
@@ -252,7 +267,7 @@ def test_packages_are_those_that_are_installed_with_their_versions() -> None:
     nothing = {**dict.fromkeys(DECAY.keys(), ""), "statements": []}
     model = answering({**nothing, "technique": 1, "declined": "Nothing of it is here."})
     task = Task(technique=TECHNIQUE, located=(symbol("a.py::f"),))
-    modularize_with_model([task], codebase_of(files), model, "On", installed=installed)
+    drafts([task], codebase_of(files), model, installed)
     [(_, _, inputs, _)] = model.requests
     assert inputs["packages"] == "numpy 2.1.0, ott-jax 0.2.6 (import ott)"
     assert inputs["remarks"] == "- gone cannot be imported here: no package gone in the registry"
@@ -291,7 +306,7 @@ SECOND = SCHEDULE | {
 
 
 def both(model: FakeModel) -> dict[str, Draft | Declined | str]:
-    return modularize_with_model([RATES, STEPS], codebase_of(FILES), model, "On rates")
+    return drafts([RATES, STEPS], codebase_of(FILES), model)
 
 
 def test_techniques_of_one_question_see_shared_code_once_and_are_compared_with_their_own() -> None:
@@ -314,11 +329,11 @@ def test_a_faulty_module_is_asked_for_again_alone() -> None:
     model = FakeModel({"modularize": [{"modules": [DECAY, faulty]}, {"modules": [SECOND | {"technique": 1}]}]})
     assert all(isinstance(draft, Draft) for draft in both(model).values())
     assert [about for _, about, *_ in model.requests] == ["Decay, Schedule", "Schedule"]
-    assert "refused for this reason: documentation: it is empty" in model.requests[1][2]["remarks"]
+    assert model.requests[1][2]["refused"] == "documentation: it is empty"
     assert "def decay" in model.requests[1][2]["code"]
 
 
-def test_a_question_without_an_answer_is_asked_in_halves() -> None:
+def test_without_an_answer_each_is_asked_for_alone() -> None:
     error = AnswerError("modularize: none")
     model = FakeModel({"modularize": [error, {"modules": [DECAY]}, error]})
     found = both(model)
@@ -326,8 +341,39 @@ def test_a_question_without_an_answer_is_asked_in_halves() -> None:
     assert found[WHOLE.id] == "modularize: none"
 
 
-def test_a_question_holds_at_most_five_techniques_and_as_much_code_as_fits() -> None:
+def test_a_question_holds_at_most_six_techniques_and_as_much_code_as_fits() -> None:
     codebase = codebase_of({**FILES, "long.py": "def long(x):\n" + "    x = x + 1.000001\n" * 1100 + "    return x\n"})
-    long = Task(technique=TECHNIQUE, located=(symbol("long.py::long"),))
-    assert [len(group) for group in together([RATES] * 7, codebase)] == [5, 2]
-    assert [len(group) for group in together([RATES, long, RATES, long, RATES], codebase)] == [3, 2]
+    short, long = (
+        size_of(Task(technique=TECHNIQUE, located=(symbol(s),)), codebase) for s in ("rates.py::decay", "long.py::long")
+    )
+    assert [len(group) for group in together(dict.fromkeys("abcdefgh", short))] == [6, 2]
+    assert together({"a": short, "b": long, "c": short, "d": long}) == [["a", "b", "c"], ["d"]]
+
+
+MADE_OF_DECAY = STEPS.model_copy(update={"inside": (TECHNIQUE.id,)})
+
+
+def test_a_method_calls_components_of_the_same_answer() -> None:
+    model = FakeModel({"modularize": [{"modules": [DECAY, SCHEDULE | {"technique": 2}]}]})
+    writing = Writing([RATES, MADE_OF_DECAY], codebase_of(FILES), model)
+    outcomes = writing.answers()
+    assert "Made of: Decay (1)" in model.requests[0][2]["techniques"]
+    assert model.requests[0][2]["components"] == ""
+    whole = outcomes[WHOLE.id]
+    assert isinstance(whole, Written)
+    draft = writing.draft(STEPS.model_copy(update={"components": (component(),)}), whole)
+    assert proven(draft) is Level.TESTED
+    assert "does not define" not in str(draft)
+    assert "undefined: decay" in str(writing.draft(STEPS, whole))
+
+
+def test_a_component_that_is_written_again_stands_in_the_question_about_the_whole() -> None:
+    renamed = DECAY | {k: DECAY[k].replace("decay", "fall") for k in ("implementation", "test")}
+    whole = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("decay(", "fall(")}
+    first = {"modules": [DECAY | {"documentation": ""}, SCHEDULE | {"technique": 2}]}
+    model = FakeModel({"modularize": [first, {"modules": [renamed]}, {"modules": [whole]}]})
+    outcomes = Writing([RATES, MADE_OF_DECAY], codebase_of(FILES), model).answers()
+    assert [about for _, about, *_ in model.requests] == ["Decay, Schedule", "Decay", "Schedule"]
+    assert "def fall(step)" in model.requests[2][2]["components"]
+    assert "undefined: decay" in model.requests[2][2]["refused"]
+    assert all(isinstance(outcome, Written) for outcome in outcomes.values())

@@ -23,3 +23,13 @@ def test_code_that_no_technique_reaches_is_named() -> None:
     codebase = codebase_of({"m.py": "".join(LONG.format(name) for name in ("walk", "plot", "save"))})
     listed = [each.symbol for each in public_code(codebase)]
     assert unreached(codebase, listed, [listed[0]]) == ("m.py::plot", "m.py::save")
+
+
+def test_scripts_are_listed_with_what_they_call_and_are_never_unreached() -> None:
+    lines = "".join(f"{name} = load({name!r})\n" for name in ("counts", "hours", "rain"))
+    script = f'"""Compares counters."""\nfrom m import pull\n\n{lines}if __name__ == "__main__":\n    pull(counts)\n'
+    codebase = codebase_of({"m.py": LONG.format("pull"), "compare.py": script, "short.py": "print(1)\n"})
+    first, second = public_code(codebase)
+    assert first.text == "m.py: def pull(x)"
+    assert second.text == "compare.py: script, Compares counters. Calls load, pull"
+    assert unreached(codebase, [first.symbol, second.symbol], []) == ("m.py::pull",)

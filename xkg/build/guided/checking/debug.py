@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.edits import EditError, Repair, applied
+from xkg.build.guided.checking.own_module import editable_module
 from xkg.build.guided.checking.run_report import report, steady
-from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.repair_guard.guard import complaint
 from xkg.errors import AnswerError
@@ -129,7 +129,7 @@ def ask_for_repair(
         refused += fault is not None
         return fault
 
-    files = {"implementation": shown_module(draft) if test_alone else draft.implementation, "test": draft.test}
+    files = {"implementation": editable_module(draft), "test": draft.test}
     answer, failed = None, state.failed
     try:
         answer = ask(prompt(name), Repair, {**inputs, **files}, about=draft.name, check=check)
@@ -160,4 +160,4 @@ def _sources(state: Debugged) -> str:
     """The source lines, if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
-    return compared_lines([state.draft], state.draft.implementation, state.draft.test)
+    return compared_lines(state.draft, state.draft.test)

@@ -3,19 +3,16 @@ between paper and repository is always reported as a departure; it is not a faul
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
 
-from xkg.build.guided.checking.compared_lines import compared_lines
-from xkg.build.guided.checking.shown_module import shown_module
+from xkg.build.guided.checking.compared_lines import unrepeated
+from xkg.build.guided.checking.own_module import own_module
+from xkg.build.guided.code_answers import CodeAnswer, Compared, FaultFound, Shared, Verdict
 from xkg.build.guided.definition_statements import numbered, statements_of
 from xkg.build.guided.draft import Draft, prompt
-from xkg.build.guided.lookup import Asking, Lookup
+from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import omitted, unmatched, written_by_definition
-from xkg.llm.client import AnswerType, Ask, More
+from xkg.llm.client import Ask, More
 from xkg.model import Departure, Fault, Fidelity
-
-# The answer types have comments, because docstrings would be sent with every question, and the prompt already says
-# this.
 
 _MOST_STATEMENTS = 15
 _MOST_LEFT_OUT = 10
@@ -24,61 +21,36 @@ _LONGEST_REMARK = 400
 _CONTEXT = 6  # lines around a change
 
 
-class FaultFound(AnswerType):
-    kind: Literal["missing", "foreign", "beyond", "unrelated"]
-    remark: str
-
-
-# How definition, source lines and module agree on one statement of the definition.
-class Compared(AnswerType):
-    statement: int
-    verdict: Literal["same", "differs", "added", "absent", "elsewhere", "fault", "none"]
-    remark: str
-
-
-# The comparison by statements of the definition, then the faults; no faults if the module is faithful.
-class Verdict(AnswerType):
-    technique: int
-    compared: str
-    statements: tuple[Compared, ...]
-    faults: tuple[FaultFound, ...]
-
-
-class Review(Asking):
-    verdicts: tuple[Verdict, ...]
-
-
-def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup) -> list[Fidelity]:
+def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
     """The fidelity of each draft; the shares are for the caller to set. The reviewer may first look at other places of
     the repository. Raises the errors of `ask`."""
-    modules = [shown_module(draft) for draft in drafts]
-    inputs = {
-        "sources": compared_lines(drafts, "\n".join(modules), only_used=True),
-        "modules": "\n\n".join(
-            _described(n, draft, module) for n, (draft, module) in enumerate(zip(drafts, modules, strict=True), start=1)
-        ),
-    }
+    looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
+    known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
+    numbers = [shared.numbers[draft.technique] for draft in drafts]
+    described = (_described(n, draft, known) for n, draft in zip(numbers, drafts, strict=True))
+    inputs = {**shared.inputs, "looked": looked, "modules": "\n\n".join(described)}
 
-    def check(answer: Review) -> str | More | None:
-        return lookup.more(answer) or _fault_of_review(answer, len(drafts))
+    def check(answer: CodeAnswer) -> str | More | None:
+        return lookup.more(answer) or _fault_of_review(answer, numbers)
 
-    answer = ask(prompt("fidelity"), Review, inputs, about=", ".join(draft.name for draft in drafts), check=check)
+    answer = ask(prompt("fidelity"), CodeAnswer, inputs, about=", ".join(draft.name for draft in drafts), check=check)
+    verdicts = {verdict.technique: verdict for verdict in answer.verdicts}
     found: list[Fidelity] = []
-    for draft, verdict in zip(drafts, sorted(answer.verdicts, key=lambda each: each.technique), strict=True):
-        departures = _departures(verdict.statements, draft, searched=draft.searched or lookup.searched)
-        found.append(_fidelity(draft, 0.0, verdict, departures))
+    for n, draft in zip(numbers, drafts, strict=True):
+        departures = _departures(verdicts[n].statements, draft, searched=draft.searched or lookup.searched)
+        found.append(_fidelity(draft, 0.0, verdicts[n], departures))
     return found
 
 
-def _described(n: int, draft: Draft, module: str) -> str:
-    """A module for its review, after the definition."""
+def _described(n: int, draft: Draft, known: str) -> str:
+    """A module for its review."""
     others = {
         "Author": draft.declared,
         "Not called": [f"- {name}" for name in (*draft.uncalled, *draft.absent)],
         "Only here": listed_unmatched(draft).splitlines(),
         "Not here": _listed_left_out(draft).splitlines(),
     }
-    lines = [f"## {n}. {draft.name}", numbered(draft.definition), "The module:", module.strip("\n")]
+    lines = [f"## {n}. {draft.name}", unrepeated(own_module(draft), known, "the code").strip("\n")]
     lines += ["\n".join([f"{head}:", *found]) for head, found in others.items() if found]
     return "\n".join(lines)
 
@@ -102,15 +74,22 @@ def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: flo
 
 
 def _fidelity(draft: Draft, share: float, answer: Verdict, departures: Iterable[Departure]) -> Fidelity:
-    faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
+    found = [
+        FaultFound(
+            kind="missing" if c.verdict == "narrower" else "foreign", remark=f"statement {c.statement}: {c.remark}"
+        )
+        for c in answer.statements
+        if c.verdict in ("narrower", "wrong")
+    ]
+    faults = tuple(Fault(kind=each.kind, remark=" ".join(each.remark.split())) for each in (*found, *answer.faults))
     order = {statement: n for n, statement in enumerate(statements_of(draft.definition))}
-    found = tuple(sorted(departures, key=lambda each: order.get(each.statement, 0)))
+    ordered = tuple(sorted(departures, key=lambda each: order.get(each.statement, 0)))
     return Fidelity(
         share=share,
-        by_definition=_accepted(draft, found),
+        by_definition=_accepted(draft, ordered),
         faults=faults,
         statements=len(order) if answer.statements else None,
-        departures=found,
+        departures=ordered,
     )
 
 
@@ -135,7 +114,7 @@ def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict
-        if kind == "same" or kind == "fault" or kind == "none" or not 0 < each.statement <= len(statements):
+        if kind == "same" or kind == "narrower" or kind == "wrong" or not 0 < each.statement <= len(statements):
             continue
         yield Departure(
             kind=kind,
@@ -151,7 +130,7 @@ def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
     scope = draft.scope
     found = unmatched(draft.implementation, draft.excerpt, scope)
     found = found if by_definition else [each for each in found if each.line not in scope.by_definition]
-    lines = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
+    lines = [f"- {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
@@ -161,10 +140,10 @@ def _listed_left_out(draft: Draft) -> str:
     return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
 
 
-def _fault_of_review(answer: Review, modules: int) -> str | None:
+def _fault_of_review(answer: CodeAnswer, modules: Sequence[int]) -> str | None:
     numbers = [verdict.technique for verdict in answer.verdicts]
-    if sorted(numbers) != list(range(1, modules + 1)):
-        return f"give one verdict for each module from 1 to {modules}; the answer has {numbers}"
+    if sorted(numbers) != sorted(modules):
+        return f"give one verdict for each of the modules {modules}; the answer has {numbers}"
     return next(filter(None, map(_fault_of, answer.verdicts)), None)
 
 

@@ -1,8 +1,9 @@
 """Inserts the code of components that a module calls after a repair."""
 
 import re
+from collections.abc import Iterable
 
-from xkg.build.guided.draft import Draft
+from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.build.slicing.compose import Part, compose, rendered
 
 _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILINE)
@@ -10,19 +11,18 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 def callable_components(draft: Draft) -> str:
     """The code or signatures of the components that a draft could call but does not; empty if there are none."""
-    return rendered(_parts(draft)) if draft.ready else ""
+    return rendered(_parts(draft.ready)) if draft.ready else ""
 
 
 def with_called_components(draft: Draft) -> Draft:
-    """The draft, preceded by the definitions of components that its module newly calls. Unchanged if there are none, or
-    if they do not fit together."""
-    if not draft.ready:
-        return draft
-    composed = compose(draft.implementation, _parts(draft))
+    """The draft, preceded by the definitions of components that its module calls and does not have. Unchanged if there
+    are none, or if they do not fit together."""
+    parts = (*draft.components, *draft.ready)
+    composed = compose(draft.implementation, _parts(parts))
     if composed.problem or not composed.used:
         return draft
-    called = [draft.ready[i] for i in composed.used]
-    names = {component.name for component in called}
+    names = {parts[i].name for i in composed.used}
+    called = [component for component in draft.ready if component.name in names]
     return draft.model_copy(
         update={
             "implementation": _EMPTY_SECTION.sub("", composed.source),
@@ -34,5 +34,5 @@ def with_called_components(draft: Draft) -> Draft:
     )
 
 
-def _parts(draft: Draft) -> list[Part]:
-    return [Part(component.name, component.implementation) for component in draft.ready]
+def _parts(components: Iterable[UsedComponent]) -> list[Part]:
+    return [Part(component.name, component.implementation) for component in components]

@@ -1,19 +1,22 @@
-"""Checks a debugged draft: can its test fail, and does it follow the sources? Each is repaired at most once."""
+"""Checks drafts: can the test fail, and does the module follow the sources? Each is repaired at most once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.dependency_order import each_of
+from xkg.build.dependency_order import each_of, waves
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, with_old_test
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
 from xkg.build.guided.checking.insertion import callable_components
+from xkg.build.guided.checking.own_module import own_code
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
+from xkg.build.guided.code_answers import Shared
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
 from xkg.build.similarity.statements import statements
+from xkg.build.slicing.compose import Part, compose
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import FAITHFUL_SHARE, Evidence, Fidelity, Level
@@ -40,27 +43,57 @@ class Checked(Value):
         return self.evidence[-1].level
 
 
+def proved(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
+    """The debugged draft. A test that proves too little is strengthened once. `rounds` limits all repairs."""
+    state = debug(draft, trial, ask, rounds=rounds)
+    return strengthen(state, trial, ask, rounds=rounds) if state.passed else state
+
+
 def check(
-    debugged: Sequence[Debugged],
+    states: Sequence[Debugged],
     trial: Trial,
     ask: Ask,
     codebase: Codebase,
+    shared: Shared,
     *,
     rounds: int = ROUNDS,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. A test that proves too little is strengthened once. One question reviews all
-    proven drafts; it may look at other places of the codebase. What is not faithful is revised once; the review of a
-    revision sees only its changes. `rounds` limits all repairs of a draft together, including those in `debugged`.
+    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins as the one that wrote them
+    (`shared`), and may look at other places of the codebase. What is not faithful is revised once; the review of a
+    revision sees only its changes. What is made of it then has its new code. `rounds` limits all repairs of a draft
+    together, including those in `states`.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error of `trial`."""
+    reviewed = {each[0].draft.name: each for each in _review(states, ask, codebase, shared)}
+    done: dict[str, Checked] = {}
 
-    def strengthened(state: Debugged) -> Debugged:
-        return strengthen(state, trial, ask, rounds=rounds) if state.passed else state
+    def revised(name: str) -> Checked:
+        state, fidelity, failed = reviewed[name]
+        return _revised(_refreshed(state, done, trial), fidelity, failed, trial, ask, rounds)
 
-    reviewed = _review(each_of(strengthened, debugged, jobs), ask, codebase)
-    return each_of(lambda each: _revised(*each, trial, ask, rounds), reviewed, jobs)
+    needs = {name: [c.name for c in state.draft.components] for name, (state, _, _) in reviewed.items()}
+    for wave in waves(list(reviewed), needs):
+        done |= zip(wave, each_of(revised, wave, jobs), strict=True)
+    return [done[state.draft.name] for state in states]
+
+
+def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> Debugged:
+    """The draft with the present code of its components, unless it then proves less."""
+    draft = state.draft
+    new = {c.name: done[c.name].draft.implementation for c in draft.components if c.name in done}
+    if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
+        return state
+    components = [c.model_copy(update={"implementation": new.get(c.name, c.implementation)}) for c in draft.components]
+    composed = compose(own_code(draft), [Part(c.name, c.implementation) for c in components])
+    if composed.problem or not composed.used:
+        return state
+    update = {"implementation": composed.source, "components": tuple(components[i] for i in composed.used)}
+    changed = draft.model_copy(update=update)
+    proof = trial(changed)
+    better = proof_rank(proof) >= proof_rank(state.proof)
+    return state.model_copy(update={"draft": changed, "proof": proof}) if better else state
 
 
 def _revised(
@@ -106,11 +139,10 @@ def revise(
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
-    misses = any(f.kind == "missing" for f in fidelity.faults or ())
     inputs = {
         "definition": draft.text,
         "findings": _describe_findings(draft, fidelity),
-        "sources": compared_lines([draft], draft.implementation, draft.test, only_used=not misses),
+        "sources": compared_lines(draft, draft.test),
         "components": callable_components(draft),
         "documentation": draft.documentation,
     }
@@ -130,7 +162,7 @@ def _is_proven(state: Debugged) -> bool:
 
 
 def _review(
-    states: Sequence[Debugged], ask: Ask, codebase: Codebase
+    states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
     """Each draft with the source lines that its review opened, its fidelity, and the reason if the model's review is
     missing. Fidelity is None if there are no source lines, and has only a share if the code is not proven."""
@@ -139,24 +171,25 @@ def _review(
         for state in states
     ]
     asked = [i for i, (state, fidelity, _) in enumerate(found) if fidelity is not None and _is_proven(state)]
-    for i, result in zip(asked, _answered([states[i] for i in asked], ask, codebase), strict=True):
+    for i, result in zip(asked, _answered([states[i] for i in asked], ask, codebase, shared), strict=True):
         found[i] = result
     return found
 
 
 def _answered(
-    states: Sequence[Debugged], ask: Ask, codebase: Codebase
+    states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
     """The review of proven drafts. Without a usable answer, two questions cover a half each."""
     if not states:
         return []
     lookup = Lookup(codebase)
     try:
-        answers = review([state.draft for state in states], ask, lookup)
+        answers = review([state.draft for state in states], ask, lookup, shared)
     except AnswerError as error:
         half = len(states) // 2
         if half:
-            return [*_answered(states[:half], ask, codebase), *_answered(states[half:], ask, codebase)]
+            parts = (states[:half], states[half:])
+            return [each for part in parts for each in _answered(part, ask, codebase, shared)]
         return [(states[0], Fidelity(share=_share(states[0].draft)), str(error))]
     found: list[tuple[Debugged, Fidelity | None, str | None]] = []
     for state, fidelity in zip(states, answers, strict=True):

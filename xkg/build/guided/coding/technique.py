@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.dependency_order import each_of
-from xkg.build.guided.checking.debug import debug
-from xkg.build.guided.checking.judge import Checked, check
+from xkg.build.dependency_order import each_of, in_dependency_order, waves
+from xkg.build.guided.checking.debug import Debugged
+from xkg.build.guided.checking.judge import Checked, check, proved
 from xkg.build.guided.checking.strengthen import only_defaults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.trial import Trials, node
-from xkg.build.guided.coding.write import Component, Declined, Task, modularize_with_model, together
+from xkg.build.guided.coding.write import Component, Declined, Outcome, Task, Writing, Written, size_of, together
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.stage_cache import StageCache, folder_name, retained, stage_key
 from xkg.config import Settings
-from xkg.errors import LanguageModelError
+from xkg.errors import LanguageModelError, XkgError
 from xkg.llm.client import Ask
 from xkg.llm.prompt import Prompt
 from xkg.model import Code, Derivation, Evidence, Level, LineRange, Technique
@@ -63,7 +63,7 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context shared by all techniques; `jobs` of them are processed at a time. `title` is the paper's. `why` maps
+    """The context shared by all techniques; `jobs` of them are processed at a time. `why` maps
     techniques to the reason for their location, `lines` to the relevant lines of symbols that do more. `runs` says
     whether this machine can run code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
 
@@ -74,7 +74,6 @@ class CodingContext:
     ask: Ask
     trials: Trials | None
     runs: bool
-    title: str
     why: Mapping[str, str]
     jobs: int
     lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = field(default_factory=dict)
@@ -91,47 +90,143 @@ def code_techniques(
     which some are missing. `progress` is called for each finished technique with the number done, the total and the
     name; `begun` is called with the name of each that begins.
 
-    One question writes the code of several techniques, and one reviews it. A composite comes after its components and
-    the other techniques that its definition names. Finished ones are stored in the context's folder. Raises the errors
-    of `Trials`."""
+    One question writes the code of several techniques, and one reviews it. A composite stands after its components and
+    the other techniques that its definition names, in the same question or in a later one. Finished ones are stored in
+    the context's folder. Raises the errors of `Trials`."""
+    planned = _Plan(techniques, located, context)
+    names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
-    by_id = {t.id: t for t in techniques}
     lock = threading.Lock()
 
-    def work(tasks: Sequence[Task]) -> None:
-        results = _coded(tasks, context)
-        for task in tasks:
-            finish(task, results[task.technique.id])
-
-    def finish(task: Task, result: Coded) -> None:
+    def finish(identity: str, result: Coded) -> None:
         with lock:
-            done[task.technique.id] = result
-            progress(len(done), len(located), task.technique.name)
+            done[identity] = result
+            progress(len(done), len(located), names[identity])
 
-    lineage = {t.id: _ancestors(t, by_id) for t in techniques}
-    deepest_first = sorted((t.id for t in techniques if t.id in located), key=lambda each: -len(lineage[each]))
-    below = {each: [other for other in deepest_first if each in lineage[other]] for each in deepest_first}
-    beside = _named_beside([by_id[each] for each in deepest_first], below)
-    open_ids: list[str] = deepest_first
-    stopped: LanguageModelError | None = None
-    while open_ids and stopped is None:
-        ready = [each for each in open_ids if not {*below[each], *beside[each]}.intersection(open_ids)]
-        open_ids = [each for each in open_ids if each not in ready]
-        asked: list[Task] = []
-        for each in ready:
-            task = _task(
-                by_id[each], located[each], techniques, [by_id[other] for other in beside[each]], done, context
-            )
-            begun(by_id[each].name)
+    sizes: dict[str, int] = {}
+    for identity in planned.order:
+        task = planned.task(identity, done)
+        stored = None
+        if planned.needs[identity] <= done.keys():
             stored = retained(_folder(task, context), "code", _key(task, context), Coded)
-            asked += [] if stored else [task]
-            if stored:
-                finish(task, stored)
+        if stored is None:
+            sizes[identity] = size_of(task, context.codebase)
+            continue
+        begun(names[identity])
+        finish(identity, stored)
+    groups = together(sizes)
+    group_of = {identity: n for n, group in enumerate(groups) for identity in group}
+    needs = {
+        n: {group_of[i] for each in group for i in planned.needs[each] if i in group_of} - {n}
+        for n, group in enumerate(groups)
+    }
+
+    def work(n: int) -> XkgError | None:
+        for identity in groups[n]:
+            begun(names[identity])
         try:
-            each_of(work, together(asked, context.codebase), context.jobs)
-        except LanguageModelError as error:
-            stopped = error
+            results = _coded(groups[n], planned, done, context)
+        except XkgError as error:
+            return error
+        for identity, result in results.items():
+            finish(identity, result)
+        return None
+
+    ended = in_dependency_order(work, range(len(groups)), needs, context.jobs, ends=lambda error: error is not None)
+    errors = [error for error in ended.values() if error is not None]
+    for error in errors:
+        if not isinstance(error, LanguageModelError):
+            raise error
+    stopped = next((error for error in errors if isinstance(error, LanguageModelError)), None)
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
+
+
+class _Plan:
+    """The order of techniques (ids), components first, and the others that each needs."""
+
+    def __init__(
+        self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext
+    ) -> None:
+        self._techniques, self._located, self._context = techniques, located, context
+        self._by_id = {t.id: t for t in techniques}
+        lineage = {t.id: _ancestors(t, self._by_id) for t in techniques}
+        deepest_first = sorted((t.id for t in techniques if t.id in located), key=lambda each: -len(lineage[each]))
+        below = {each: [other for other in deepest_first if each in lineage[other]] for each in deepest_first}
+        self._beside = _named_beside([self._by_id[each] for each in deepest_first], below)
+        self.needs = {each: {*below[each], *self._beside[each]} for each in deepest_first}
+        self.order: list[str] = []
+        for technique in techniques:
+            if technique.id in located:
+                self._follow(technique.id)
+
+    def _follow(self, identity: str) -> None:
+        """Adds a technique to the order, right after what it needs, so that both share a question."""
+        if identity in self.order:
+            return
+        for technique in self._techniques:
+            if technique.id in self.needs[identity]:
+                self._follow(technique.id)
+        self.order.append(identity)
+
+    def task(self, identity: str, done: Mapping[str, Coded], group: Sequence[str] = ()) -> Task:
+        """The task of a technique of which others in `group` may be components, too."""
+        technique, context = self._by_id[identity], self._context
+        children = [t for t in self._techniques if t.parent == identity]
+        beside = [self._by_id[other] for other in self._beside[identity]]
+        components, inside, absent = self._components(children, done, group)
+        known = {*(component.technique for component in components), *inside}
+        named, named_inside, _ = self._components([t for t in beside if t.id not in known], done, group)
+        whole = self._by_id.get(technique.parent or "")
+        later = whole is not None and whole.id in self._located and whole.id not in (*group, *done)
+        lines = context.lines.get(identity, {})
+        return Task(
+            technique=technique,
+            located=tuple(self._located[identity]),
+            components=(*components, *named),
+            inside=(*inside, *named_inside),
+            absent=tuple(absent),
+            whole=whole if later and group else None,
+            why=context.why.get(identity, ""),
+            lines={symbol: tuple(ranges) for symbol, ranges in lines.items()},
+        )
+
+    def _components(
+        self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
+    ) -> tuple[list[Component], list[str], list[str]]:
+        """The components whose code runs, those (ids) of the same question, and the names of the others. One without
+        running code is replaced by its own components."""
+        found, inside, absent = list[Component](), list[str](), list[str]()
+        for part in parts:
+            component = _component(part, done[part.id]) if part.id in done else None
+            if component is not None:
+                found.append(component)
+            elif part.id in group and part.id not in done:
+                inside.append(part.id)
+            else:
+                children = [t for t in self._techniques if t.parent == part.id]
+                inner, inner_inside, _ = self._components(children, done, group)
+                found += inner
+                inside += inner_inside
+                absent += [] if inner or inner_inside else [part.name]
+        return found, inside, absent
+
+
+def _component(technique: Technique, coded: Coded) -> Component | None:
+    """The code of a technique, if it runs and does not do something else."""
+    code = coded.code
+    fidelity = code.evidence[-1].fidelity if code and code.evidence else None
+    is_unrelated = fidelity is not None and fidelity.unrelated is not None
+    if code is None or code.level.rank < Level.EXECUTED.rank or is_unrelated:
+        return None
+    return Component(
+        name=technique.name,
+        technique=technique.id,
+        implementation=code.implementation,
+        proven=code.level.rank >= Level.TESTED.rank,
+        sources=coded.sources,
+        excerpt=coded.excerpt,
+        departures=code.departures,
+    )
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
@@ -142,34 +237,6 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
         found.append(parent)
         parent = by_id[parent].parent
     return found
-
-
-def _components(
-    technique: Technique, techniques: Sequence[Technique], done: Mapping[str, Coded]
-) -> tuple[list[Component], list[str]]:
-    """The components of a technique whose code runs, and the names of the others. A component without running code is
-    replaced by its own components."""
-    found: list[Component] = []
-    absent: list[str] = []
-    for child in (t for t in techniques if t.parent == technique.id):
-        coded = done.get(child.id)
-        if coded and coded.code and coded.code.level.rank >= Level.EXECUTED.rank and not _is_unrelated(coded.code):
-            found.append(
-                Component(
-                    name=child.name,
-                    technique=child.id,
-                    implementation=coded.code.implementation,
-                    proven=coded.code.level.rank >= Level.TESTED.rank,
-                    sources=coded.sources,
-                    excerpt=coded.excerpt,
-                    departures=coded.code.departures,
-                )
-            )
-        else:
-            inner, _ = _components(child, techniques, done)
-            found += inner
-            absent += [] if inner else [child.name]
-    return found, absent
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -202,42 +269,6 @@ def _is_named(name: str, definition: str) -> bool:
     return re.search(rf"(?<!\w){literal}(?!\w)", " ".join(definition.split()).casefold()) is not None
 
 
-def _named_components(
-    technique: Technique, beside: Sequence[Technique], components: Sequence[Component], done: Mapping[str, Coded]
-) -> list[Component]:
-    """The running code of techniques that are elsewhere in the hierarchy and not among the components."""
-    known = {component.technique for component in components}
-    parts = [each.model_copy(update={"parent": technique.id}) for each in beside if each.id not in known]
-    found, _ = _components(technique, parts, done)
-    return found
-
-
-def _is_unrelated(code: Code) -> bool:
-    fidelity = code.evidence[-1].fidelity if code.evidence else None
-    return fidelity is not None and fidelity.unrelated is not None
-
-
-def _task(
-    technique: Technique,
-    located: Sequence[str],
-    techniques: Sequence[Technique],
-    beside: Sequence[Technique],
-    done: Mapping[str, Coded],
-    context: CodingContext,
-) -> Task:
-    components, absent = _components(technique, techniques, done)
-    components += _named_components(technique, beside, components, done)
-    lines = context.lines.get(technique.id, {})
-    return Task(
-        technique=technique,
-        located=tuple(located),
-        components=tuple(components),
-        absent=tuple(absent),
-        why=context.why.get(technique.id, ""),
-        lines={symbol: tuple(ranges) for symbol, ranges in lines.items()},
-    )
-
-
 def _folder(task: Task, context: CodingContext) -> Path:
     return context.folder / folder_name(task.technique.id)
 
@@ -247,9 +278,8 @@ def _key(task: Task, context: CodingContext) -> str:
     settings = context.settings
     return stage_key(
         {
-            **task.model_dump(exclude={"technique"}),
+            **task.model_dump(exclude={"technique", "inside", "whole"}),
             "technique": [task.technique.id, task.technique.name, task.technique.definition],
-            "paper": context.title,
             "repository": context.codebase.repository.id,
             "prompts": context.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
@@ -261,26 +291,57 @@ def _key(task: Task, context: CodingContext) -> str:
     )
 
 
-def _coded(tasks: Sequence[Task], context: CodingContext) -> dict[str, Coded]:
+def _coded(
+    group: Sequence[str], planned: _Plan, earlier: Mapping[str, Coded], context: CodingContext
+) -> dict[str, Coded]:
     """The code of techniques by technique. Results that another run cannot improve are stored."""
-    installed = context.trials.installed() if context.trials else None
-    written = modularize_with_model(tasks, context.codebase, context.ask, context.title, installed=installed)
-    drafts = [draft for draft in written.values() if isinstance(draft, Draft)]
+    trial, ask, codebase = context.trials, context.ask, context.codebase
+    installed = trial.installed() if trial else None
+    asked = {identity: planned.task(identity, earlier, group) for identity in group}
+    writing = Writing(list(asked.values()), codebase, ask, installed)
+    outcomes = writing.answers()
+    made = dict(earlier)  # with what was written here, before its review
+    states: dict[str, Debugged] = {}
+    offered: dict[str, set[str]] = {}
+
+    def drafted(identity: str) -> Coded:
+        task = planned.task(identity, made)
+        found, offered[identity] = _drafted(writing, task, outcomes[identity]), _parts(task)
+        others = offered[identity] - {*asked[identity].inside, *_parts(asked[identity])}
+        if isinstance(outcomes[identity], Written) and (others or isinstance(found, str)):
+            # Its components are not those that the question named.
+            alone = Writing([task], codebase, ask, installed)
+            found = _drafted(alone, task, alone.answers(found if isinstance(found, str) else "")[identity])
+        if not isinstance(found, Draft) or trial is None:
+            return _result(task, found, None, context)
+        state = states[identity] = proved(found, trial, ask)
+        return _node(state.draft, [state.proof.evidence])
+
+    for wave in waves(group, {identity: task.inside for identity, task in asked.items()}):
+        made |= zip(wave, each_of(drafted, wave, context.jobs), strict=True)
     checked: dict[str, Checked] = {}
-    if context.trials is not None:
-        trial = context.trials
-        debugged = each_of(lambda draft: debug(draft, trial, context.ask), drafts, context.jobs)
-        results = check(debugged, trial, context.ask, context.codebase, jobs=context.jobs)
+    if trial is not None:
+        proven = [states[identity] for identity in group if identity in states]
+        results = check(proven, trial, ask, codebase, writing.shared, jobs=context.jobs)
         checked = {each.draft.technique: each for each in results}
-    coded = {
-        task.technique.id: _result(task, written[task.technique.id], checked.get(task.technique.id), context)
-        for task in tasks
-    }
-    for task in tasks:
-        result = coded[task.technique.id]
-        if result.final and result.failed is None:
-            StageCache(_folder(task, context)).retain("code", _key(task, context), result)
+    coded: dict[str, Coded] = {}
+    for identity in group:
+        task = planned.task(identity, {**earlier, **coded})
+        found = checked.get(identity)
+        coded[identity] = _result(task, found.draft, found, context) if found else made[identity]
+        if found and _parts(task) != offered[identity]:
+            coded |= _coded([identity], planned, {**earlier, **coded}, context)
+        elif coded[identity].final and coded[identity].failed is None:
+            StageCache(_folder(task, context)).retain("code", _key(task, context), coded[identity])
     return coded
+
+
+def _parts(task: Task) -> set[str]:
+    return {component.technique for component in task.components}
+
+
+def _drafted(writing: Writing, task: Task, outcome: Outcome) -> Draft | Declined | str:
+    return writing.draft(task, outcome) if isinstance(outcome, Written) else outcome
 
 
 def _result(task: Task, written: Draft | Declined | str, checked: Checked | None, context: CodingContext) -> Coded:

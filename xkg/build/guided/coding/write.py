@@ -3,22 +3,23 @@
 import ast
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.checking.component_use import uncalled
+from xkg.build.guided.code_answers import CodeAnswer, Module, Origin, Shared
 from xkg.build.guided.coding.draft_check import PLUMBING, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import MOST_LOCATED, Material, located_size, material, narrowed
 from xkg.build.guided.definition_statements import numbered
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
-from xkg.build.guided.lookup import Asking, Lookup, place_of
+from xkg.build.guided.lookup import Lookup, place_of
 from xkg.build.slicing.compose import Part, compose, rendered
 from xkg.errors import AnswerError
-from xkg.llm.client import AnswerType, Ask, More
+from xkg.llm.client import Ask, More
 from xkg.model import Departure, LineRange, Symbol, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
@@ -27,10 +28,9 @@ from xkg.value import Value
 # Packages that every module may import.
 ALWAYS = ("numpy",)
 # Techniques of one question. The answer has about 2,300 tokens for each, and some models end at 16,000.
-_MOST_TOGETHER = 5
+_MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
-Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 # Descriptions of statements that the module does not simply take over from the source lines.
 _DECLARED: Mapping[Origin, str] = {
     "differs": "the lines do it in another way, and the module follows them",
@@ -41,7 +41,6 @@ _DECLARED: Mapping[Origin, str] = {
 
 
 _NO_CODE = "A component that a technique is made of and that has no code of its own; write what the code here has of it"
-_REFUSED = "An earlier answer was refused for this reason"
 
 
 class Component(Value):
@@ -67,36 +66,18 @@ class Declined(Value):
     left_out: bool = False
 
 
-# How a module implements one statement of the definition, or a part of it. (A docstring would be sent with every
-# question.)
-class Planned(AnswerType):
-    statement: int
-    origin: Origin
-    note: str
-
-
-class Module(AnswerType):
-    technique: int
-    declined: str | None
-    statements: tuple[Planned, ...]
-    implementation: str
-    test: str
-    documentation: str
-
-
-class Modules(Asking):
-    modules: tuple[Module, ...]
-
-
 class Task(Value):
     """A technique whose code is to be written from its located symbols (ids, best first, at least one; `why` is the
-    reason for the location). `lines` are the relevant lines of symbols that do more. `absent` names components without
-    code."""
+    reason for the location). `lines` are the relevant lines of symbols that do more. `components` have code; `inside`
+    are those (ids) that the same question writes, `absent` names those without code. `whole` is the technique that a
+    later question makes of it and others."""
 
     technique: Technique
     located: tuple[str, ...]
     components: tuple[Component, ...] = ()
+    inside: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    whole: Technique | None = None
     why: str = ""
     lines: Mapping[str, tuple[LineRange, ...]] = {}
 
@@ -105,102 +86,121 @@ class Task(Value):
         return [Part(component.name, component.implementation) for component in self.components]
 
 
-def together(tasks: Iterable[Task], codebase: Codebase) -> list[list[Task]]:
-    """The tasks in groups, each for one question: the code that all share is then shown once, and the rules are read
-    once. Code that cannot be sliced stands alone. Raises `UnknownIdError` like `modularize_with_model`."""
-    groups: list[list[Task]] = []
+@dataclass(frozen=True)
+class Written:
+    """A module that fits its components, and what its author looked at. `allowed` are the packages that it may
+    import."""
+
+    module: Module
+    lookup: Lookup
+    allowed: Sequence[str]
+
+
+Outcome = Written | Declined | str
+
+
+def together(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Techniques (id → bytes of its located code) in groups, each for one question, in the given order: the rules are
+    then read once, and the code that all share is shown once. Components stand before what is made of them, so that
+    one answer fits them together."""
+    groups: list[list[str]] = []
     room = 0
-    for task in tasks:
-        size = located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
+    for technique, size in sizes.items():
         if not groups or size > room or len(groups[-1]) == _MOST_TOGETHER:
             groups.append([])
             room = MOST_LOCATED
-        groups[-1].append(task)
+        groups[-1].append(technique)
         room -= size
     return groups
 
 
-def modularize_with_model(
-    tasks: Sequence[Task], codebase: Codebase, ask: Ask, paper: str, *, installed: Environment | None = None
-) -> dict[str, Draft | Declined | str]:
-    """The code of techniques of `paper` (its title) by technique, or the reason why there is none. The model may first
-    look at other places of the repository; these become part of the excerpts. Used definitions of components are
-    inserted before the answer, so that each implementation is one module; the excerpt then includes their sources. If
-    an environment `installed` is given, only its packages can be imported.
-
-    One question covers all tasks. A technique with a faulty module is asked about again alone; without a usable answer,
-    two questions cover a half each. Raises `UnknownIdError` for a symbol that the codebase does not have, and the
-    errors of `ask` except `AnswerError`."""
-    return _Writing(codebase, ask, " ".join(paper.split()), installed).written(tasks)
+def size_of(task: Task, codebase: Codebase) -> int:
+    """The bytes of a technique's located code. Raises `UnknownIdError` like `Writing`."""
+    return located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
 
 
-@dataclass(frozen=True)
-class _Writing:
-    codebase: Codebase
-    ask: Ask
-    paper: str
-    installed: Environment | None
+class Writing:
+    """The question about the code of some techniques. A task stands after those of its components. If an environment
+    `installed` is given, only its packages can be imported. `made` is the code of components (technique → component)
+    that are `inside` a task and not in this question. `shared` is what a review begins with, too.
 
-    def written(self, tasks: Sequence[Task], fault: str = "") -> dict[str, Draft | Declined | str]:
-        components = list({c.technique: c for task in tasks for c in task.components}.values())
+    Raises `UnknownIdError` for a symbol that the codebase does not have."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        codebase: Codebase,
+        ask: Ask,
+        installed: Environment | None = None,
+        made: Mapping[str, Component] = MappingProxyType({}),
+    ) -> None:
+        self._tasks, self._codebase, self._ask, self._installed, self._made = tasks, codebase, ask, installed, made
+        own = {task.technique.id for task in tasks}
+        inside = [made[each] for task in tasks for each in task.inside if each in made and each not in own]
+        done = [component for task in tasks for component in task.components]
+        components = list({component.technique: component for component in [*done, *inside]}.values())
         located = tuple(dict.fromkeys(symbol for task in tasks for symbol in task.located))
-        found = material(self.codebase, located, self._narrowed(tasks), _made(self.codebase, located, components))
-        allowed, unavailable = _allowed(found, components, self.installed)
-        pins = self.installed.provided if self.installed else {}
+        found = material(codebase, located, self._narrowed(tasks), _made_from(codebase, located, components))
+        self._allowed, unavailable = _allowed(found, components, installed)
         absent = [f"{_NO_CODE}: {name}" for name in dict.fromkeys(name for task in tasks for name in task.absent)]
-        remarks = [*found.remarks, *unavailable, *absent, *([f"{_REFUSED}: {fault}"] if fault else [])]
-        inputs = {
-            "paper": self.paper,
-            "code": found.code,
-            "remarks": "\n".join(f"- {remark}" for remark in remarks),
-            "packages": ", ".join(describe_package(name, pins.get(name, "")) for name in allowed),
-            "components": rendered([Part(component.name, component.implementation) for component in components]),
-            "techniques": "\n\n".join(self._described(n, task, found) for n, task in enumerate(tasks, start=1)),
-        }
-        lookup = Lookup(self.codebase)
+        self.shared = Shared.of(
+            found.code,
+            [*found.remarks, *unavailable, *absent],
+            rendered([Part(component.name, component.implementation) for component in components]),
+            [(task.technique.id, self._described(task, found)) for task in tasks],
+        )
 
-        def complaints(answer: Modules) -> list[str]:
-            by_number = {module.technique: module for module in reversed(answer.modules)}
-            return [
-                "\n".join(faults(by_number[n], task.parts, allowed) if n in by_number else ["its module is missing"])
-                for n, task in enumerate(tasks, start=1)
-            ]
+    def answers(self, refused: str = "") -> dict[str, Outcome]:
+        """Each technique's module, or the reason why there is none. The model may first look at other places of the
+        repository.
 
-        def check(answer: Modules) -> str | More | None:
-            found = complaints(answer)
+        A technique without a usable module is asked about again alone, with the reason why it was `refused`. Raises the
+        errors of `ask` except `AnswerError`."""
+        tasks, lookup = self._tasks, Lookup(self._codebase)
+        pins = self._installed.provided if self._installed else {}
+        packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
+        inputs = {**self.shared.inputs, "packages": packages, "refused": refused}
+
+        def check(answer: CodeAnswer) -> str | More | None:
+            made, found = dict(self._made), list[str]()
+            for n, task in enumerate(tasks, start=1):
+                found.append(self._complaint(answer, n, task, made))
             heads = [f"technique {n}: " if len(tasks) > 1 else "" for n in range(1, len(tasks) + 1)]
             return lookup.more(answer) or ("\n".join(map(str.__add__, heads, found)) if all(found) else None)
 
         names = ", ".join(task.technique.name for task in tasks)
         try:
-            answer = self.ask(prompt("modularize"), Modules, inputs, about=names, check=check)
+            answer = self._ask(prompt("modularize"), CodeAnswer, inputs, about=names, check=check)
         except AnswerError as error:
             if len(tasks) == 1:
                 return {tasks[0].technique.id: str(error)}
-            half = len(tasks) // 2
-            return self.written(tasks[:half]) | self.written(tasks[half:])
-        by_number = {module.technique: module for module in reversed(answer.modules)}
-        outcomes: dict[str, Draft | Declined | str] = {}
-        for n, (task, complaint) in enumerate(zip(tasks, complaints(answer), strict=True), start=1):
-            if complaint:
-                outcomes |= self.written([task], complaint)
+            answer = CodeAnswer()
+        outcomes: dict[str, Outcome] = {}
+        made = dict(self._made)
+        for n, task in enumerate(tasks, start=1):
+            identity = task.technique.id
+            if complaint := self._complaint(answer, n, task, made):
+                made.pop(identity, None)
+                alone = Writing([task], self._codebase, self._ask, self._installed, made)
+                outcome = outcomes[identity] = alone.answers(complaint)[identity]
+                if isinstance(outcome, Written):
+                    _add(task, outcome.module, made)
             else:
-                outcomes[task.technique.id] = self._outcome(task, by_number[n], lookup)
+                module = _by_number(answer)[n]
+                declined = _declined(task, module, self._material(task)) if module.declined is not None else None
+                outcomes[identity] = declined or Written(module, lookup, self._allowed)
         return outcomes
 
-    def _outcome(self, task: Task, answer: Module, lookup: Lookup) -> Draft | Declined:
-        made = _made(self.codebase, task.located, task.components)
-        own = material(self.codebase, task.located, self._narrowed([task]), made)
-        if answer.declined is not None:
-            return Declined(
-                technique=task.technique.id,
-                reason=" ".join(answer.declined.split()),
-                shown=tuple(identity.rpartition(":")[2] for identity in own.used),
-                left_out=own.is_cut,
-            )
+    def draft(self, task: Task, written: Written) -> Draft | str:
+        """The draft of a module whose task has the code of all its components, or why it does not fit them. Used
+        definitions of components are inserted before it; the excerpt then includes their sources."""
+        answer = written.module
+        if found := "\n".join(faults(answer, task.parts, written.allowed)):
+            return found
+        own = self._material(task)
         composed = compose(answer.implementation, task.parts)
         called = [task.components[i] for i in composed.used]
-        sources = made_from(answer.implementation, own.used[0], own.sources, self.codebase)
+        sources = made_from(answer.implementation, own.used[0], own.sources, self._codebase)
         left_out = [task.components[i] for i in uncalled(composed, task.parts)]
         draft = Draft(
             technique=task.technique.id,
@@ -219,35 +219,80 @@ class _Writing:
             declared=tuple(_declared(answer)),
             by_definition=written_from_definition(answer),
         )
-        return lookup.added_to(draft)
+        return written.lookup.added_to(draft)
+
+    def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
+        """The faults of a module, whose code is added to `made`."""
+        module = _by_number(answer).get(n)
+        if module is None:
+            return "its module is missing"
+        if module.declined is None:
+            _add(task, module, made)
+        return "\n".join(faults(module, _parts(task, made), self._allowed))
+
+    def _material(self, task: Task) -> Material:
+        made = _made_from(self._codebase, task.located, task.components)
+        return material(self._codebase, task.located, self._narrowed([task]), made)
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
         """The lines of those located symbols that no task needs whole."""
-        cuts = [narrowed(self.codebase, task.located, task.lines) for task in tasks]
+        cuts = [narrowed(self._codebase, task.located, task.lines) for task in tasks]
         whole = {symbol for task, cut in zip(tasks, cuts, strict=True) for symbol in task.located if symbol not in cut}
         merged: dict[str, list[LineRange]] = {}
         for symbol, lines in (item for cut in cuts for item in cut.items() if item[0] not in whole):
             merged.setdefault(symbol, []).extend(lines)
         return {symbol: list(dict.fromkeys(lines)) for symbol, lines in merged.items()}
 
-    def _described(self, n: int, task: Task, shown: Material) -> str:
-        cut = narrowed(self.codebase, task.located, task.lines)
+    def _described(self, task: Task, shown: Material) -> str:
+        cut = narrowed(self._codebase, task.located, task.lines)
         used = [each for each in task.located if each in shown.used]
+        here = {t.technique.id: f"{t.technique.name} ({n})" for n, t in enumerate(self._tasks, start=1)}
+        here = {**{identity: component.name for identity, component in self._made.items()}, **here}
+        made_of = [component.name for component in task.components]
+        made_of += [here[identity] for identity in task.inside if identity in here]
+        whole = task.whole
+        first = whole and next(t for t in self._tasks if t.whole and t.whole.id == whole.id)
         lines = [
-            f"## {n}. {task.technique.name}",
+            task.technique.name,
             numbered(task.technique.definition),
-            *(_place(each, self.codebase, task.lines.get(each, ()), each in cut) for each in used),
+            *(_place(each, self._codebase, task.lines.get(each, ()), each in cut) for each in used),
             task.why,
-            f"Its components: {', '.join(component.name for component in task.components)}" if task.components else "",
+            f"Made of: {', '.join(made_of)}" if made_of else "",
+            f"Later part of {whole.name}" if whole else "",
+            f"(of which the paper says: {whole.definition})" if whole and first is task else "",
         ]
         return "\n".join(filter(None, lines))
+
+
+def _by_number(answer: CodeAnswer) -> dict[int, Module]:
+    return {module.technique: module for module in reversed(answer.modules)}
+
+
+def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
+    return [*task.parts, *(Part(made[i].name, made[i].implementation) for i in task.inside if i in made)]
+
+
+def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
+    """Adds the code of a module to that of components, before it has run."""
+    if source := compose(module.implementation, _parts(task, made)).source:
+        identity, name = task.technique.id, task.technique.name
+        made[identity] = Component(name=name, technique=identity, implementation=source)
+
+
+def _declined(task: Task, answer: Module, own: Material) -> Declined:
+    return Declined(
+        technique=task.technique.id,
+        reason=" ".join((answer.declined or "").split()),
+        shown=tuple(identity.rpartition(":")[2] for identity in own.used),
+        left_out=own.is_cut,
+    )
 
 
 def _used(component: Component) -> UsedComponent:
     return UsedComponent(**component.model_dump(include=set(UsedComponent.model_fields)))
 
 
-def _declared(answer: Module) -> Iterable[str]:
+def _declared(answer: Module) -> Iterator[str]:
     for planned in answer.statements:
         if planned.origin in _DECLARED:
             yield f"[{planned.statement}] {_DECLARED[planned.origin]}: {' '.join(planned.note.split())}"
@@ -299,7 +344,7 @@ def _joined(own: str, others: Iterable[str]) -> str:
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
 
 
-def _made(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
+def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
     """The functions and methods (ids) that components were made from, each with the first such component's name, except
     those that are located or share lines with a located function."""
     symbols = codebase.symbols()

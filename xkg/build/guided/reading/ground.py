@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from xkg.build.code.codebase import Codebase
@@ -74,15 +75,21 @@ def ground_with_model(
     document: Document | None,
     overview: str,
     ask: Ask,
+    named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
-    """Locates each technique at up to five symbols, or nowhere. The model sees the ten symbols that the search ranks
-    best for each, and may look at other places of the repository before it answers. Scores express its confidence:
-    about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or it has no usable
-    answer, two questions cover a half each. Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
+    """Locates each technique at up to five symbols, or nowhere. The model sees the symbols `named` for it (ids) and the
+    ten that the search ranks best, and may look at other places of the repository before it answers. Scores express
+    its confidence: about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or it has
+    no usable answer, two questions cover a half each. Raises `EmbeddingError`, and the errors of `ask` except
+    `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
-    judge = _Judge(codebase, techniques, ranked.symbols, ranked.index, overview, ask)
+    symbols = {
+        t: [*(each for each in named.get(t, ()) if each in ranked.index.entries), *found]
+        for t, found in ranked.symbols.items()
+    }
+    judge = _Judge(codebase, techniques, symbols, ranked.index, overview, ask)
     judged, failed = judge.batch(techniques)
     locations: list[Location] = []
     primaries: dict[str, str] = {}

@@ -1,14 +1,18 @@
-"""The public functions and classes of a paper's repository, and those that no technique's code reaches."""
+"""The public functions, classes and scripts of a paper's repository, and those that no technique's code reaches."""
 
+import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xkg.build.code.codebase import Codebase, SourceSymbol
+from xkg.build.code.codebase import Codebase, Module, SourceSymbol
 from xkg.build.guided.reading.overview import by_importance, described, tops
 from xkg.build.slicing.slice import slice_symbols
 
 MOST = 40
 _FEWEST_LINES = 4
+_LONGEST = 160
+_CALL = re.compile(r"([A-Za-z_]\w{2,})\(")
 
 
 @dataclass(frozen=True)
@@ -20,13 +24,18 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """At most forty public functions and classes of at least four lines each, from the most important files first. Of
-    those that are described alike, only the first."""
+    """At most forty public functions and classes of at least four lines each, and scripts with as many calls outside
+    of these, from the most important files first. Of those that are described alike, only the first."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
         for source in filter(_is_public, tops(module)):
             text = described(source)
             found.setdefault(text, PublicCode(source.symbol.id, f"{module.path}: {text}"))
+        for whole in (s for s in module.symbols if s.symbol.kind == "module"):
+            if calls := _calls(module):
+                about = textwrap.shorten(f"script, {whole.docstring}", _LONGEST, placeholder=" …")
+                text = f"{about} Calls {textwrap.shorten(calls, _LONGEST, placeholder=' …')}"
+                found.setdefault(text, PublicCode(whole.symbol.id, f"{module.path}: {text}"))
     return list(found.values())[:MOST]
 
 
@@ -44,7 +53,15 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
             reached.add(parent)
             parent = symbols[parent].parent
     found = (symbols[each].symbol for each in among if each in symbols and each not in reached)
-    return tuple(f"{symbol.path}::{symbol.qualified_name}" for symbol in found)
+    return tuple(f"{symbol.path}::{symbol.qualified_name}" for symbol in found if symbol.kind != "module")
+
+
+def _calls(module: Module) -> str:
+    """The names that a file calls outside of its functions and classes; empty if these are few lines."""
+    inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
+    lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
+    is_script = sum(map(bool, lines)) >= _FEWEST_LINES
+    return ", ".join(dict.fromkeys(name for found in lines for name in found)) if is_script else ""
 
 
 def _is_public(source: SourceSymbol) -> bool:

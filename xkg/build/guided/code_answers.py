@@ -1,0 +1,75 @@
+"""Answers about the code of several techniques: their modules, and later the review of these.
+
+Both questions have one answer type and begin with the same text, since endpoints bill a beginning that a question
+shares with an earlier one at a lower price, and the form of the answer is part of it. (Docstrings of answer types
+would be sent with every question, and the prompts already say this.)"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xkg.build.guided.lookup import Asking
+from xkg.llm.client import AnswerType
+
+Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
+
+
+# How a module implements one statement of the definition, or a part of it.
+class Planned(AnswerType):
+    statement: int
+    origin: Origin
+    note: str
+
+
+class Module(AnswerType):
+    technique: int
+    declined: str | None
+    statements: tuple[Planned, ...]
+    implementation: str
+    test: str
+    documentation: str
+
+
+class FaultFound(AnswerType):
+    kind: Literal["missing", "foreign", "beyond", "unrelated"]
+    remark: str
+
+
+# How definition, source lines and module agree on one statement of the definition.
+class Compared(AnswerType):
+    statement: int
+    verdict: Literal["same", "differs", "added", "absent", "elsewhere", "narrower", "wrong"]
+    remark: str
+
+
+# The comparison by statements of the definition, then other faults; no faults if the module is faithful.
+class Verdict(AnswerType):
+    technique: int
+    compared: str
+    statements: tuple[Compared, ...]
+    faults: tuple[FaultFound, ...]
+
+
+class CodeAnswer(Asking):
+    modules: tuple[Module, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The inputs with which both questions begin, and the number of each technique (id) in them."""
+
+    inputs: Mapping[str, str]
+    numbers: Mapping[str, int]
+
+    @staticmethod
+    def of(code: str, remarks: Sequence[str], components: str, techniques: Sequence[tuple[str, str]]) -> "Shared":
+        """`techniques` are ids with their description."""
+        texts = [f"## {n}. {text}" for n, (_, text) in enumerate(techniques, start=1)]
+        inputs = {
+            "code": code,
+            "remarks": "\n".join(f"- {remark}" for remark in remarks),
+            "components": components,
+            "techniques": "\n\n".join(texts),
+        }
+        return Shared(inputs, {identity: n for n, (identity, _) in enumerate(techniques, start=1)})
