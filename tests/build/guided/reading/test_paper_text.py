@@ -87,16 +87,22 @@ def passages(tmp_path_factory: pytest.TempPathFactory) -> Passages:
 
 @pytest.mark.parametrize(
     "words",
-    [r"\pi(x) = x^2", "pulled by", "The step is 0.25", r"L(x) = \sum_i", r"M(x) = \cos(x)^2", "when the moon has set"],
+    [
+        r"\pi(x) = x^2",
+        "pulled by",
+        "The step is 0.25",
+        r"L(x) = \sum_i",
+        r"M(x) = \cos(x)^2",
+        "when the moon has set",
+        "in 93 of",
+    ],
 )
 def test_what_defines_something_is_shown_wherever_it_stands(passages: Passages, words: str) -> None:
     assert words in paper_text(passages, 128_000)
 
 
-@pytest.mark.parametrize(
-    "words", ["in 93 of", "12.5", "Others have", "Long, A.", "by induction", "the south", "We thank"]
-)
-def test_results_related_work_and_proofs_are_headings(passages: Passages, words: str) -> None:
+@pytest.mark.parametrize("words", ["12.5", "Others have", "Long, A.", "by induction", "We thank"])
+def test_tables_of_results_related_work_and_proofs_are_left_out(passages: Passages, words: str) -> None:
     text = paper_text(passages, 128_000)
     assert words not in text
     assert "Experiments" in text

@@ -1,7 +1,8 @@
 """The text of a paper for the question about it.
 
-Everything that can define a technique is included in full. Parts with titles of experiments or related work are reduced
-to headings, displayed equations, algorithms, and settings."""
+Everything that can define a technique is included in full, experiments too, since many papers describe parts of their
+method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and tables
+of results are left out."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -13,11 +14,7 @@ CUT = "[…]"
 _CHARACTERS = 4  # per token, about
 _QUESTION = 4_000  # tokens of a question, excluding the paper
 _ANSWER = 16_000  # tokens of an answer, including its reasoning
-_REDUCED = frozenset({Role.EXPERIMENTS, Role.RELATED, Role.DISCUSSION, Role.BACK})
-# The settings of a method are kept even among experiments.
-_SETTINGS = re.compile(
-    r"hyper-?param|implementation|configuration|architecture|details|set-?up|settings?\b", re.IGNORECASE
-)
+_REDUCED = frozenset({Role.RELATED, Role.DISCUSSION, Role.BACK})
 _PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
 _QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W{0,200}+$")
 _STATEMENT = re.compile(r"\W*+(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Condition|Algorithm)\b")
@@ -130,9 +127,7 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Whether the nearest title that indicates a role names experiments or related work."""
-    if any(_SETTINGS.search(part.title) for part in above):
-        return False
+    """Whether the nearest title that indicates a role names related work, discussion or back matter."""
     for part in above:
         # "Preliminaries and related work" is kept for its preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}
