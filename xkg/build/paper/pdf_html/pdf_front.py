@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from xkg.build.paper.front_matter import FrontRow
-from xkg.build.paper.headings import normalised
-from xkg.build.paper.pdf_html.pdf_headings import KNOWN_TITLE, HeadingFonts, without_number
+from xkg.build.paper.headings import KNOWN_TITLE, normalised
+from xkg.build.paper.pdf_html.pdf_headings import HeadingFonts, without_number
 from xkg.build.paper.pdf_html.pdf_kinds import kind_of
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 from xkg.build.paper.pdf_html.pdf_lines import Run

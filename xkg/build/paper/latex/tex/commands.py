@@ -76,7 +76,7 @@ _ONE = REFERENCES | _names("""
     captionsetup graphicspath color pdfoutput hyphenation theoremstyle looseness sidenote endnote ccsdesc keywords
     rowcolor cellcolor columncolor arrayrulecolor cline addlinespace linespread tikzset pgfplotsset lstset
     enlargethispage allowdisplaybreaks subcaption cmidrule hypersetup pdfbookmark kern baselineskip parskip parindent
-    tabcolsep arraystretch baselinestretch needspace setstretch DontPrintSemicolon algsetup
+    tabcolsep fontfamily fontseries fontshape arraystretch baselinestretch needspace setstretch DontPrintSemicolon algsetup
 """)
 _TWO = _names("""
     setlength addtolength setcounter addtocounter rule addcontentsline definecolor numberwithin crefname Crefname

@@ -18,7 +18,8 @@ _DEFINITION = re.compile(
     r"\s*+\{?\s*+\\(?P<e>[a-zA-Z@]+)\s*+\}?\s*+\{(?P<m>(?:[^{}]|\{[^{}]{0,40}\}){0,60})\}"
     r"|(?P<paired>DeclarePairedDelimiter)\s*+\{?\s*+\\(?P<f>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
-    r"|(?P<environment>(?:re)?newenvironment|(?:New|Renew|Declare)DocumentEnvironment|newtheorem)\*?(?=\s*+\{))"
+    r"|(?P<environment>(?:re)?newenvironment|(?:New|Renew|Declare)DocumentEnvironment|(?:Ren|N)ewEnviron|newtheorem)"
+    r"\*?(?=\s*+\{))"
 )
 _SECTIONING = r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter|part)\*?"
 _HEADING = re.compile(
@@ -94,6 +95,10 @@ def find_macros(text: str) -> Macros:
         if match["environment"]:
             end = arguments_end(tex, at)
             spans.append((match.start(), end))
+            if match["environment"] != "newtheorem" and (own := _environment(tex, at, match["environment"])):
+                environment, count, default, (before, behind) = own
+                table |= {begin_key(environment): (count, before), end_key(environment): (0, behind)}
+                defaults |= {begin_key(environment): default} if default is not None else {}
             at = end
             continue
         if match["paired"]:
@@ -134,6 +139,35 @@ def find_macros(text: str) -> Macros:
         if default is not None and count:
             defaults[name] = default
     return Macros(table, defaults, tuple(spans))
+
+
+def begin_key(environment: str) -> str:
+    """The key of the text that an environment of the paper prints before its body; of the text after it: `end_key`."""
+    return f"begin{{{environment}}}"
+
+
+def end_key(environment: str) -> str:
+    return f"end{{{environment}}}"
+
+
+def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
+    """The environment that is defined at an offset: its name, the number of arguments, the default of the first one if
+    that is optional, and the code before and after its body."""
+    name = tex.group(at)
+    if name is None:
+        return None
+    number = _COUNT.match(tex.text, name.after)
+    option = tex.option(number.end()) if number else None
+    after, codes = tex.skip_options(name.after), list[str]()
+    wanted = 3 if "Document" in kind else 1 if kind.endswith("Environ") else 2
+    while len(codes) < wanted and (group := tex.group(after)) and group.after > group.end:
+        codes.append(tex.inner(group))
+        after = group.after
+    count = int(number[1]) if number else codes[0].count("m") if wanted == 3 and codes else 0
+    around = codes[0].split("\\BODY", 1) if wanted == 1 and codes else codes[-2:]
+    if len(codes) < wanted or len(around) < 2 or any(len(c) > _LONGEST_BODY or _DECIDES.search(c) for c in around):
+        return None
+    return tex.inner(name), count, tex.inner(option) if option else None, around
 
 
 def arguments_end(tex: Tex, at: int) -> int:
@@ -225,13 +259,13 @@ def _expand(
             break
         tex = tex or Tex(text)
         count, body = table[name]
-        arguments, after = _arguments(tex, match.end(), count, defaults.get(name))
+        arguments, after = given_arguments(tex, match.end(), count, defaults.get(name))
         if arguments is None:
             continue
         budget.expansions -= 1
         # Arguments first: a macro may occur in its own argument, but not in its own body.
         given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
-        replaced = _filled(body, given)
+        replaced = filled(body, given)
         budget.characters -= len(replaced)
         before = text[done : match.start()]
         out.append(before)
@@ -247,7 +281,7 @@ def _expand(
     return "".join(out)
 
 
-def _filled(body: str, arguments: list[str]) -> str:
+def filled(body: str, arguments: list[str]) -> str:
     pieces = _PARAMETER.split(body)
     for index in range(1, len(pieces), 2):
         number = int(pieces[index])
@@ -262,7 +296,7 @@ def _escaped(text: str, position: int) -> bool:
     return backslashes % 2 == 1
 
 
-def _arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list[str] | None, int]:
+def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list[str] | None, int]:
     values: list[str] = []
     if count and default is not None:
         option: Group | None = tex.option(at)
