@@ -395,3 +395,20 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
 def test_what_a_formula_leaves_room_for_is_not_read(tmp_path: Path, source: str, formula: str) -> None:
     document = paper(tmp_path, rf"\section{{A}} \[ {source} \]")
     assert document.equations[0].latex == formula
+
+
+def test_the_text_that_an_environment_of_the_paper_prints(tmp_path: Path) -> None:
+    preamble = (
+        r"\NewEnviron{aside}{\begin{quote}A remark: \BODY\end{quote}}"
+        r"\newenvironment{reply}[2][Answer]{\par\textbf{#1 to #2.}}{(the end)}"
+        r"\NewDocumentEnvironment{hint}{m}{\textbf{Hint on #1.}}{}"
+    )
+    document = paper(
+        tmp_path,
+        r"\section{A}\begin{aside}it is odd.\end{aside}\begin{reply}{Bo}It is even. \end{reply}"
+        r"\begin{hint}{eggs}They roll.\end{hint}",
+        preamble,
+    )
+    section = document.sections[0]
+    read = " ".join(plain(document, section.body_start, section.end).split())
+    assert read == "A remark: it is odd. Answer to Bo. It is even. (the end) Hint on eggs. They roll."

@@ -155,7 +155,7 @@ def test_a_loop_in_a_picture_is_left_as_it_is() -> None:
     [
         (r"\newif\ifarxiv \arxivtrue", "kept"),
         ("\\newif\\ifarxiv % \\arxivtrue\n", "gone"),
-        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the option is not followed
+        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the options are not processed
         ("\\newif\\ifarxiv \\DeclareOption{arxiv}{%\n  \\arxivtrue\n}", "kept gone"),
         (r"\newif\ifarxiv \ifx\a\b\arxivtrue\fi", "kept gone"),
     ],
@@ -165,6 +165,20 @@ def test_a_class_or_style_file_of_the_paper_sets_conditions(loads: str, style: s
     found = flat({"main.tex": main, "own.sty": style, "own.cls": style, "other.cls": r"\LoadClass{own}"})
     assert " ".join(re.findall("kept|gone", found.text)) == read
     assert bool(found.warnings) == (read == "kept gone")
+
+
+@pytest.mark.parametrize(
+    ("options", "read"), [("[long]", "long with"), ("[12pt,long]", "long with"), ("[short]", "short"), ("", "short")]
+)
+def test_options_of_a_class_decide(options: str, read: str) -> None:
+    style = (
+        r"\newif\iflong\DeclareOption{long}{\longtrue}\DeclareOption{short}{\longfalse}\DeclareOption*{}"
+        r"\ExecuteOptions{short}\ProcessOptions\LoadClass{article}"
+    )
+    main = rf"\documentclass{options}{{own}}\begin{{document}}\iflong long\else short\fi \@ifclasswith{{own}}{{long}}{{with}}{{}}"
+    found = flat({"main.tex": main + r" \@ifclassloaded{other}{gone}{}\end{document}", "own.cls": style})
+    assert found.text.partition("document}")[2].rpartition("\\end")[0].split() == read.split()
+    assert not found.warnings
 
 
 def test_other_settings_in_a_style_file_decide_too() -> None:

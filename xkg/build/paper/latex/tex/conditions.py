@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
 from xkg.build.paper.latex.tex.text import is_known
-from xkg.build.paper.latex.tex.tokens import Tex
+from xkg.build.paper.latex.tex.tokens import Tex, outside
 
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
@@ -45,7 +45,8 @@ SETTING = (
 """A command that decides which parts are printed, or a macro with a body of one word."""
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
-    r"|\\(?P<braced_if>nottoggle|notbool|notblank|@ifundefined|IfFileExists|InputIfFileExists)(?![a-zA-Z@])"
+    r"|\\(?P<braced_if>nottoggle|notbool|notblank|IfFileExists|InputIfFileExists"
+    r"|@if(?:undefined|(?:class|package)(?:loaded|with))|If(?:Class|Package)Loaded(?:WithOptions)?TF)(?![a-zA-Z@])"
 )
 
 _NESTED = re.compile(
@@ -63,8 +64,13 @@ _TESTS = {
     "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
     "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
-    "ifdefequal": 2, "iftagged": 1,
+    "ifdefequal": 2, "iftagged": 1, "@ifclassloaded": 1, "@ifpackageloaded": 1, "IfClassLoadedTF": 1,
+    "IfPackageLoadedTF": 1, "@ifclasswith": 2, "@ifpackagewith": 2, "IfClassLoadedWithOptionsTF": 2,
+    "IfPackageLoadedWithOptionsTF": 2,
 }  # fmt: skip
+_LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
+_OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
+_DEFAULTS = re.compile(r"\\ExecuteOptions[ \t]*+\{([^{}\\]{1,400})\}")
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
 )
@@ -100,6 +106,20 @@ def _listed(names: str) -> frozenset[str]:
     return frozenset(name.strip() for name in names.split(","))
 
 
+def _with_options(text: str, options: frozenset[str]) -> str:
+    """A class or style file in which the code of an option is run if the option is a default or given, else removed."""
+    tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
+    for match in _OPTION.finditer(text):
+        if group := tex.group(match.end()):
+            codes[match[1] or "*"] = tex.inner(group)
+            cut.append((match.start(), group.after))
+    bare = outside(text, cut)
+    at = bare.find("\\ProcessOptions")
+    names = [name.strip() for match in _DEFAULTS.finditer(bare) for name in match[1].split(",")]
+    runs = "\n".join(codes[name] for name in (*names, *(name for name in codes if name in options)) if name in codes)
+    return f"{bare[:at]}{runs}\n{bare[at:]}" if codes and at >= 0 else text
+
+
 def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
     if value is None:
         table.pop(name, None)
@@ -118,6 +138,7 @@ class Conditions:
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
+    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # the options of classes and packages, by file
     tags: set[str] | None = None  # of the packages optional and tagging, if one is loaded
 
     def copy(self) -> "Conditions":
@@ -129,6 +150,7 @@ class Conditions:
             dict(self.words),
             self.swallowed.copy(),
             self.only,
+            dict(self.loaded),
             None if self.tags is None else self.tags.copy(),
         )
 
@@ -164,15 +186,20 @@ class Conditions:
         elif match["tag"]:
             tags, names = self.tags or set(), _listed(match["tags"])
             self.tags = tags - names if match["tag"] == "droptag" else tags | names
-        elif match["class"]:
-            if "draft" in _listed(match["options"] or ""):
+        elif match["class"] or match["packages"]:
+            options, names = _listed(match["options"] or ""), _listed(match["packages"] or "")
+            ending = ".cls" if match["class"] else ".sty"
+            self.loaded |= {name + ending: options | self.loaded.get(name + ending, options) for name in names}
+            if match["class"] and "draft" in options:
                 self.values["draft"] = True
-        elif match["packages"] and _BY_TAGS & _listed(match["packages"]):
-            self.tags = (self.tags or set()) | _listed(match["options"] or "")
+            if names & _BY_TAGS:
+                self.tags = (self.tags or set()) | options
 
-    def set_by_style(self, text: str) -> None:
-        """Applies the settings in a class or style file. Those in braces or in a condition run later or never, so that
-        what they set is not known."""
+    def set_by_style(self, name: str, text: str) -> None:
+        """Applies the settings in a class or style file, with the options that it is loaded with. Those in braces or in
+        a condition run later or never, so that what they set is not known."""
+        given = (options for file, options in self.loaded.items() if file == name or file.endswith(".cls"))
+        text = _with_options(text, frozenset[str]().union(*given))
         spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
         spans.reverse()
         until, own, unsure = 0, set[str](), set[str]()
@@ -397,6 +424,11 @@ class Conditions:
             case "ifdefequal":
                 other = second.lstrip("\\")
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
+            case _ if loaded := _LOADED.match(name):
+                options = self.loaded.get(first + (".cls" if loaded["class"] else ".sty"))
+                if options is None:  # another package may load a package
+                    return False if loaded["class"] else None
+                return len(tests) == 1 or _listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
             case "iftagged":

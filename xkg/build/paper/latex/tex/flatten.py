@@ -217,7 +217,7 @@ class _File:
     def _styles(self, loaded: re.Match[str]) -> None:
         """Takes over the settings of a class or of packages that are files in the paper's folder, and of the files that
         these load."""
-        pending, texts = [loaded], list[str]()
+        pending, texts = [loaded], dict[str, str]()
         while pending:
             match = pending.pop()
             for name in match["packages"].split(","):
@@ -225,10 +225,10 @@ class _File:
                 if path in self.output.styles or not (text := self.files.text(path)):
                     continue
                 self.output.styles.add(path)
-                texts.append(re.sub(r"(?<!\\)%[^\n]*", "", text))
-                pending += [each for each in SETTINGS.finditer(texts[-1]) if each["packages"]]
-        for text in reversed(texts):
-            self.output.conditions.set_by_style(text)
+                texts[path] = re.sub(r"(?<!\\)%[^\n]*", "", text)
+                pending += [each for each in SETTINGS.finditer(texts[path]) if each["packages"]]
+        for path, text in reversed(texts.items()):
+            self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
         """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
