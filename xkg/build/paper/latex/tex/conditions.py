@@ -18,7 +18,7 @@ r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the c
 
 _T = TypeVar("_T")
 State = tuple[bool | None, bool | None, str | None, bool, bool]
-_NAMES = "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused".split()
+_NAMES = "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused unread".split()
 
 SETTING = (
     r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
@@ -36,8 +36,9 @@ SETTING = (
     r"|\\(?P<swallow>ex|in)clude(?:comment|version)[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
     r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
     r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
-    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox)"
+    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox|killcontents|Collect@Body[ \t]*+\\@gobble)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
+    r"|\\(?:New|Renew|Provide|Declare)DocumentEnvironment[ \t]*+\{(?P<unread>[a-zA-Z*]{1,40})\}\s*+\{\s*+\+?b\s*+\}\s*+\{\s*+\}"
     r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
@@ -64,7 +65,7 @@ _TESTS = {
     "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
     "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
-    "ifdefequal": 2, "iftagged": 1, "@ifclassloaded": 1, "@ifpackageloaded": 1, "IfClassLoadedTF": 1,
+    "ifdefequal": 2, "iftagged": 1, "ifboolexpr": 1, "ifnumcomp": 3, "ifnumequal": 2, "ifnumgreater": 2, "ifnumless": 2, "@ifclassloaded": 1, "@ifpackageloaded": 1, "IfClassLoadedTF": 1,
     "IfPackageLoadedTF": 1, "@ifclasswith": 2, "@ifpackagewith": 2, "IfClassLoadedWithOptionsTF": 2,
     "IfPackageLoadedWithOptionsTF": 2,
 }  # fmt: skip
@@ -87,8 +88,12 @@ _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
 _BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
 _UNDEFINED = frozenset(("undefined", "@undefined"))
-_THEN = re.compile(
-    r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40}))\s*+$"
+_OPERATOR = re.compile(r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])")  # of ifthen, etoolbox
+_TEST = re.compile(
+    r"(?:\\boolean|bool)\s*+\{(?P<bool>[^{}]{1,60})\}|togl\s*+\{(?P<toggle>[^{}]{1,60})\}"
+    r"|\\isundefined\s*+\{?\s*+\\(?P<undefined>[a-zA-Z@]{1,40})\s*+\}?"
+    r"|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}"
+    r"|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40})"
 )
 
 
@@ -179,7 +184,7 @@ class Conditions:
                 self.defined.discard(name)
         elif name := match["swallow_name"]:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
-        elif name := match["hidden"] or match["unused"] or match["let_comment"]:
+        elif name := match["hidden"] or match["unused"] or match["unread"] or match["let_comment"]:
             self.swallowed.add(name)
         elif match["only"] is not None:
             self.only = _listed(match["only"])
@@ -433,19 +438,42 @@ class Conditions:
                 return exists(self.expanded(first))
             case "iftagged":
                 return None if self.tags is None else self.has_tag(first)
-            case "ifthenelse":
-                return self._then(first)
+            case "ifthenelse" | "ifboolexpr":
+                return self._combined(first)
+            case "ifnumcomp":
+                return self._compared(first, second, tests[2])
+            case "ifnumequal" | "ifnumgreater" | "ifnumless":
+                return self._compared(first, {"e": "=", "g": ">", "l": "<"}[name[5]], second)
         return None
 
-    def _then(self, test: str) -> bool | None:
-        match = _THEN.match(test)
+    def _combined(self, test: str) -> bool | None:
+        """The value of tests that are combined from left to right."""
+        value: bool | None = True
+        at, operator, negated = 0, "and", False
+        for match in (*_OPERATOR.finditer(test), None):
+            if part := test[at : match.start() if match else len(test)].strip():
+                one = self._one_test(part)
+                one = not one if negated and one is not None else one
+                decides = operator == "or"  # the value that decides alone
+                value = decides if decides in (value, one) else None if None in (value, one) else not decides
+                negated = False
+            if match:
+                at, word = match.end(), (match[1] or match[2]).lower()
+                operator, negated = (operator, not negated) if word == "not" else (word, negated)
+        return value
+
+    def _one_test(self, test: str) -> bool | None:
+        match = _TEST.fullmatch(test)
         if match is None:
             return None
         if match["bool"]:
-            value = self.values.get(match["bool"])
-        elif match["sign"]:
-            value = self._compared(match["left"], match["sign"], match["right"])
-        else:
-            a, b = self.expanded(match["a"]), self.expanded(match["b"])
-            value = None if "\\" in a + b else a.strip() == b.strip()
-        return value if value is None or not match["not"] else not value
+            return self.values.get(match["bool"])
+        if match["toggle"]:
+            return self.toggles.get(match["toggle"])
+        if match["undefined"]:
+            defined = self._is_defined(match["undefined"])
+            return None if defined is None else not defined
+        if match["sign"]:
+            return self._compared(match["left"], match["sign"], match["right"])
+        a, b = self.expanded(match["a"]), self.expanded(match["b"])
+        return None if "\\" in a + b else a.strip() == b.strip()

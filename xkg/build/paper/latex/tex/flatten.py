@@ -101,7 +101,14 @@ class _Output:
     alone: bool = False  # only the body of a definition is read, without inputs and nested definitions
     deferred: bool = False  # a definition before the body has a condition
     ended: bool = False
-    dropping: dict[str, "_Dropping"] = field(default_factory=lambda: {"@gobble": _Dropping(False, (True,), True)})
+    dropping: dict[str, "_Dropping"] = field(
+        default_factory=lambda: {
+            "@gobble": _Dropping(False, (True,), True),
+            "@firstoftwo": _Dropping(False, (False, True), True),
+            "@secondoftwo": _Dropping(False, (True, False), True),
+        }
+    )
+    written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
     reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
     at_body: Conditions | None = None  # the settings at the start of the body
 
@@ -299,6 +306,11 @@ class _File:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
         swallowed = name in self.output.conditions.swallowed
+        if name.startswith("filecontents") and (file := self._braces().group(self._braces().skip_options(at))):
+            close = self._find(f"\\end{{{name}}}", file.after)
+            if close >= 0:
+                self.output.written[posixpath.normpath(self._braces().inner(file))] = self.text[file.after : close]
+                return close
         if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
             tags = self._braces().group(at)
             if tags is None:
@@ -515,7 +527,7 @@ class _File:
         for base in dict.fromkeys(("", here, *folders)):
             for suffix in ("", ".tex") if posixpath.splitext(name)[1] else (".tex", ""):
                 path = posixpath.normpath(posixpath.join(base, name + suffix))
-                text = self.files.text(path)
+                text = self.output.written.get(path) or self.files.text(path)
                 if text is not None:
                     return path, text
         return None, None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xkg.build.paper.latex.tex.commands import FIRST_SILENT, REFERENCES, SILENT
+from xkg.build.paper.latex.tex.commands import ALGORITHMS, FIRST_SILENT, REFERENCES, SILENT
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _DEFINITION = re.compile(
@@ -26,6 +26,9 @@ _HEADING = re.compile(
     _SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#(\d)(\s*+\}(?:\s*+\\label\s*+\{[^{}]{0,80}\})?+)?+"
 )
 _OTHER_NAME = re.compile(_SECTIONING + r"\s*+")
+_STARTS_SECTION = re.compile(r"\\@startsection\s*+\{[^{}]{1,40}\}\s*+\{([1-9])\}")
+_NAMES_OF_LEVELS = ("section", "subsection", "subsubsection", "paragraph")
+_BEGINS = re.compile(r"\\begin\s*+\{([a-zA-Z0-9@]{1,40}\*?)\}")
 _COUNT = re.compile(r"\s*+\[(\d)\]")
 _DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
 _LONGEST_BODY = 5000
@@ -150,6 +153,12 @@ def end_key(environment: str) -> str:
     return f"end{{{environment}}}"
 
 
+def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
+    """Whether an environment of the paper stands for one of algorithms."""
+    opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
+    return opened is not None and opened[1] in ALGORITHMS
+
+
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
     """The environment that is defined at an offset: its name, the number of arguments, the default of the first one if
     that is optional, and the code before and after its body."""
@@ -189,6 +198,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
         environments = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
         if count == 0 and len(environments) == 1:
             borders[name] = environments[0]
+        if count == 0 and (started := _STARTS_SECTION.search(body)):
+            headings[name] = _NAMES_OF_LEVELS[min(int(started[1]), 4) - 1]
         heading = _HEADING.search(body) if count else _OTHER_NAME.fullmatch(body)
         if heading and (count < 2 or heading[3]):
             headings[name] = heading[1]

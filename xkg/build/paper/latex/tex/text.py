@@ -21,7 +21,15 @@ from xkg.build.paper.latex.tex.commands import (
     SPACES,
 )
 from xkg.build.paper.latex.tex.formulas import math
-from xkg.build.paper.latex.tex.macros import begin_key, end_key, expand, filled, find_macros, given_arguments
+from xkg.build.paper.latex.tex.macros import (
+    begin_key,
+    end_key,
+    expand,
+    filled,
+    find_macros,
+    given_arguments,
+    opens_algorithm,
+)
 from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments, outside
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
@@ -397,7 +405,9 @@ class _Reading:
         if environment.closed and name in MATH_ENVIRONMENTS:
             self._math(environment)
             return environment.end
-        if environment.closed and name in self.dropped:
+        if environment.closed and (
+            name in self.dropped or (self.dropped is NOT_READ and opens_algorithm(self.macros, name))
+        ):
             return environment.end
         self.out.append("\n")
         option = self.tex.option(environment.body_start)
