@@ -95,17 +95,22 @@ def is_wanted(file: File, skipped: Skips) -> bool:
     if reason:
         skipped.add(reason, file.path)
         return False
-    return readable or ending in _BINARY or (not ending and (file.size or 0) < 100_000)
+    return readable or file.size <= _LARGEST_POINTER or (not ending and file.size < 100_000)
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     """Whether the content is source that a person wrote."""
-    if not suffix(path) and not re.match(rb"#![^\n]*\bpython", content):
+    ending = suffix(path)
+    if ending in _BINARY:
+        skipped.add("binary", path)
+    if ending and ending not in _HASHED and ending not in SUFFIXES:
+        return False  # only looked at since it might be a pointer
+    if not ending and not re.match(rb"#![^\n]*\bpython", content):
         return False  # a file without a suffix is Python only where its first line says so
-    if suffix(path) == "m" and _OBJECTIVE_C.search(content):
+    if ending == "m" and _OBJECTIVE_C.search(content):
         skipped.add("other-language", path)
         return False
-    if suffix(path) in _BINARY or b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         skipped.add("binary", path)
         return False
     lines = content[:2000].decode("utf-8", "replace").split("\n")[:10]

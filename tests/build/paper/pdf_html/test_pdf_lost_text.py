@@ -121,7 +121,10 @@ def test_small_capitals_do_not_make_a_line_smaller(word: str) -> None:
 
 
 def test_ligatures_that_a_font_numbers_in_its_own_way_are_read() -> None:
-    lines = ["An e\x02ective and di\x02erent \x03lter is de\x03ned.", "Its \x03rst e\x02ect is a signi\x03cant o\x04set."]
+    lines = [
+        "An e\x02ective and di\x02erent \x03lter is de\x03ned.",
+        "Its \x03rst e\x02ect is a signi\x03cant o\x04set.",
+    ]
     text = running(read([HEAD, *column([WIDE] * 4, 55, 84), *column(lines, 55, 140)]))
     assert "An effective and different filter is defined. Its first effect is a significant o set." in text
 

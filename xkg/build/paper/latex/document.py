@@ -438,9 +438,7 @@ class _Scan:
                 source, start = self._written_out(whole), 0
                 inside = environments(source)[1:]
             inner = [e for e in inside if e.name.startswith("algorithmic")]
-            read = latex_algorithms(
-                source, start, inner, self.macros.table, self.macros.defaults, each.title, labels
-            )
+            read = latex_algorithms(source, start, inner, self.macros.table, self.macros.defaults, each.title, labels)
             for algorithm, lines in read.items():
                 labels |= {label: f"line {line}" for label, line in lines.items()}
                 if start != whole.start:

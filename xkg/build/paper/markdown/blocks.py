@@ -162,6 +162,8 @@ class _Blocks:
             return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
+        if bare.startswith("+++ =="):  # nougat's warning, and what it repeated
+            return self._delimited("comment", first, "+++", 50_000)
         if match := _MARK.match(bare):
             close = text.find(f"End of {match['part']}", end, end + 50_000) if match["part"] else -1
             stop = end if close < 0 else text.find("\n", close)

@@ -53,7 +53,7 @@ _ATX = re.compile(
 )
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _BOLD_LINE = re.compile(
-    r"((?:(?:\*\*[^*\n]{1,200}\*\*|_\*\*[^*\n]{1,200}\*\*_|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,5})$"
+    r"((?:(?:\*\*[^*\n]{1,200}\*\*|_\*\*[^*\n]{1,200}\*\*_|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,30})$"
 )
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
 _BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
@@ -283,7 +283,7 @@ class _Paper:
         for start, end in self.lines:
             if self.text[start:end].strip() and inside_any(self.regions, start) is None:
                 line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
-                if not line:
+                if not line or _RUNNING.match(line):
                     continue
                 match = _BOLD_LINE.match(line)
                 name = self.readable(match[1]).strip(" .:") if match else ""
@@ -317,7 +317,9 @@ class _Paper:
             if not line or not alone or len(line) > _LONGEST_PLAIN or inside_any(self.regions, start) is not None:
                 continue
             number, name = split_number(line)
-            if KNOWN_TITLE.match(name) or (number and name[:1].isupper() and is_noun_phrase(name) and name[-1].isalnum()):
+            if KNOWN_TITLE.match(name) or (
+                number and name[:1].isupper() and is_noun_phrase(name) and name[-1].isalnum()
+            ):
                 found.append((Heading(line, 1, start, end), line))
         return found if len(found) > 1 else []
 

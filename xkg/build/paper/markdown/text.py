@@ -1,6 +1,7 @@
 """Readable text from Markdown, including Mathpix's: column breaks joined, floats removed."""
 
 import re
+from html import unescape
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.headings import repeats_title
@@ -14,7 +15,7 @@ _MATH = re.compile(
     r"\$\$[^$]{1,5000}+\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}+\$"
     r"|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)|\\\[(?:[^\\\n]|\\[^\[\]\n]){1,5000}+\\\]"
 )
-_MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}@]|-\n|\s[,.;:!?]")
+_MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}@&]|-\n|\s[,.;:!?]")
 _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
 _LINK = re.compile(r"\[([^\]\n]{1,300}+)\]\((?:[^()\n]|\([^()\n]{0,200}+\)){0,1000}+\)")
@@ -129,7 +130,7 @@ def _words(text: str, mathpix: bool) -> str:
     text = _TAG.sub("", _BREAK.sub(" ", _NUMBERS.sub("", text)))
     if mathpix and re.search(r"\\[a-zA-Z'`\"^~=.&%$#_]", text):
         text = latex_text(text).replace("\n\n", "\n")
-    text = _ESCAPE.sub(r"\1", _MARKS.sub("", text))
+    text = unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", text)))
     text = _dehyphenated(text)
     return (" " if lead else "") + text.strip() + (" " if trail and text.strip() else "")
 

@@ -41,7 +41,12 @@ class HeadingFonts:
         named = bool(self._levels)
         for font, numbers in numbered.items():
             self._numbered[font] += len(numbers)
-            if font in self._levels or sum("." in n for n in numbers) >= 2 or {"A", "B"} <= numbers or not (named or {"1", "2", "3"} - numbers):
+            if (
+                font in self._levels
+                or sum("." in n for n in numbers) >= 2
+                or {"A", "B"} <= numbers
+                or not (named or {"1", "2", "3"} - numbers)
+            ):
                 levels = self._levels.setdefault(font, Counter())
                 lettered = not levels  # subsections "A." under sections "I."
                 for number in numbers:

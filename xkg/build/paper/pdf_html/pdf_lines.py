@@ -243,9 +243,7 @@ def _over(accent: _Character, letter: _Character) -> bool:
 class _CharacterReader:
     """The characters of one page by index. Fonts are looked up once per text object."""
 
-    def __init__(
-        self, text: pdfium.PdfTextPage, height: float, known: Mapping[Place, str], unreadable: Words
-    ) -> None:
+    def __init__(self, text: pdfium.PdfTextPage, height: float, known: Mapping[Place, str], unreadable: Words) -> None:
         self._text, self._height = text, height
         self._known, self._unreadable = known, unreadable
         self._styles: dict[int | None, tuple[Style, bool, str]] = {}

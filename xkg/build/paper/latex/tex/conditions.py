@@ -62,7 +62,7 @@ _PRIMITIVES = frozenset(
 )
 # Conditionals of packages, which have their branches in braces, with the number of arguments of the test.
 _TESTS = {
-    "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
+    "ifdraft": 0, "ifoptiondraft": 0, "ifoptionfinal": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
     "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
     "ifdefequal": 2, "iftagged": 1, "ifboolexpr": 1, "ifnumcomp": 3, "ifnumequal": 2, "ifnumgreater": 2, "ifnumless": 2, "@ifclassloaded": 1, "@ifpackageloaded": 1, "IfClassLoadedTF": 1,
@@ -88,7 +88,9 @@ _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
 _BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
 _UNDEFINED = frozenset(("undefined", "@undefined"))
-_OPERATOR = re.compile(r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])")  # of ifthen, etoolbox
+_OPERATOR = re.compile(
+    r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])"
+)  # of ifthen, etoolbox
 _TEST = re.compile(
     r"(?:\\boolean|bool)\s*+\{(?P<bool>[^{}]{1,60})\}|togl\s*+\{(?P<toggle>[^{}]{1,60})\}"
     r"|\\isundefined\s*+\{?\s*+\\(?P<undefined>[a-zA-Z@]{1,40})\s*+\}?"
@@ -411,6 +413,8 @@ class Conditions:
         match name:
             case "ifdraft":
                 return self.values["draft"]
+            case "ifoptiondraft" | "ifoptionfinal":
+                return any(name[8:] in given for file, given in self.loaded.items() if file.endswith(".cls"))
             case "iftoggle":
                 return self.toggles.get(first)
             case "ifbool":

@@ -49,6 +49,7 @@ _SLIDE_TOKEN = re.compile(
     + _TOKEN.pattern,
     re.DOTALL,
 )
+_OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # in which no slides are printed
 _SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
@@ -63,6 +64,7 @@ _LOOP = re.compile(
     r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
 )
 _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
+_TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _LONGEST_LOOP = 2000
@@ -327,7 +329,7 @@ class _File:
 
     def _beside(self, match: re.Match[str]) -> int:
         """Drops a slide's note, or the steps at which something is shown."""
-        if match["overlay"]:
+        if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self._drop(match.start("overlay"), match.end())
         tex = self._braces()
         group = tex.group(tex.skip_options(match.end()))
@@ -342,7 +344,9 @@ class _File:
         if spans is None:
             name = match["if"] or match["braced_if"]
             if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
-                self.output.warn(f"{self.path}: the value of \\{name} is not known; both of its branches are read")
+                test = _TEST.match(self.text, match.end())
+                whole = name + (test[0] if test else "")
+                self.output.warn(f"{self.path}: the value of \\{whole} is not known; both of its branches are read")
             return match.end()
         (start, after), *later = spans
         for span in later:

@@ -141,6 +141,10 @@ def find_macros(text: str) -> Macros:
         defaults.pop(name, None)
         if default is not None and count:
             defaults[name] = default
+    saved = {name: body for name, (count, body) in table.items() if not count and _OTHER_NAME.fullmatch(body)}
+    if saved:  # `\\let\\oldsection\\section`
+        for name, (count, body) in table.items():
+            table[name] = count, _CONTROL.sub(lambda match: saved.get(match[1], match[0]), body)
     return Macros(table, defaults, tuple(spans))
 
 
