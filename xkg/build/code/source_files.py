@@ -95,7 +95,8 @@ def is_wanted(file: File, skipped: Skips) -> bool:
     if reason:
         skipped.add(reason, file.path)
         return False
-    return readable or file.size <= _LARGEST_POINTER or (not ending and file.size < 100_000)
+    size = file.size or 0
+    return readable or size <= _LARGEST_POINTER or (not ending and size < 100_000)
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:

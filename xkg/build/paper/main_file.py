@@ -27,7 +27,8 @@ _ASIDE_TITLE = re.compile(
 )
 _TELLS_AUTHORS = re.compile(
     r"(?i)style files?\b|hippocampus|firstname1|lorem ipsum|basic paper template|(?:formatting|submission) instructions"
-    r"|this document is a model and instructions|given name surname|camera[- ]ready (?:copy|copies|papers?|version)|\bauthors (?:must|should|are required)\b"
+    r"|this document is a model and instructions|given name surname"
+    r"|camera[- ]ready (?:copy|copies|papers?|version)|\bauthors (?:must|should|are required)\b"
 )
 _TITLE = re.compile(r"\\(?:icml|paper)?title\*?\s*+(?:\[[^\]]{0,300}\]\s*+)?\{([^}]{0,300})")
 _INPUT = re.compile(r"^[^%\n]{0,200}\\(?:input|include|subfile)\s*+\{?\s*+([^{}\s%]{1,200})", re.MULTILINE)
@@ -60,7 +61,8 @@ class MainFiles:
     def __init__(self, files: PaperFiles, names: Sequence[str]) -> None:
         latex = [name for name in names if name.lower().endswith(LATEX)][:_MOST]
         usage = _stated(files)
-        self.stated, *self.also = [n for n, use in usage.items() if use == "toplevel" and n in latex] or [None]
+        named = [name for name, use in usage.items() if use == "toplevel" and name in latex]
+        self.stated, self.also = named[0] if named else None, named[1:]
         texts = {name: files.text(name) or "" for name in latex if usage.get(name) != "ignore"}
         bibliographies = {posixpath.splitext(name)[0] for name in names if name.endswith(".bbl")}
         self._ranked = sorted(((_rank(name, texts, bibliographies), name) for name in texts), reverse=True)

@@ -6,7 +6,8 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.plain import plain
 
 _COMMON = frozenset(
-    "the of and to for that with are by this it be as on an can which from is we their each its these has our after".split()
+    "the of and to for that with are by this it be as on an can which from is we their each its "
+    "these has our after".split()
 )
 """These are about 25 % of the words of English papers, and at most 3 % in other languages."""
 _FORMULA = re.compile(r"\$[^$]{0,2000}\$")

@@ -319,7 +319,8 @@ def test_headings_in_bold_italics(tmp_path: Path) -> None:
     "text",
     [
         "# **Gated Ripple**\n\n# **Sampling**\n\n**Ann Lee**\n\n## **Abstract**\n\nWe gate.\n\n## **Method**\n",
-        "## Gated Ripple Sampling\n\nAnn Lee\n\n## Zusammenfassung\n\nWir filtern.\n\n## 1. Einleitung\n\n## 2. Methode\n",
+        "## Gated Ripple Sampling\n\nAnn Lee\n\n## Zusammenfassung\n\nWir filtern.\n\n"
+        "## 1. Einleitung\n\n## 2. Methode\n",
     ],
 )
 def test_titles_in_two_headings_or_above_numbered_sections(tmp_path: Path, text: str) -> None:
@@ -333,8 +334,10 @@ def test_a_heading_below_the_title_is_no_part_of_it(tmp_path: Path, second: str)
 
 def test_marks_of_converters_are_no_text(tmp_path: Path) -> None:
     text = (
-        f"# {TITLE}\n\n## Gates {{#sec:gates}}\n\n[MISSING_PAGE_EMPTY:2]\n\n**==> picture [9 x 9] intentionally omitted <==**"
-        "\n\n**----- Start of picture text -----**<br>\nlabel<br>**----- End of picture text -----**<br>\n\n::: {#refs}\n\n"
+        f"# {TITLE}\n\n## Gates {{#sec:gates}}\n\n[MISSING_PAGE_EMPTY:2]\n\n"
+        "**==> picture [9 x 9] intentionally omitted <==**"
+        "\n\n**----- Start of picture text -----**<br>\nlabel<br>**----- End of picture text -----**<br>\n\n"
+        "::: {#refs}\n\n"
         "A gate opens, see @sec:ends. $$x=1$$ {#eq:one}\n\n## Ends {-}\n\nIt ends.\n"
     )
     document = paper(tmp_path, text)

@@ -49,8 +49,8 @@ _STYLES = {
     "bfseries": "bold", "sc": "small-caps", "scshape": "small-caps", "tt": "monospace", "ttfamily": "monospace",
 }  # fmt: skip
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
-_TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle|titulo)\*?(?![a-zA-Z])")
-_AUTHORS = re.compile(r"\\(?:authors?|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor|autor)\*?(?![a-zA-Z])")
+_TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
+_AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
 # Commands of other classes, if the paper has none of these.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
@@ -390,6 +390,11 @@ class _Scan:
         """Whether an unknown environment contains an algorithm and a caption, and no headings."""
         start, end = environment.start, environment.end
         if end - start > _LONGEST_ALGORITHM or not between(self.algorithm_list, start + 1, end):
+            return False
+        inside = (
+            e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
+        )
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # which have captions of their own
             return False
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 

@@ -13,10 +13,11 @@ Words = dict[Place, Counter[tuple[str, str]]]
 
 # Parts of common words, by the ligature in them.
 _WORDS = {
-    "ff": "differ effect effort offer affect buffer stuff staff suffer tradeoff cutoff effici suffici coeffici difficu office",
+    "ff": "differ effect effort offer affect buffer stuff staff suffer tradeoff cutoff effici suffici coeffici difficu "
+    "office",
     "ffi": "effici suffici coeffici difficu office affini affili",
-    "fi": "defin specifi first field find final signifi identifi classifi figur config confid modifi verifi benefi infini "
-    "filter profil quantifi unifi simplifi justifi artifi",
+    "fi": "defin specifi first field find final signifi identifi classifi figur config confid modifi verifi benefi "
+    "infini filter profil quantifi unifi simplifi justifi artifi",
     "fl": "flow flex reflect influ float conflict",
     "ffl": "offline shuffle waffle",
     "ft": "often after left shift draft",

@@ -175,7 +175,8 @@ def test_options_of_a_class_decide(options: str, read: str) -> None:
         r"\newif\iflong\DeclareOption{long}{\longtrue}\DeclareOption{short}{\longfalse}\DeclareOption*{}"
         r"\ExecuteOptions{short}\ProcessOptions\LoadClass{article}"
     )
-    main = rf"\documentclass{options}{{own}}\begin{{document}}\iflong long\else short\fi \@ifclasswith{{own}}{{long}}{{with}}{{}}"
+    main = rf"\documentclass{options}{{own}}\begin{{document}}\iflong long\else short\fi "
+    main += r"\@ifclasswith{own}{long}{with}{}"
     found = flat({"main.tex": main + r" \@ifclassloaded{other}{gone}{}\end{document}", "own.cls": style})
     assert found.text.partition("document}")[2].rpartition("\\end")[0].split() == read.split()
     assert not found.warnings

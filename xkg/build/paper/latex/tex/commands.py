@@ -77,7 +77,8 @@ _ONE = REFERENCES | _names("""
     rowcolor cellcolor columncolor arrayrulecolor cline addlinespace linespread tikzset pgfplotsset lstset
     enlargethispage allowdisplaybreaks subcaption cmidrule hypersetup pdfbookmark kern baselineskip parskip parindent
     missingfigure pdfcomment fxnote fxwarning fxerror fxfatal markright fancyhead fancyfoot sout xout
-    tabcolsep fontfamily fontseries fontshape arraystretch baselinestretch needspace setstretch DontPrintSemicolon algsetup
+    tabcolsep fontfamily fontseries fontshape arraystretch baselinestretch needspace setstretch DontPrintSemicolon
+    algsetup
 """)
 _TWO = _names("""
     setlength addtolength setcounter addtocounter rule addcontentsline definecolor numberwithin crefname Crefname

@@ -18,7 +18,9 @@ r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the c
 
 _T = TypeVar("_T")
 State = tuple[bool | None, bool | None, str | None, bool, bool]
-_NAMES = "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused unread".split()
+_NAMES = (
+    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused unread"
+).split()
 
 SETTING = (
     r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
@@ -38,7 +40,8 @@ SETTING = (
     r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
     r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox|killcontents|Collect@Body[ \t]*+\\@gobble)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
-    r"|\\(?:New|Renew|Provide|Declare)DocumentEnvironment[ \t]*+\{(?P<unread>[a-zA-Z*]{1,40})\}\s*+\{\s*+\+?b\s*+\}\s*+\{\s*+\}"
+    r"|\\(?:New|Renew|Provide|Declare)DocumentEnvironment[ \t]*+\{(?P<unread>[a-zA-Z*]{1,40})\}"
+    r"\s*+\{\s*+\+?b\s*+\}\s*+\{\s*+\}"
     r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
@@ -60,14 +63,19 @@ _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
 )
-# Conditionals of packages, which have their branches in braces, with the number of arguments of the test.
+# Conditionals of packages, which have their branches in braces, by the number of arguments of the test.
 _TESTS = {
-    "ifdraft": 0, "ifoptiondraft": 0, "ifoptionfinal": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
-    "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
-    "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
-    "ifdefequal": 2, "iftagged": 1, "ifboolexpr": 1, "ifnumcomp": 3, "ifnumequal": 2, "ifnumgreater": 2, "ifnumless": 2, "@ifclassloaded": 1, "@ifpackageloaded": 1, "IfClassLoadedTF": 1,
-    "IfPackageLoadedTF": 1, "@ifclasswith": 2, "@ifpackagewith": 2, "IfClassLoadedWithOptionsTF": 2,
-    "IfPackageLoadedWithOptionsTF": 2,
+    name: count
+    for count, names in enumerate((
+        "ifdraft ifoptiondraft ifoptionfinal",
+        "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
+        "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty iftagged @ifclassloaded "
+        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF",
+        "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
+        "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
+        "ifnumcomp",
+    ))
+    for name in names.split()
 }  # fmt: skip
 _LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
 _OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
@@ -202,10 +210,10 @@ class Conditions:
             if names & _BY_TAGS:
                 self.tags = (self.tags or set()) | options
 
-    def set_by_style(self, name: str, text: str) -> None:
+    def set_by_style(self, path: str, text: str) -> None:
         """Applies the settings in a class or style file, with the options that it is loaded with. Those in braces or in
         a condition run later or never, so that what they set is not known."""
-        given = (options for file, options in self.loaded.items() if file == name or file.endswith(".cls"))
+        given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
         spans.reverse()
