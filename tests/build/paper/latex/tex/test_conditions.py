@@ -195,3 +195,40 @@ def test_other_settings_in_a_style_file_decide_too() -> None:
 def test_a_condition_named_by_an_argument_is_said() -> None:
     found = flat({"main.tex": r"\begin{document}\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}\when{long}{x}"})
     assert any("named by an argument" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\newtoggle{a}\toggletrue{a}\newbool{b}\ifboolexpr{togl{a} and not bool{b}}{kept}{gone}",
+        r"\newboolean{a}\newboolean{b}\ifthenelse{\boolean{a} \OR \NOT \boolean{b}}{kept}{gone}",
+        r"\newboolean{a}\ifthenelse{\isundefined{\own} \AND \boolean{a}}{gone}{kept}",
+        r"\def\v{2}\ifnumcomp{\v}{>}{1}{kept}{gone}",
+        r"\def\v{2}\ifnumless{\v}{2}{gone}{kept}",
+        r"\documentclass[final]{article}\ifoptionfinal{kept}{gone}",
+        r"\NewDocumentEnvironment{hide}{+b}{}{}\begin{hide}gone\end{hide}kept",
+        r"\let\pick\@firstoftwo\pick{kept}{gone}",
+        r"\let\pick\@secondoftwo\pick{gone}{kept}",
+    ],
+)
+def test_combined_tests_and_macros_of_packages(source: str) -> None:
+    found = flat({"main.tex": source})
+    assert re.findall("kept|gone", found.text) == ["kept"]
+    assert not found.warnings
+
+
+def test_a_condition_without_a_known_value_is_named_with_its_test() -> None:
+    found = flat({"main.tex": r"\begin{document}\iftoggle{venue}{a}{b}"})
+    assert found.warnings == (r"main.tex: the value of \iftoggle{venue} is not known; both of its branches are read",)
+
+
+def test_a_file_that_the_paper_writes_itself_is_read() -> None:
+    text = (
+        "\\begin{filecontents*}{part.tex}\nwritten\n\\end{filecontents*}\\begin{document}\\input{part}\\end{document}"
+    )
+    assert flat({"main.tex": text}).text.partition("document}")[2].split()[0] == "written"
+
+
+def test_what_slides_leave_to_other_modes_is_not_read() -> None:
+    text = r"\documentclass{beamer}\begin{document}\mode<article>{gone}\mode<presentation>{kept}\end{document}"
+    assert re.findall("kept|gone", flat({"main.tex": text}).text) == ["kept"]
