@@ -108,6 +108,16 @@ def test_every_reason_to_skip(tmp_path: Path) -> None:
     ]
 
 
+def test_pointers_of_weights_and_files_with_syntax_errors_are_named(tmp_path: Path) -> None:
+    (tmp_path / "weights.pt").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    (tmp_path / "draw.py").write_text("def draw():\n    return 1\n\n\n<<<<<<< HEAD\n")
+    codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
+    assert [line.partition(";")[0] for line in elsewhere(codebase)] == [
+        "1 Git LFS pointer of the repository not read: weights.pt",
+        "1 file with syntax errors, read in part: draw.py",
+    ]
+
+
 def test_declared_and_undecodable_encodings(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"# coding: latin-1\ndef f():\n    '''caf\xe9'''\n")
     (tmp_path / "bad.py").write_bytes(b"def g():\r\n    '''\xff'''\r\n")

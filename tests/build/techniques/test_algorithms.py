@@ -51,6 +51,15 @@ def test_an_algorithm_under_the_heading_that_refers_to_it_is_one_technique(tmp_p
     assert [name for name in found if "earch" in name] == ["Nest Search"]
 
 
+def test_an_algorithm_with_half_of_the_words_of_its_heading_is_apart(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Nest Search}\nWe compute the nest by search (Algorithm~\\ref{alg:s}).\n"
+        "\\begin{tcolorbox}[title={Algorithm 1: Nest Repair}]\\label{alg:s}\\begin{enumerate}\\item Draw a nest."
+        "\\item Keep it.\\end{enumerate}\\end{tcolorbox}\n"
+    )
+    assert {"Nest Search", "Nest Repair"} <= set(techniques(tmp_path, method))
+
+
 def test_variants_with_names_of_their_own_are_apart(tmp_path: Path) -> None:
     algorithms = "".join(
         f"\\begin{{algorithm}}\\caption{{{name}}}{_STEPS}\\end{{algorithm}}\n" for name in ("TS-PAGE", "TS-PAGE-MVR")

@@ -18,6 +18,8 @@ FRONT = (
         (r"We set $\theta$, $\alpha \in \mathcal{A}$, and use the gradient of the loss with respect to it for updates "
          "of all the particles that are left in a batch.", True),
         ("Resampling.", True),
+        (r"Samples move. Their queries compete. Each sample is a query. $$\ell_g = \log p(x \mid q), \quad \ell_h = "
+         r"\log q(x \mid p), \quad \ell_k = \log r(x)$$ Queries swap after ten epochs.", True),
         ("Das Wellengatter ist ein Modul, das jeden Wert skaliert. Die Ankererneuerung ersetzt alte Anker durch neue, "
          "und zwar nach jedem zehnten Schritt des Verfahrens.", False),
         ("La porte est un module qui multiplie chaque score par sa distance au point le plus proche, et le remplace "

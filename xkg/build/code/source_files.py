@@ -37,6 +37,7 @@ _BINARY = {
     "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
     "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
 }  # fmt: skip
+_LARGEST_POINTER = 200  # bytes of a pointer of Git LFS
 _OBJECTIVE_C = re.compile(rb"(?m)^(?:#import\b|@(?:interface|implementation|import|protocol)\b)")
 _GENERATED_NAME = re.compile(
     r"_pb2(_grpc)?\.py$|(^|/)\.ipynb_checkpoints/|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
@@ -83,7 +84,7 @@ def is_wanted(file: File, skipped: Skips) -> bool:
         reason = "vendored"
     elif file.size is None:
         reason = "unreadable"
-    elif ending in _BINARY:
+    elif ending in _BINARY and file.size > _LARGEST_POINTER:
         reason = "binary"
     elif ending in _OTHER_SOURCE:
         reason = "other-language"
@@ -94,14 +95,20 @@ def is_wanted(file: File, skipped: Skips) -> bool:
     if reason:
         skipped.add(reason, file.path)
         return False
-    return readable or (not ending and (file.size or 0) < 100_000)
+    size = file.size or 0
+    return readable or size <= _LARGEST_POINTER or (not ending and size < 100_000)
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     """Whether the content is source that a person wrote."""
-    if not suffix(path) and not re.match(rb"#![^\n]*\bpython", content):
+    ending = suffix(path)
+    if ending in _BINARY:
+        skipped.add("binary", path)
+    if ending and ending not in _HASHED and ending not in SUFFIXES:
+        return False  # only looked at since it might be a pointer
+    if not ending and not re.match(rb"#![^\n]*\bpython", content):
         return False  # a file without a suffix is Python only where its first line says so
-    if suffix(path) == "m" and _OBJECTIVE_C.search(content):
+    if ending == "m" and _OBJECTIVE_C.search(content):
         skipped.add("other-language", path)
         return False
     if b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):

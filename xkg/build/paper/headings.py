@@ -14,6 +14,11 @@ _NUMBER = re.compile(
     r"|(?P<single>[A-Z])[.:)]\s+"
     r"|(?P<roman>(?:X{0,2}(?:IX|IV|V?I{1,3}|V)|X{1,2}))\.\s+)"
 )
+KNOWN_TITLE = re.compile(
+    r"(?i)(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|experiments?|results"
+    r"|discussion|conclusions?|references|bibliography|acknowledge?ments?|appendi(?:x|ces)|limitations|evaluation)$"
+)
+"""Sections that most papers have."""
 REFERENCES = re.compile(r"(?i)^(references|bibliography|literature cited|works cited|literature)\W*$")
 _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical appendi(x|ces))\W*$")
 

@@ -27,6 +27,7 @@ _ASIDE_TITLE = re.compile(
 )
 _TELLS_AUTHORS = re.compile(
     r"(?i)style files?\b|hippocampus|firstname1|lorem ipsum|basic paper template|(?:formatting|submission) instructions"
+    r"|this document is a model and instructions|given name surname"
     r"|camera[- ]ready (?:copy|copies|papers?|version)|\bauthors (?:must|should|are required)\b"
 )
 _TITLE = re.compile(r"\\(?:icml|paper)?title\*?\s*+(?:\[[^\]]{0,300}\]\s*+)?\{([^}]{0,300})")
@@ -60,7 +61,8 @@ class MainFiles:
     def __init__(self, files: PaperFiles, names: Sequence[str]) -> None:
         latex = [name for name in names if name.lower().endswith(LATEX)][:_MOST]
         usage = _stated(files)
-        self.stated = next((name for name, use in usage.items() if use == "toplevel" and name in latex), None)
+        named = [name for name, use in usage.items() if use == "toplevel" and name in latex]
+        self.stated, self.also = named[0] if named else None, named[1:]
         texts = {name: files.text(name) or "" for name in latex if usage.get(name) != "ignore"}
         bibliographies = {posixpath.splitext(name)[0] for name in names if name.endswith(".bbl")}
         self._ranked = sorted(((_rank(name, texts, bibliographies), name) for name in texts), reverse=True)
@@ -74,8 +76,8 @@ class MainFiles:
         return next((name for rank, name in self._ranked if rank[-2]), None)
 
     def others(self, read: set[str]) -> list[str]:
-        """The other papers, except those in `read`. Empty if 00README names the main file."""
-        return [] if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
+        """The other papers, except those in `read`; if 00README names the main file, the others that it names."""
+        return self.also if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
 
 
 def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank:
@@ -88,6 +90,7 @@ def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank
     front = "\\begin{abstract}" in text or "\\abstract" in text or "\\maketitle" in text or "\\title" in text
     title = _TITLE.search(text)
     aside = _ASIDE.search(file.replace("_", " ")) or (title and _ASIDE_TITLE.search(title[1]))
+    aside = aside or _TELLS_AUTHORS.search(text[:20_000])
     return (
         whole,
         whole and kind is not None and not _NO_PAPER.search(kind[1]),

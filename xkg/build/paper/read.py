@@ -5,6 +5,7 @@ import posixpath
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from xkg.errors import InputError, UnsafeInputError
 
 _HTML = (".html", ".htm", ".xhtml")
 _MARKDOWN = (".md", ".markdown", ".mmd", ".txt")
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_LOOKED_AT = 3, 20
 _SHORT = 5_000  # characters of a text that may have neither abstract nor sections
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _ARXIV_NAME = re.compile(
@@ -154,7 +155,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     found = MainFiles(scratch, names)
     main = found.best() or _best_markdown(scratch, markdown) or found.fragment()
     if main is None:
-        raise InputError(f"{path} has no paper (no .tex or .md file with text); name the paper's main file")
+        raise InputError(_without_paper(path, names, reader))
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
     text = _main_text(files, name, path / main)
@@ -165,6 +166,15 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     document = parse_latex(files, name)
     others = found.others({posixpath.normpath(posixpath.join(folder, span.path)) for span in document.spans})
     return _with_warning(document, f"{main} was read; {_listed(others)}") if others else document
+
+
+def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
+    """The reason why a folder has no paper: what one of its files is, if it is named like a paper."""
+    for name in names[:_MOST_LOOKED_AT]:
+        with suppress(InputError):
+            if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
+                return f"{path / name} is {meaning}"
+    return f"{path} has no paper (no .tex or .md file with text); name the paper's main file"
 
 
 def _with_warning(document: Document, line: str) -> Document:

@@ -165,12 +165,19 @@ def deadly(codebase: Codebase) -> str:
 
 
 def elsewhere(codebase: Codebase) -> Iterator[str]:
-    """For each kind of file that the repository names but does not contain, a line with a remedy."""
+    """For each kind of file that the repository names but does not contain, a line with a remedy; and one for files
+    with syntax errors."""
     for skipped in codebase.skipped:
         if (words := _ELSEWHERE.get(skipped.reason)) is not None:
             kind, remedy = words
-            some = ", ".join(skipped.examples) + (", …" if skipped.count > len(skipped.examples) else "")
+            some = _some(skipped.examples, skipped.count)
             yield f"{plural(skipped.count, kind)} of the repository not read: {some}; {remedy}"
+    if broken := [module.path for module in codebase.modules if module.broken and module.language == "python"]:
+        yield f"{plural(len(broken), 'file')} with syntax errors, read in part: {_some(broken[:5], len(broken))}"
+
+
+def _some(examples: Sequence[str], count: int) -> str:
+    return ", ".join(examples) + (", …" if count > len(examples) else "")
 
 
 def _cannot(name: str, reason: Reason, detail: str) -> str:

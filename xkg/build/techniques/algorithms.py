@@ -74,12 +74,9 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The heading that an algorithm's caption paraphrases: its own section's if they share most words, or a run-in
-    heading if the algorithm is the only one below it."""
+    """The heading of an algorithm's own section if its caption shares most words with it."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None
     mine, theirs = (set(key(resolve(each, tree.shorts))) for each in (name, node.name))
-    alone = sum(part.start <= a.start < part.end for a in tree.reader.document.algorithms) == 1
-    shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
-    return node if shared >= 0.5 or (alone and part.run_in) else None
+    return node if 2 * len(mine & theirs) > min(len(mine), len(theirs)) else None

@@ -25,7 +25,7 @@ from xkg.build.techniques.word_lists import (
 MAX_WORDS = 7
 _LONGEST_FORM = 200  # characters of an abbreviation's long form
 _LOWER = r"[^\W\d_]"
-_PLURALS = re.compile(r"(?<=[^\W\d_s]{3})s$")
+_PLURALS = re.compile(r"(?<=[^\W\d_]{2}[^\W\d_s])s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
 
 

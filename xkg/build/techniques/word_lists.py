@@ -87,7 +87,7 @@ NOT_HEADS = _words(
     analysis study experiment dataset datasets benchmark benchmarks corpus baseline survey review theorem lemma
     proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck
     findings understanding explanation overview perspective view notion concept idea comparison evaluation example
-    property properties field area domain community work works paper contribution contributions
+    property properties area domain community work works paper contribution contributions
     importance role effect impact benefit cost advantage disadvantage goal aim clarification derivation
     efficiency scalability complexity convergence assumptions remark
     motivation intuition discussion observation justification implication conclusion notation definition introduction

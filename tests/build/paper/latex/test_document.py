@@ -395,3 +395,60 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
 def test_what_a_formula_leaves_room_for_is_not_read(tmp_path: Path, source: str, formula: str) -> None:
     document = paper(tmp_path, rf"\section{{A}} \[ {source} \]")
     assert document.equations[0].latex == formula
+
+
+def test_the_text_that_an_environment_of_the_paper_prints(tmp_path: Path) -> None:
+    preamble = (
+        r"\NewEnviron{aside}{\begin{quote}A remark: \BODY\end{quote}}"
+        r"\newenvironment{reply}[2][Answer]{\par\textbf{#1 to #2.}}{(the end)}"
+        r"\NewDocumentEnvironment{hint}{m}{\textbf{Hint on #1.}}{}"
+    )
+    document = paper(
+        tmp_path,
+        r"\section{A}\begin{aside}it is odd.\end{aside}\begin{reply}{Bo}It is even. \end{reply}"
+        r"\begin{hint}{eggs}They roll.\end{hint}",
+        preamble,
+    )
+    section = document.sections[0]
+    read = " ".join(plain(document, section.body_start, section.end).split())
+    assert read == "A remark: it is odd. Answer to Bo. It is even. (the end) Hint on eggs. They roll."
+
+
+@pytest.mark.parametrize(
+    "preamble",
+    [
+        r"\newcommand\gate{\@startsection{gate}{2}{0pt}{1ex}{1ex}{\bfseries}}",
+        r"\let\saved\section\newcommand{\gate}[1]{\saved{#1}\label{sec:x}}",
+    ],
+)
+def test_headings_by_commands_of_the_paper(tmp_path: Path, preamble: str) -> None:
+    document = paper(tmp_path, r"\gate{Gates} They open.", preamble)
+    assert [section.title for section in document.walk()] == ["Gates"]
+
+
+@pytest.mark.parametrize(
+    ("preamble", "source"),
+    [
+        (r"\newfloat{protocol}{t}{lop}", r"\begin{protocol}\caption{Gate Swap}STEPS\end{protocol}"),
+        (
+            r"\newenvironment{alg}[1]{\begin{algorithm}\caption{#1}\begin{algorithmic}}{\end{algorithmic}\end{algorithm}}",
+            r"\begin{alg}{Gate Swap}\State swap\State keep\end{alg}",
+        ),
+    ],
+)
+def test_algorithms_in_environments_of_the_paper(tmp_path: Path, preamble: str, source: str) -> None:
+    steps = r"\begin{algorithmic}\State swap\State keep\end{algorithmic}"
+    document = paper(tmp_path, r"\section{A} We swap. " + source.replace("STEPS", steps) + " Then we end.", preamble)
+    assert [(a.title, a.body) for a in document.algorithms] == [("Gate Swap", "swap\nkeep")]
+    section = document.sections[0]
+    assert " ".join(plain(document, section.body_start, section.end).split()).endswith("Then we end.")
+
+
+def test_titles_and_authors_under_other_commands(tmp_path: Path) -> None:
+    source = tmp_path / "main.tex"
+    source.write_text(
+        r"\documentclass{thesis}\runningtitle{R}\thesistitle{Gates of Rings}\thesisauthor{Ann Lee}\begin{document}"
+        r"\section{A}They open.\end{document}"
+    )
+    document = parse_paper(source)
+    assert (document.title, document.authors) == ("Gates of Rings", ("Ann Lee",))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.paper.markdown.test_document import outline, paper
+from xkg.build.paper.plain import plain
 
 TITLE, AUTHORS = "Gated Ripple Sampling", ("Ann Lee", "Bo Ray")
 
@@ -312,3 +313,34 @@ def test_headings_in_bold_italics(tmp_path: Path) -> None:
     parts = "_**1.1**_ _**Ripple Gate**_\n\nA gate.\n\n_**1.2**_ _**Lazy Expiry**_\n\nIt deletes.\n"
     document = paper(tmp_path, f"{PYMUPDF4LLM}\n{parts}")
     assert outline(document)[1:] == [(2, "1.1", "Ripple Gate"), (2, "1.2", "Lazy Expiry")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# **Gated Ripple**\n\n# **Sampling**\n\n**Ann Lee**\n\n## **Abstract**\n\nWe gate.\n\n## **Method**\n",
+        "## Gated Ripple Sampling\n\nAnn Lee\n\n## Zusammenfassung\n\nWir filtern.\n\n"
+        "## 1. Einleitung\n\n## 2. Methode\n",
+    ],
+)
+def test_titles_in_two_headings_or_above_numbered_sections(tmp_path: Path, text: str) -> None:
+    assert paper(tmp_path, text).title == TITLE
+
+
+@pytest.mark.parametrize("second", ["Ann Lee, Bo Ray", "Introduction", "1 Gates"])
+def test_a_heading_below_the_title_is_no_part_of_it(tmp_path: Path, second: str) -> None:
+    assert paper(tmp_path, f"# {TITLE}\n\n# {second}\n\n## Abstract\n\nWe gate.\n").title == TITLE
+
+
+def test_marks_of_converters_are_no_text(tmp_path: Path) -> None:
+    text = (
+        f"# {TITLE}\n\n## Gates {{#sec:gates}}\n\n[MISSING_PAGE_EMPTY:2]\n\n"
+        "**==> picture [9 x 9] intentionally omitted <==**"
+        "\n\n**----- Start of picture text -----**<br>\nlabel<br>**----- End of picture text -----**<br>\n\n"
+        "::: {#refs}\n\n"
+        "A gate opens, see @sec:ends. $$x=1$$ {#eq:one}\n\n## Ends {-}\n\nIt ends.\n"
+    )
+    document = paper(tmp_path, text)
+    assert [section.title for section in document.walk()] == ["Gates", "Ends"]
+    read = " ".join(plain(document, 0, len(document.text)).split())
+    assert read == "Gates A gate opens, see sec. ends. $x=1$ Ends It ends."

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from tests.build.paper.pdfs import Put, column, pdf
 from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
+from xkg.build.paper.pdf_html.pdf_kinds import kind_of
+from xkg.build.paper.pdf_html.pdf_layout import Placed
 from xkg.build.paper.pdf_html.pdf_lines import Line, Run, Style
 from xkg.build.paper.plain import plain
 
@@ -116,3 +118,26 @@ def test_small_capitals_do_not_make_a_line_smaller(word: str) -> None:
     large, small = Style(10, False, False, False), Style(8, False, False, False)
     line = Line(1, 0, 100, 0, 10, (Run("We present the C", large), Run(word, small)))
     assert line.size == 10
+
+
+def test_ligatures_that_a_font_numbers_in_its_own_way_are_read() -> None:
+    lines = [
+        "An e\x02ective and di\x02erent \x03lter is de\x03ned.",
+        "Its \x03rst e\x02ect is a signi\x03cant o\x04set.",
+    ]
+    text = running(read([HEAD, *column([WIDE] * 4, 55, 84), *column(lines, 55, 140)]))
+    assert "An effective and different filter is defined. Its first effect is a significant o set." in text
+
+
+def test_sections_without_known_names_are_found_by_their_numbers() -> None:
+    heads = [Put(55, 60 + 100 * n, f"{n + 1} {name}", 13, "bold") for n, name in enumerate(("Gates", "Rings", "Ends"))]
+    texts = [put for n in range(3) for put in column([WIDE] * 4, 55, 84 + 100 * n)]
+    document = read([*heads, *texts])
+    assert [section.title for section in document.walk()] == ["Gates", "Rings", "Ends"]
+
+
+def test_letters_without_case_are_text() -> None:
+    lines = ["조수 게이트는 거리에 따라 점수를 조절하는 모듈이다.", "門は距離に応じて得点を調節する加群である。"]
+    for text in lines:
+        line = Line(1, 60, 500, 100, 110, (Run(text, Style(10, bold=False, italic=False, math=False)),))
+        assert kind_of((Placed(line, 60, 540, (1, 0), 1),), 10) == "text"

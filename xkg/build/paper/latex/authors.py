@@ -21,6 +21,7 @@ _MARKS = re.compile(
     r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|aff(?:mark)?|IEEEmembership|[eE]mail|texttt|thanks"
     r"|footnote|vspace|correspondingauthor)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
+    r"|\\[a-zA-Z]{1,30}\*?(?:\[[^\]]{0,400}+\])?\{[^{}@]{0,100}@[^{}]{0,200}\}"
     r"|\\affil\{[\d,*\s]{1,9}\}"
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"

@@ -1,7 +1,7 @@
 """Reads a LaTeX paper from its main file into a `Document`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation
@@ -21,10 +21,15 @@ from xkg.build.paper.latex.tex.labels import printed, theorems_in
 from xkg.build.paper.latex.tex.macros import (
     Macros,
     aliases,
+    begin_key,
+    end_key,
     expand,
+    filled,
     find_macros,
+    given_arguments,
     heading_arguments,
     label_macros,
+    opens_algorithm,
     unprinted,
 )
 from xkg.build.paper.latex.tex.text import latex_text
@@ -44,8 +49,16 @@ _STYLES = {
     "bfseries": "bold", "sc": "small-caps", "scshape": "small-caps", "tt": "monospace", "ttfamily": "monospace",
 }  # fmt: skip
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
-_TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle|titulo)\*?(?![a-zA-Z])")
-_AUTHORS = re.compile(r"\\(?:authors?|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor|autor)\*?(?![a-zA-Z])")
+_TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
+_AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
+# Commands of other classes, if the paper has none of these.
+_OTHER_TITLES, _OTHER_AUTHORS = (
+    re.compile(
+        rf"\\(?!run|short|sub|toc|head|pdf|page|sec|chap|frame|print|make|the(?!sis)|format|set|show|cover|journal|book"
+        rf"|corresp|orcid)[a-zA-Z]{{0,15}}{word}(?![a-zA-Z])"
+    )
+    for word in ("[tT]itle", "[aA]uthor")
+)
 _NAME_IN_PARTS = re.compile(
     r"\\(?:name|Author)\*?\s*+(?:\[[^][]{0,200}\]\s*+){1,2}\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
 )  # used by Interspeech and Copernicus
@@ -73,6 +86,7 @@ _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
 _PSEUDOCODE = re.compile(r"(?i)\\caption\s*+\{[^{}]{0,200}\b(?:pseudo-?\s?code|algorithm)\b")
+_HAS_PARTS = re.compile(r"\\(?:chapter|(?:sub)*section|begin\{abstract\})(?![a-zA-Z])")
 _LONGEST_TITLE = 1000
 _LONGEST_ALGORITHM = 100_000
 _LONGEST_EQUATION = 50_000
@@ -109,11 +123,11 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     macros = Macros(table, defaults, own.definitions)
     scan = _Scan(text, macros)
     structure = scan.run()
-    title_group = scan.first_group(_TITLES)
+    title_group = scan.first_group(_TITLES) or scan.first_group(_OTHER_TITLES)
     title = one_line(scan.readable(*title_group)) if title_group else ""
     authors = authors_in(
         [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
-        or [text[a:b] for a, b in scan.groups(_AUTHORS)],
+        or [text[a:b] for a, b in scan.groups(_AUTHORS) or scan.groups(_OTHER_AUTHORS)],
         table,
         defaults,
     )
@@ -341,10 +355,10 @@ class _Scan:
             return environment.end
         if name in self.boxes and self._box(environment):
             return environment.end
-        if name in ALGORITHMS:
+        if name in ALGORITHMS or opens_algorithm(self.macros.table, name):
             self._algorithm(environment)
             return environment.end
-        if name in FLOATS:
+        if name in FLOATS or self._is_float(environment):
             boxes = [e for e in between(self.environment_list, inside, environment.end) if e.name in self.boxes]
             if boxes and sum(map(self._box, boxes)):
                 return environment.end
@@ -371,6 +385,18 @@ class _Scan:
             self._add_heading(level, start, group.start, group.end, group.after)
             start = at = group.after
         return at
+
+    def _is_float(self, environment: Environment) -> bool:
+        """Whether an unknown environment contains an algorithm and a caption, and no headings."""
+        start, end = environment.start, environment.end
+        if end - start > _LONGEST_ALGORITHM or not between(self.algorithm_list, start + 1, end):
+            return False
+        inside = (
+            e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
+        )
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # which have captions of their own
+            return False
+        return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
     def _algorithms_in(self, outer: Environment) -> None:
         """Adds the algorithms in a float. If there is only one, the float's caption is its title."""
@@ -411,16 +437,27 @@ class _Scan:
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment
-            inner = [e for e in between(self.algorithm_list, start + 1, end) if e.name.startswith("algorithmic")]
-            read = latex_algorithms(
-                self.text[start:end], start, inner, self.macros.table, self.macros.defaults, each.title, labels
-            )
+            inside: Sequence[Environment] = between(self.algorithm_list, start + 1, end)
+            source = self.text[start:end]
+            if opens_algorithm(self.macros.table, whole.name):
+                source, start = self._written_out(whole), 0
+                inside = environments(source)[1:]
+            inner = [e for e in inside if e.name.startswith("algorithmic")]
+            read = latex_algorithms(source, start, inner, self.macros.table, self.macros.defaults, each.title, labels)
             for algorithm, lines in read.items():
                 labels |= {label: f"line {line}" for label, line in lines.items()}
-                if start > whole.start:
+                if start != whole.start:
                     algorithm = algorithm.model_copy(update={"start": whole.start, "end": whole.end})
                 found.append(algorithm)
         return sorted(found, key=lambda a: a.start)
+
+    def _written_out(self, environment: Environment) -> str:
+        """An environment of the paper with the code that it stands for."""
+        key = begin_key(environment.name)
+        count, before = self.macros.table[key]
+        given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))
+        _, after = self.macros.table[end_key(environment.name)]
+        return filled(before, given or []) + self.text[at : environment.body_end] + after
 
     def _equation(self, start: int, end: int, body_start: int, body_end: int, environment: str = "") -> None:
         body = self.text[body_start:body_end]

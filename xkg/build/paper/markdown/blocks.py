@@ -27,6 +27,10 @@ _STATED = re.compile(  # as the reader of Jina and models write fields
     r"(?:\n*+Markdown Content:\n)?+"
 )
 _PANDOC = re.compile(r"%(?=[ \t\n])[^\n]*+(?:\n(?:%|[ \t]++\S)[^\n]*+){0,50}+(?=\n[ \t]*\n)")  # title, authors and date
+_MARK = re.compile(  # what converters write in place of a page or a picture
+    r"[*_]{0,3}(?:\[[A-Z]+(?:_[A-Z]+)+(?::\w+)?\]"
+    r"|(?:-{3,}|={2,})>?\s?(?:Start of (?P<part>[\w ]{1,40}\w)|\w[^\n]{0,200}?)\s?<?(?:-{3,}|={2,}))[*_]{0,3}(?:<br>)?$"
+)
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LONGEST_MATH = 20_000
 
@@ -158,6 +162,12 @@ class _Blocks:
             return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
+        if bare.startswith("+++ =="):  # nougat's warning, and what it repeated
+            return self._delimited("comment", first, "+++", 50_000)
+        if match := _MARK.match(bare):
+            close = text.find(f"End of {match['part']}", end, end + 50_000) if match["part"] else -1
+            stop = end if close < 0 else text.find("\n", close)
+            return Region("comment", start, stop if stop >= 0 else len(text), start, end)
         if bare.startswith("\\["):
             return self._delimited("math", first, "\\]", _LONGEST_MATH)
         if bare.startswith("$$"):

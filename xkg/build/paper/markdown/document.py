@@ -4,8 +4,9 @@ import bisect
 import datetime
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -18,11 +19,13 @@ from xkg.build.paper.front_matter import (
     doi_in,
     first_year,
     in_order,
+    is_person,
     listed_authors,
     may_be_names,
     venue_year,
 )
 from xkg.build.paper.headings import (
+    KNOWN_TITLE,
     Heading,
     is_noun_phrase,
     is_references,
@@ -42,7 +45,7 @@ from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.markdown.algorithms import markdown_algorithms
 from xkg.build.paper.markdown.blocks import Region, inside_any, is_mathpix, lines_of, regions
 from xkg.build.paper.markdown.references import markdown_references
-from xkg.build.paper.markdown.text import inline, markdown_text
+from xkg.build.paper.markdown.text import ATTRIBUTES, inline, markdown_text
 
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
 _ATX = re.compile(
@@ -50,10 +53,9 @@ _ATX = re.compile(
 )
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _BOLD_LINE = re.compile(
-    r"((?:(?:\*\*[^*\n]{1,200}\*\*|_\*\*[^*\n]{1,200}\*\*_|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,5})$"
+    r"((?:(?:\*\*[^*\n]{1,200}\*\*|_\*\*[^*\n]{1,200}\*\*_|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,30})$"
 )
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
-_ATTRIBUTES = re.compile(r"[ \t]{0,20}\{[#.:][^{}\n]{0,200}\}$")
 _BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
 _ITALIC_RUN_IN = re.compile(r"(?:\*|_)([^*_\n]{2,120}?)([.:?]?)(?:\*|_)([.:]?)[ \t]+(?=\S)")
 _CITATION = re.compile(r"\s?(?:\[[\d,\s–-]{1,40}\]|\([^()]{1,200}\b(?:19|20)\d\d[a-z]?\))")
@@ -63,10 +65,6 @@ _STATEMENT = re.compile(
 )
 _ABSTRACT_RUN_IN = re.compile(
     r"(?:\*\*|__|\*|_)?abstract(?:\*\*|__|\*|_)?\s{0,3}[.:—–-]+(?:\*\*|__|\*|_)?\s*(?=\S)", re.IGNORECASE
-)
-_KNOWN = re.compile(
-    r"(?i)(abstract|introduction|related work|background|method(s|ology)?|experiments?|results|discussion|conclusions?|"
-    r"references|bibliography|appendix|acknowledge?ments?|limitations|preliminaries|evaluation)$"
 )
 _TERMINAL = re.compile(r"[.:!?”\")\]}$|]$")
 _EMPHASIS = re.compile(
@@ -245,19 +243,36 @@ class _Paper:
         stated = self.fields().get("title", "")
         marked = self._marked_headings()
         if marked and (normalised(marked[0][1]) == normalised(stated) if stated else self._is_title(*marked)):
-            return _Title(marked[0][1], marked[0][0].body_start)
+            lines = self._title_lines(marked)
+            return _Title(" ".join(name for _, name in lines), lines[-1][0].body_start)
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
         """Whether the first heading is the title, by its level, or because it is at the top and sections follow."""
         heading, text = first
         number, name = split_number(text)
-        if _KNOWN.match(name) or _SECTION.match(self.text, heading.start):
+        if KNOWN_TITLE.match(name) or _SECTION.match(self.text, heading.start):
             return False
         if number is not None and any(other.level <= heading.level for other, _ in others):
             return False
-        sections = any(_KNOWN.match(split_number(other)[1]) for _, other in others)
+        sections = any(
+            number or KNOWN_TITLE.match(section) for number, section in (split_number(other) for _, other in others)
+        )
         return heading.level == 1 or (sections and self._is_top(heading))
+
+    def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
+        """The headings that are lines of the title: only these have its level, and no text is between them."""
+        level = marked[0][0].level
+        lines = list(takewhile(lambda each: each[0].level == level, marked))
+        if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
+            return marked[:1]
+        for index in range(1, len(lines)):
+            heading, name = lines[index]
+            apart = self.text[lines[index - 1][0].body_start : heading.start].strip()
+            section = split_number(name)[0] or KNOWN_TITLE.match(name)
+            if apart or section or all(map(is_person, may_be_names(name))):
+                return lines[:index]
+        return lines
 
     def _is_top(self, heading: Heading) -> bool:
         before = sum(region.end - region.start for region in self.regions if region.end <= heading.start)
@@ -268,7 +283,7 @@ class _Paper:
         for start, end in self.lines:
             if self.text[start:end].strip() and inside_any(self.regions, start) is None:
                 line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
-                if not line:
+                if not line or _RUNNING.match(line):
                     continue
                 match = _BOLD_LINE.match(line)
                 name = self.readable(match[1]).strip(" .:") if match else ""
@@ -302,7 +317,9 @@ class _Paper:
             if not line or not alone or len(line) > _LONGEST_PLAIN or inside_any(self.regions, start) is not None:
                 continue
             number, name = split_number(line)
-            if _KNOWN.match(name) or (number and name[:1].isupper() and is_noun_phrase(name) and name[-1].isalnum()):
+            if KNOWN_TITLE.match(name) or (
+                number and name[:1].isupper() and is_noun_phrase(name) and name[-1].isalnum()
+            ):
                 found.append((Heading(line, 1, start, end), line))
         return found if len(found) > 1 else []
 
@@ -335,21 +352,21 @@ class _Paper:
             level = len(match[1])
             if self.mathpix and level >= 4:
                 return None
-            return Heading(self.readable(_ATTRIBUTES.sub("", match[2])).strip(_SIGNS), level, start, end)
+            return Heading(self.readable(ATTRIBUTES.sub("", match[2])).strip(_SIGNS), level, start, end)
         if line.startswith("<") and (match := _HTML_HEADING.match(self.text, start)):
             return Heading(self.readable(match[2]).strip(_SIGNS), int(match[1]), start, match.end())
         if after_blank and (match := _BOLD_LINE.match(line)):
             title = self.readable(match[1]).rstrip(" .:")
             short = len(title.split()) <= 12 and not match[1].rstrip("*_ \t").endswith((".", ":"))
             titled = bold and (short or is_noun_phrase(title)) and not _STATEMENT.match(title)
-            if titled or re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or _KNOWN.match(title):
+            if titled or re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or KNOWN_TITLE.match(title):
                 return Heading(title, 2 if self._uses_atx() else 1, start, end)
             return None
         if after_blank and index + 1 < len(self.lines) and not _ATX.match(line) and len(line) < 200:
             below_start, below_end = self.lines[index + 1]
             below = _SETEXT.match(self.text[below_start : min(below_end, below_start + 300)])
             if below and "|" not in line and not line.lstrip().startswith(("-", "*", ">", "\\")):
-                title = self.readable(_ATTRIBUTES.sub("", line.rstrip()))
+                title = self.readable(ATTRIBUTES.sub("", line.rstrip()))
                 return Heading(title, 1 if below[1][0] == "=" else 2, start, below_end)
         return None
 
@@ -360,7 +377,7 @@ class _Paper:
         """All headings except the title, with levels from 1 on."""
         marked = [heading for heading, _ in self._marked_headings()]
         if title.text:
-            marked = [h for h in marked if not (h.body_start == title.end and not _SECTION.match(self.text, h.start))]
+            marked = [h for h in marked if h.body_start > title.end or _SECTION.match(self.text, h.start)]
         base = min((h.level for h in marked if h.level < 4 and not _SECTION.match(self.text, h.start)), default=1)
         out = []
         for heading in marked:
@@ -455,7 +472,7 @@ class _Paper:
             several = may_be_names if isinstance(stated, str) else str.splitlines
             names = (name.strip() for each in people for name in in_order(each) or several(each))
             return tuple(dict.fromkeys(filter(None, names)))
-        sections = (h.start for h in headings if _KNOWN.match(split_number(h.title)[1]))
+        sections = (h.start for h in headings if KNOWN_TITLE.match(split_number(h.title)[1]))
         stop = abstract[0] if abstract else next(sections, title.end + 2000)
         return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
 

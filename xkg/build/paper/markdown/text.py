@@ -1,6 +1,7 @@
 """Readable text from Markdown, including Mathpix's: column breaks joined, floats removed."""
 
 import re
+from html import unescape
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.headings import repeats_title
@@ -14,10 +15,13 @@ _MATH = re.compile(
     r"\$\$[^$]{1,5000}+\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}+\$"
     r"|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)|\\\[(?:[^\\\n]|\\[^\[\]\n]){1,5000}+\\\]"
 )
-_MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}]|-\n|\s[,.;:!?]")
+_MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}@&]|-\n|\s[,.;:!?]")
 _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
 _LINK = re.compile(r"\[([^\]\n]{1,300}+)\]\((?:[^()\n]|\([^()\n]{0,200}+\)){0,1000}+\)")
+ATTRIBUTES = re.compile(r"(?:^|(?<=[\])$ \t]))\{(?:[#.:][a-zA-Z][^{}\n]{0,200}|-)\}")
+"""Pandoc's attributes of headings, formulas and pictures."""
+_CROSS_REFERENCE = re.compile(r"@(fig|sec|eq|tbl|lst)[:-]([\w-]{1,60})")
 _NUMBERS = re.compile(
     r"[ \t]?\[\^?\d{1,3}(?:\s*[,;–-]\s*\d{1,3}){0,40}\]|\[\^[^\]\n]{1,40}\]|[ \t]?\[@[^\]\n]{1,300}\]"
 )
@@ -87,7 +91,7 @@ def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
                 if not repeats_title(title, running_head):
                     paragraphs += ["", title, ""]
                 continue
-            if re.fullmatch(r"\s{0,3}(?:=+|-{3,}|\*{3,}|_{3,})\s*", line):
+            if line.startswith(":::") or re.fullmatch(r"\s{0,3}(?:=+|-{3,}|\*{3,}|_{3,})\s*", line):
                 continue
             current.append(_LIST.sub("", line) if not mathpix or line.lstrip()[:1] in "-*+" else line)
         paragraphs.append("\n".join(current))
@@ -122,10 +126,11 @@ def _formula(source: str) -> str:
 def _words(text: str, mathpix: bool) -> str:
     lead, trail = text[:1].isspace(), text[-1:].isspace()
     text = _LINK.sub(r"\1", _IMAGE.sub("", text))
+    text = ATTRIBUTES.sub("", _CROSS_REFERENCE.sub(r"\1. \2", text))
     text = _TAG.sub("", _BREAK.sub(" ", _NUMBERS.sub("", text)))
     if mathpix and re.search(r"\\[a-zA-Z'`\"^~=.&%$#_]", text):
         text = latex_text(text).replace("\n\n", "\n")
-    text = _ESCAPE.sub(r"\1", _MARKS.sub("", text))
+    text = unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", text)))
     text = _dehyphenated(text)
     return (" " if lead else "") + text.strip() + (" " if trail and text.strip() else "")
 

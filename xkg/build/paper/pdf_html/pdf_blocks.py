@@ -37,7 +37,8 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
     fonts = HeadingFonts(lines[last:], body)
     out = [Block("title", tuple(lines[first:last]))] if last > first else []
     grouped = list(groups(lines[last:], body, fonts))
-    begins = next((i for i, group in enumerate(grouped) if opens(group, fonts)), 0)
+    headed = (i for i, group in enumerate(grouped) if fonts.level(group) and text_of(group).startswith("1"))
+    begins = next((i for i, group in enumerate(grouped) if opens(group, fonts)), next(headed, 0))
     abstract = unnamed_abstract(grouped[:begins], body)
     cited: list[Placed] | None = None
     for index, group in enumerate(grouped):

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from xkg.build.paper.front_matter import FrontRow
-from xkg.build.paper.headings import normalised
-from xkg.build.paper.pdf_html.pdf_headings import KNOWN_TITLE, HeadingFonts, without_number
+from xkg.build.paper.headings import KNOWN_TITLE, normalised
+from xkg.build.paper.pdf_html.pdf_headings import HeadingFonts, without_number
 from xkg.build.paper.pdf_html.pdf_kinds import kind_of
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 from xkg.build.paper.pdf_html.pdf_lines import Run
-from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, text_of
+from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, caseless, text_of
 
 _ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
 _SHORTEST_ABSTRACT = 40  # words
@@ -36,14 +36,20 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
         end = start + 1
         while end in sizes and sizes[end] >= 0.95 * size and page[end].line.top - page[end - 1].line.bottom < size:
             end += 1
-        if len(text_of(page[start:end]).split()) > 2:
+        if _words(page[start:end]) > 2:
             return start, end
     bold = {i for i in large if all(run.style.bold for run in page[i].line.runs)}
     start = end = large[0] if large else 0
     while end in bold:
         end += 1
     text = text_of(page[start:end])
-    return (start, end) if len(text.split()) > 2 and not _ABSTRACT.match(text) else (0, 0)
+    return (start, end) if _words(page[start:end]) > 2 and not _ABSTRACT.match(text) else (0, 0)
+
+
+def _words(group: Sequence[Placed]) -> int:
+    """The number of words, which scripts without case may not part."""
+    text = text_of(group)
+    return max(len(text.split()), caseless(text) // 2)
 
 
 def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:

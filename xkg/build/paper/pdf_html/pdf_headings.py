@@ -6,14 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from xkg.build.paper.headings import split_number
+from xkg.build.paper.headings import KNOWN_TITLE, split_number
 from xkg.build.paper.pdf_html.pdf_layout import Placed
-from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, text_of
+from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, caseless, starts_upper, text_of
 
-KNOWN_TITLE = re.compile(
-    r"(?i)(abstract|introduction|related works?|background|preliminaries|methods?|methodology|experiments?|results|"
-    r"discussion|conclusions?|references|bibliography|acknowledge?ments?|appendi(?:x|ces)|limitations|evaluation)$"
-)
 _ALONE = re.compile(r"(?i)(abstract|references|bibliography|acknowledge?ments?|(?:\d\.?|I\.)? ?introduction)\W*$")
 
 Font = tuple[float, bool, bool, bool]
@@ -40,11 +36,17 @@ class HeadingFonts:
             lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may also be a subsection
             if KNOWN_TITLE.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
-            elif number and title[:1].isupper() and self._stands_out(font) and not text.endswith((",", ";")):
+            elif number and starts_upper(title) and self._stands_out(font) and not text.endswith((",", ";")):
                 numbered.setdefault(font, set()).add(number)
+        named = bool(self._levels)
         for font, numbers in numbered.items():
             self._numbered[font] += len(numbers)
-            if font in self._levels or sum("." in n for n in numbers) >= 2 or {"A", "B"} <= numbers:
+            if (
+                font in self._levels
+                or sum("." in n for n in numbers) >= 2
+                or {"A", "B"} <= numbers
+                or not (named or {"1", "2", "3"} - numbers)
+            ):
                 levels = self._levels.setdefault(font, Counter())
                 lettered = not levels  # subsections "A." under sections "I."
                 for number in numbers:
@@ -62,7 +64,7 @@ class HeadingFonts:
         number, title = split_number(text)
         if font not in self._levels:
             return 0
-        words = sum(len(word) for word in re.findall(r"[^\W\d_]{3,}", title))
+        words = caseless(title) or sum(len(word) for word in re.findall(r"[^\W\d_]{3,}", title))
         if (
             words < 0.5 * len(title.replace(" ", ""))
             or "@" in text
@@ -77,7 +79,7 @@ class HeadingFonts:
             larger = font[0] > 1.05 * self._body
             if (not larger and (self._numbered[font] > 2 or not font[1])) or re.search(r"[.,;]$", text):
                 return 0
-        if number is not None and not title[:1].isupper():
+        if number is not None and not starts_upper(title):
             return 0
         return min(4, number.count(".") + 1 if number and number[0].isdigit() else usual)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from xkg.build.paper.pdf_html.pdf_layout import Placed
-from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, MATH_SIGN, STEP, TERMINAL, is_math, text_of
+from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, MATH_SIGN, STEP, TERMINAL, caseless, is_math, text_of
 
 Kind = Literal["title", "front", "abstract", "heading", "text", "caption", "algorithm", "equation", "reference"]
 _NOTE = re.compile(r"[∗*†‡§¶\d]|(?:Corresponding|E-?mail|Manuscript|Copyright|©|Permission|The authors?)\b")
@@ -31,9 +31,10 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
         return None
     printed = text.replace(" ", "")
     letters, words = sum(c.isalpha() for c in printed), re.findall(r"[^\W\d_]{2,}", text)
-    small = sum(c.islower() for c in printed)
+    bare = caseless(printed)
+    small = bare + sum(c.islower() for c in printed)
     continued = text[0].islower() and TERMINAL.search(text) is not None and abs(size - body) < 0.6
-    if letters < 0.6 * len(printed) or (len(words) < 6 and not continued) or small < 0.5 * letters:
+    if letters < 0.6 * len(printed) or (len(words) + bare // 2 < 6 and not continued) or small < 0.5 * letters:
         return None
     wide = any(p.line.x1 - p.line.x0 > 0.6 * (p.right - p.left) for p in group)
     return "text" if wide or continued or (TERMINAL.search(text) and abs(size - body) < 1.1) else None

@@ -7,13 +7,15 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from xkg.build.paper.pdf_html.pdf_ligatures import Place, Words, ligatures, split_word
 from xkg.build.paper.pdf_html.pdf_rulers import PrintedNumber, ruler_numbers
 from xkg.errors import InputError, UnsafeInputError
 
@@ -28,6 +30,7 @@ _ITALIC = re.compile(r"(?i)ital|obli|slant|-it\b|cmti|cmsl|sfti|ecti")
 _MATH = re.compile(r"(?i)cm(?:mi|sy|ex|bsy)|ms[ab]m|math|symbol|eufm|rsfs|mtmi|mtsy|[tp]x(?:mi|sy|ex)|stmary|wasy|euex")
 _ITALIC_FLAG, _WIDEST_GAP = 1 << 6, 1.6
 _DIGITS = frozenset("0123456789")
+_WHITE = frozenset((0x09, 0x0A, 0x0D, 0x20, 0xA0, 0xAD))
 _ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
 _DOTLESS = {"ı": "i", "ȷ": "j"}  # under an accent
@@ -110,7 +113,9 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
         try:
             if len(document) > MOST_PAGES:
                 raise UnsafeInputError(f"{path} has {len(document)} pages, more than any paper; give only the paper")
-            pages = tuple(_page(document[index], index + 1) for index in range(len(document)))
+            pages, unreadable = _pages(document, {})
+            if known := ligatures(unreadable):
+                pages, _ = _pages(document, known)
             title = str(document.get_metadata_value("Title") or "")
         except pdfium.PdfiumError as error:
             raise damaged from error
@@ -136,14 +141,21 @@ class _Character:
     upright: bool
 
 
-def _page(page: pdfium.PdfPage, number: int) -> Page:
+def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
+    """The pages with the `known` characters of fonts, and the words around other unreadable characters."""
+    unreadable: Words = {}
+    pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))
+    return tuple(pages), unreadable
+
+
+def _page(page: pdfium.PdfPage, number: int, known: Mapping[Place, str], unreadable: Words) -> Page:
     width, height = page.get_size()
     text = page.get_textpage()
     try:
         fragments: list[Line] = []
         margin: list[str] = []
         current: list[_Character] = []
-        characters = list(_accented(_CharacterReader(text, height), text.count_chars()))
+        characters = list(_accented(_CharacterReader(text, height, known, unreadable), text.count_chars()))
         for character, after_space in _without_line_numbers(characters):
             if not character.upright:
                 margin.append((" " if after_space and margin else "") + character.text)
@@ -231,9 +243,10 @@ def _over(accent: _Character, letter: _Character) -> bool:
 class _CharacterReader:
     """The characters of one page by index. Fonts are looked up once per text object."""
 
-    def __init__(self, text: pdfium.PdfTextPage, height: float) -> None:
+    def __init__(self, text: pdfium.PdfTextPage, height: float, known: Mapping[Place, str], unreadable: Words) -> None:
         self._text, self._height = text, height
-        self._styles: dict[int | None, tuple[Style, bool]] = {}
+        self._known, self._unreadable = known, unreadable
+        self._styles: dict[int | None, tuple[Style, bool, str]] = {}
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
@@ -241,16 +254,27 @@ class _CharacterReader:
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
-        character = _readable(code)
+        character = _readable(code) or self._ligature(index, code)
         if not character or (code != 0x2D and raw.FPDFText_IsGenerated(self._text, index) == 1):
             return None
         raw.FPDFText_GetLooseCharBox(self._text, index, ctypes.byref(self._box))
-        style, upright = self._style(index)
+        style, upright, _ = self._style(index)
         box = self._box
         top, bottom = self._height - box.top, self._height - box.bottom
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
-    def _style(self, index: int) -> tuple[Style, bool]:
+    def _ligature(self, index: int, code: int) -> str:
+        """The ligature that an unreadable character is, or '' if that is not known."""
+        if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
+            return ""
+        style, _, font = self._style(index)
+        if not style.math and (font, code) not in self._known:
+            split = split_word(lambda at: chr(raw.FPDFText_GetUnicode(self._text, at)), index)
+            if any(split):
+                self._unreadable.setdefault((font, code), Counter())[split] += 1
+        return self._known.get((font, code), "")
+
+    def _style(self, index: int) -> tuple[Style, bool, str]:
         piece = ctypes.cast(raw.FPDFText_GetTextObject(self._text, index), ctypes.c_void_p).value
         if piece not in self._styles:
             name, flags, matrix = ctypes.create_string_buffer(200), ctypes.c_int(), raw.FS_MATRIX()
@@ -264,7 +288,8 @@ class _CharacterReader:
                 italic=bool(_ITALIC.search(font) or flags.value & _ITALIC_FLAG),
                 math=bool(_MATH.search(font)),
             )
-            self._styles[piece] = style, abs(matrix.b) <= 0.1 * abs(matrix.a) or matrix.a == matrix.b == 0
+            upright = abs(matrix.b) <= 0.1 * abs(matrix.a) or matrix.a == matrix.b == 0
+            self._styles[piece] = style, upright, font
         return self._styles[piece]
 
 

@@ -12,9 +12,19 @@ STEP = re.compile(
     r"else|data|result|parameters?|procedure|function|do|set|compute|update|sample)\b)"
 )
 ITEM = re.compile(r"(?:[•▪■◦‣∙–-]|\(?\d{1,2}[.)]|\([a-z]\)|\([ivx]{1,4}\)|\[\d{1,3}\])\s")
-TERMINAL = re.compile(r"[.:!?][)\]”\"’']?\s*$")
+TERMINAL = re.compile(r"[.:!?。！？：][)\]”\"’'」』]?\s*$")
 _NUMBERED = re.compile(r"\S {2,}\([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?\)\s*$")
 MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥≜≡]|arg ?m|\(\d{1,3}[a-z]?\)\s*$")
+
+
+def starts_upper(text: str) -> bool:
+    """Whether a text starts with a letter that is not lower-case: many scripts have no case."""
+    return text[:1].isalpha() and not text[:1].islower()
+
+
+def caseless(text: str) -> int:
+    """The number of letters in scripts without case, some of which have no spaces between words either."""
+    return sum(letter.isalpha() and letter.lower() == letter.upper() for letter in text)
 
 
 def text_of(group: Sequence[Placed]) -> str:

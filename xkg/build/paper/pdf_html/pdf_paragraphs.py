@@ -9,7 +9,7 @@ from xkg.build.paper.headings import split_number
 from xkg.build.paper.pdf_html.pdf_headings import HeadingFonts
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 from xkg.build.paper.pdf_html.pdf_lines import Line
-from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, ITEM, STEP, TERMINAL, is_math
+from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, ITEM, STEP, TERMINAL, is_math, starts_upper
 
 
 def groups(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> Iterator[tuple[Placed, ...]]:
@@ -88,7 +88,7 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
     if indented and abs(before.x0 - placed.left) < 0.4 * line.size and not ITEM.match(group[0].line.text):
         hanging = len(group) == 1 and not TERMINAL.search(before.text) and before.x1 > placed.right - 3 * before.size
         return not hanging
-    return before.x1 < placed.right - 3 * before.size and bool(TERMINAL.search(before.text)) and line.text[0].isupper()
+    return before.x1 < placed.right - 3 * before.size and bool(TERMINAL.search(before.text)) and starts_upper(line.text)
 
 
 def _fills(placed: Placed, following: Line) -> bool:
@@ -104,4 +104,4 @@ def _begins_with_head(placed: Placed) -> bool:
     head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))
     text = "".join(run.text for run in runs[:head])
     plain = head < len(runs) and not runs[head].style.math
-    return plain and text[:1].isupper() and re.search(r"[^\W\d_]{3}", text) is not None
+    return plain and starts_upper(text) and re.search(r"[^\W\d_]{3}", text) is not None

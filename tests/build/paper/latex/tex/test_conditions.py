@@ -155,7 +155,7 @@ def test_a_loop_in_a_picture_is_left_as_it_is() -> None:
     [
         (r"\newif\ifarxiv \arxivtrue", "kept"),
         ("\\newif\\ifarxiv % \\arxivtrue\n", "gone"),
-        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the option is not followed
+        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the options are not processed
         ("\\newif\\ifarxiv \\DeclareOption{arxiv}{%\n  \\arxivtrue\n}", "kept gone"),
         (r"\newif\ifarxiv \ifx\a\b\arxivtrue\fi", "kept gone"),
     ],
@@ -165,6 +165,21 @@ def test_a_class_or_style_file_of_the_paper_sets_conditions(loads: str, style: s
     found = flat({"main.tex": main, "own.sty": style, "own.cls": style, "other.cls": r"\LoadClass{own}"})
     assert " ".join(re.findall("kept|gone", found.text)) == read
     assert bool(found.warnings) == (read == "kept gone")
+
+
+@pytest.mark.parametrize(
+    ("options", "read"), [("[long]", "long with"), ("[12pt,long]", "long with"), ("[short]", "short"), ("", "short")]
+)
+def test_options_of_a_class_decide(options: str, read: str) -> None:
+    style = (
+        r"\newif\iflong\DeclareOption{long}{\longtrue}\DeclareOption{short}{\longfalse}\DeclareOption*{}"
+        r"\ExecuteOptions{short}\ProcessOptions\LoadClass{article}"
+    )
+    main = rf"\documentclass{options}{{own}}\begin{{document}}\iflong long\else short\fi "
+    main += r"\@ifclasswith{own}{long}{with}{}"
+    found = flat({"main.tex": main + r" \@ifclassloaded{other}{gone}{}\end{document}", "own.cls": style})
+    assert found.text.partition("document}")[2].rpartition("\\end")[0].split() == read.split()
+    assert not found.warnings
 
 
 def test_other_settings_in_a_style_file_decide_too() -> None:
@@ -180,3 +195,40 @@ def test_other_settings_in_a_style_file_decide_too() -> None:
 def test_a_condition_named_by_an_argument_is_said() -> None:
     found = flat({"main.tex": r"\begin{document}\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}\when{long}{x}"})
     assert any("named by an argument" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\newtoggle{a}\toggletrue{a}\newbool{b}\ifboolexpr{togl{a} and not bool{b}}{kept}{gone}",
+        r"\newboolean{a}\newboolean{b}\ifthenelse{\boolean{a} \OR \NOT \boolean{b}}{kept}{gone}",
+        r"\newboolean{a}\ifthenelse{\isundefined{\own} \AND \boolean{a}}{gone}{kept}",
+        r"\def\v{2}\ifnumcomp{\v}{>}{1}{kept}{gone}",
+        r"\def\v{2}\ifnumless{\v}{2}{gone}{kept}",
+        r"\documentclass[final]{article}\ifoptionfinal{kept}{gone}",
+        r"\NewDocumentEnvironment{hide}{+b}{}{}\begin{hide}gone\end{hide}kept",
+        r"\let\pick\@firstoftwo\pick{kept}{gone}",
+        r"\let\pick\@secondoftwo\pick{gone}{kept}",
+    ],
+)
+def test_combined_tests_and_macros_of_packages(source: str) -> None:
+    found = flat({"main.tex": source})
+    assert re.findall("kept|gone", found.text) == ["kept"]
+    assert not found.warnings
+
+
+def test_a_condition_without_a_known_value_is_named_with_its_test() -> None:
+    found = flat({"main.tex": r"\begin{document}\iftoggle{venue}{a}{b}"})
+    assert found.warnings == (r"main.tex: the value of \iftoggle{venue} is not known; both of its branches are read",)
+
+
+def test_a_file_that_the_paper_writes_itself_is_read() -> None:
+    text = (
+        "\\begin{filecontents*}{part.tex}\nwritten\n\\end{filecontents*}\\begin{document}\\input{part}\\end{document}"
+    )
+    assert flat({"main.tex": text}).text.partition("document}")[2].split()[0] == "written"
+
+
+def test_what_slides_leave_to_other_modes_is_not_read() -> None:
+    text = r"\documentclass{beamer}\begin{document}\mode<article>{gone}\mode<presentation>{kept}\end{document}"
+    assert re.findall("kept|gone", flat({"main.tex": text}).text) == ["kept"]

@@ -76,16 +76,18 @@ _ONE = REFERENCES | _names("""
     captionsetup graphicspath color pdfoutput hyphenation theoremstyle looseness sidenote endnote ccsdesc keywords
     rowcolor cellcolor columncolor arrayrulecolor cline addlinespace linespread tikzset pgfplotsset lstset
     enlargethispage allowdisplaybreaks subcaption cmidrule hypersetup pdfbookmark kern baselineskip parskip parindent
-    tabcolsep arraystretch baselinestretch needspace setstretch DontPrintSemicolon algsetup
+    missingfigure pdfcomment fxnote fxwarning fxerror fxfatal markright fancyhead fancyfoot sout xout
+    tabcolsep fontfamily fontseries fontshape arraystretch baselinestretch needspace setstretch DontPrintSemicolon
+    algsetup
 """)
 _TWO = _names("""
     setlength addtolength setcounter addtocounter rule addcontentsline definecolor numberwithin crefname Crefname
     fontsize icmlcorrespondingauthor crefalias DeclareMathOperator captionof settowidth renewcommand newlength colorlet
-    defcitealias
+    defcitealias markboth
 """)
 SILENT = dict.fromkeys(SWITCHES, 0) | dict.fromkeys(_ONE, 1) | dict.fromkeys(_TWO, 2) | {
     "addtocontents": 3, "specialrule": 3, "crefrange": 2, "Crefrange": 2, "hyperlink": 1,
-    "newlength": 1, "Crefname": 3, "crefname": 3,
+    "@startsection": 6, "newlength": 1, "Crefname": 3, "crefname": 3,
 }  # fmt: skip
 """The number of arguments of macros that print no text."""
 FIRST_SILENT = {

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
 from xkg.build.paper.latex.tex.text import is_known
-from xkg.build.paper.latex.tex.tokens import Tex
+from xkg.build.paper.latex.tex.tokens import Tex, outside
 
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
@@ -18,7 +18,9 @@ r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the c
 
 _T = TypeVar("_T")
 State = tuple[bool | None, bool | None, str | None, bool, bool]
-_NAMES = "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused".split()
+_NAMES = (
+    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused unread"
+).split()
 
 SETTING = (
     r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
@@ -36,8 +38,10 @@ SETTING = (
     r"|\\(?P<swallow>ex|in)clude(?:comment|version)[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
     r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
     r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
-    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox)"
+    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox|killcontents|Collect@Body[ \t]*+\\@gobble)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
+    r"|\\(?:New|Renew|Provide|Declare)DocumentEnvironment[ \t]*+\{(?P<unread>[a-zA-Z*]{1,40})\}"
+    r"\s*+\{\s*+\+?b\s*+\}\s*+\{\s*+\}"
     r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
@@ -45,7 +49,8 @@ SETTING = (
 """A command that decides which parts are printed, or a macro with a body of one word."""
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
-    r"|\\(?P<braced_if>nottoggle|notbool|notblank|@ifundefined|IfFileExists|InputIfFileExists)(?![a-zA-Z@])"
+    r"|\\(?P<braced_if>nottoggle|notbool|notblank|IfFileExists|InputIfFileExists"
+    r"|@if(?:undefined|(?:class|package)(?:loaded|with))|If(?:Class|Package)Loaded(?:WithOptions)?TF)(?![a-zA-Z@])"
 )
 
 _NESTED = re.compile(
@@ -58,13 +63,23 @@ _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
 )
-# Conditionals of packages, which have their branches in braces, with the number of arguments of the test.
+# Conditionals of packages, which have their branches in braces, by the number of arguments of the test.
 _TESTS = {
-    "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
-    "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
-    "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
-    "ifdefequal": 2, "iftagged": 1,
+    name: count
+    for count, names in enumerate((
+        "ifdraft ifoptiondraft ifoptionfinal",
+        "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
+        "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty iftagged @ifclassloaded "
+        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF",
+        "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
+        "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
+        "ifnumcomp",
+    ))
+    for name in names.split()
 }  # fmt: skip
+_LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
+_OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
+_DEFAULTS = re.compile(r"\\ExecuteOptions[ \t]*+\{([^{}\\]{1,400})\}")
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
 )
@@ -81,8 +96,14 @@ _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
 _BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
 _UNDEFINED = frozenset(("undefined", "@undefined"))
-_THEN = re.compile(
-    r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40}))\s*+$"
+_OPERATOR = re.compile(
+    r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])"
+)  # of ifthen, etoolbox
+_TEST = re.compile(
+    r"(?:\\boolean|bool)\s*+\{(?P<bool>[^{}]{1,60})\}|togl\s*+\{(?P<toggle>[^{}]{1,60})\}"
+    r"|\\isundefined\s*+\{?\s*+\\(?P<undefined>[a-zA-Z@]{1,40})\s*+\}?"
+    r"|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}"
+    r"|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40})"
 )
 
 
@@ -98,6 +119,20 @@ def set_name(match: re.Match[str]) -> str | None:
 
 def _listed(names: str) -> frozenset[str]:
     return frozenset(name.strip() for name in names.split(","))
+
+
+def _with_options(text: str, options: frozenset[str]) -> str:
+    """A class or style file in which the code of an option is run if the option is a default or given, else removed."""
+    tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
+    for match in _OPTION.finditer(text):
+        if group := tex.group(match.end()):
+            codes[match[1] or "*"] = tex.inner(group)
+            cut.append((match.start(), group.after))
+    bare = outside(text, cut)
+    at = bare.find("\\ProcessOptions")
+    names = [name.strip() for match in _DEFAULTS.finditer(bare) for name in match[1].split(",")]
+    runs = "\n".join(codes[name] for name in (*names, *(name for name in codes if name in options)) if name in codes)
+    return f"{bare[:at]}{runs}\n{bare[at:]}" if codes and at >= 0 else text
 
 
 def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
@@ -118,6 +153,7 @@ class Conditions:
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
+    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # the options of classes and packages, by file
     tags: set[str] | None = None  # of the packages optional and tagging, if one is loaded
 
     def copy(self) -> "Conditions":
@@ -129,6 +165,7 @@ class Conditions:
             dict(self.words),
             self.swallowed.copy(),
             self.only,
+            dict(self.loaded),
             None if self.tags is None else self.tags.copy(),
         )
 
@@ -157,22 +194,27 @@ class Conditions:
                 self.defined.discard(name)
         elif name := match["swallow_name"]:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
-        elif name := match["hidden"] or match["unused"] or match["let_comment"]:
+        elif name := match["hidden"] or match["unused"] or match["unread"] or match["let_comment"]:
             self.swallowed.add(name)
         elif match["only"] is not None:
             self.only = _listed(match["only"])
         elif match["tag"]:
             tags, names = self.tags or set(), _listed(match["tags"])
             self.tags = tags - names if match["tag"] == "droptag" else tags | names
-        elif match["class"]:
-            if "draft" in _listed(match["options"] or ""):
+        elif match["class"] or match["packages"]:
+            options, names = _listed(match["options"] or ""), _listed(match["packages"] or "")
+            ending = ".cls" if match["class"] else ".sty"
+            self.loaded |= {name + ending: options | self.loaded.get(name + ending, options) for name in names}
+            if match["class"] and "draft" in options:
                 self.values["draft"] = True
-        elif match["packages"] and _BY_TAGS & _listed(match["packages"]):
-            self.tags = (self.tags or set()) | _listed(match["options"] or "")
+            if names & _BY_TAGS:
+                self.tags = (self.tags or set()) | options
 
-    def set_by_style(self, text: str) -> None:
-        """Applies the settings in a class or style file. Those in braces or in a condition run later or never, so that
-        what they set is not known."""
+    def set_by_style(self, path: str, text: str) -> None:
+        """Applies the settings in a class or style file, with the options that it is loaded with. Those in braces or in
+        a condition run later or never, so that what they set is not known."""
+        given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
+        text = _with_options(text, frozenset[str]().union(*given))
         spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
         spans.reverse()
         until, own, unsure = 0, set[str](), set[str]()
@@ -379,6 +421,8 @@ class Conditions:
         match name:
             case "ifdraft":
                 return self.values["draft"]
+            case "ifoptiondraft" | "ifoptionfinal":
+                return any(name[8:] in given for file, given in self.loaded.items() if file.endswith(".cls"))
             case "iftoggle":
                 return self.toggles.get(first)
             case "ifbool":
@@ -397,23 +441,51 @@ class Conditions:
             case "ifdefequal":
                 other = second.lstrip("\\")
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
+            case _ if loaded := _LOADED.match(name):
+                options = self.loaded.get(first + (".cls" if loaded["class"] else ".sty"))
+                if options is None:  # another package may load a package
+                    return False if loaded["class"] else None
+                return len(tests) == 1 or _listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
             case "iftagged":
                 return None if self.tags is None else self.has_tag(first)
-            case "ifthenelse":
-                return self._then(first)
+            case "ifthenelse" | "ifboolexpr":
+                return self._combined(first)
+            case "ifnumcomp":
+                return self._compared(first, second, tests[2])
+            case "ifnumequal" | "ifnumgreater" | "ifnumless":
+                return self._compared(first, {"e": "=", "g": ">", "l": "<"}[name[5]], second)
         return None
 
-    def _then(self, test: str) -> bool | None:
-        match = _THEN.match(test)
+    def _combined(self, test: str) -> bool | None:
+        """The value of tests that are combined from left to right."""
+        value: bool | None = True
+        at, operator, negated = 0, "and", False
+        for match in (*_OPERATOR.finditer(test), None):
+            if part := test[at : match.start() if match else len(test)].strip():
+                one = self._one_test(part)
+                one = not one if negated and one is not None else one
+                decides = operator == "or"  # the value that decides alone
+                value = decides if decides in (value, one) else None if None in (value, one) else not decides
+                negated = False
+            if match:
+                at, word = match.end(), (match[1] or match[2]).lower()
+                operator, negated = (operator, not negated) if word == "not" else (word, negated)
+        return value
+
+    def _one_test(self, test: str) -> bool | None:
+        match = _TEST.fullmatch(test)
         if match is None:
             return None
         if match["bool"]:
-            value = self.values.get(match["bool"])
-        elif match["sign"]:
-            value = self._compared(match["left"], match["sign"], match["right"])
-        else:
-            a, b = self.expanded(match["a"]), self.expanded(match["b"])
-            value = None if "\\" in a + b else a.strip() == b.strip()
-        return value if value is None or not match["not"] else not value
+            return self.values.get(match["bool"])
+        if match["toggle"]:
+            return self.toggles.get(match["toggle"])
+        if match["undefined"]:
+            defined = self._is_defined(match["undefined"])
+            return None if defined is None else not defined
+        if match["sign"]:
+            return self._compared(match["left"], match["sign"], match["right"])
+        a, b = self.expanded(match["a"]), self.expanded(match["b"])
+        return None if "\\" in a + b else a.strip() == b.strip()

@@ -49,6 +49,7 @@ _SLIDE_TOKEN = re.compile(
     + _TOKEN.pattern,
     re.DOTALL,
 )
+_OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # in which no slides are printed
 _SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
@@ -63,6 +64,7 @@ _LOOP = re.compile(
     r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
 )
 _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
+_TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _LONGEST_LOOP = 2000
@@ -101,7 +103,14 @@ class _Output:
     alone: bool = False  # only the body of a definition is read, without inputs and nested definitions
     deferred: bool = False  # a definition before the body has a condition
     ended: bool = False
-    dropping: dict[str, "_Dropping"] = field(default_factory=lambda: {"@gobble": _Dropping(False, (True,), True)})
+    dropping: dict[str, "_Dropping"] = field(
+        default_factory=lambda: {
+            "@gobble": _Dropping(False, (True,), True),
+            "@firstoftwo": _Dropping(False, (False, True), True),
+            "@secondoftwo": _Dropping(False, (True, False), True),
+        }
+    )
+    written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
     reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
     at_body: Conditions | None = None  # the settings at the start of the body
 
@@ -217,7 +226,7 @@ class _File:
     def _styles(self, loaded: re.Match[str]) -> None:
         """Takes over the settings of a class or of packages that are files in the paper's folder, and of the files that
         these load."""
-        pending, texts = [loaded], list[str]()
+        pending, texts = [loaded], dict[str, str]()
         while pending:
             match = pending.pop()
             for name in match["packages"].split(","):
@@ -225,10 +234,10 @@ class _File:
                 if path in self.output.styles or not (text := self.files.text(path)):
                     continue
                 self.output.styles.add(path)
-                texts.append(re.sub(r"(?<!\\)%[^\n]*", "", text))
-                pending += [each for each in SETTINGS.finditer(texts[-1]) if each["packages"]]
-        for text in reversed(texts):
-            self.output.conditions.set_by_style(text)
+                texts[path] = re.sub(r"(?<!\\)%[^\n]*", "", text)
+                pending += [each for each in SETTINGS.finditer(texts[path]) if each["packages"]]
+        for path, text in reversed(texts.items()):
+            self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
         """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
@@ -299,6 +308,11 @@ class _File:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
         swallowed = name in self.output.conditions.swallowed
+        if name.startswith("filecontents") and (file := self._braces().group(self._braces().skip_options(at))):
+            close = self._find(f"\\end{{{name}}}", file.after)
+            if close >= 0:
+                self.output.written[posixpath.normpath(self._braces().inner(file))] = self.text[file.after : close]
+                return close
         if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
             tags = self._braces().group(at)
             if tags is None:
@@ -315,7 +329,7 @@ class _File:
 
     def _beside(self, match: re.Match[str]) -> int:
         """Drops a slide's note, or the steps at which something is shown."""
-        if match["overlay"]:
+        if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self._drop(match.start("overlay"), match.end())
         tex = self._braces()
         group = tex.group(tex.skip_options(match.end()))
@@ -330,7 +344,9 @@ class _File:
         if spans is None:
             name = match["if"] or match["braced_if"]
             if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
-                self.output.warn(f"{self.path}: the value of \\{name} is not known; both of its branches are read")
+                test = _TEST.match(self.text, match.end())
+                whole = name + (test[0] if test else "")
+                self.output.warn(f"{self.path}: the value of \\{whole} is not known; both of its branches are read")
             return match.end()
         (start, after), *later = spans
         for span in later:
@@ -515,7 +531,7 @@ class _File:
         for base in dict.fromkeys(("", here, *folders)):
             for suffix in ("", ".tex") if posixpath.splitext(name)[1] else (".tex", ""):
                 path = posixpath.normpath(posixpath.join(base, name + suffix))
-                text = self.files.text(path)
+                text = self.output.written.get(path) or self.files.text(path)
                 if text is not None:
                     return path, text
         return None, None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xkg.build.paper.latex.tex.commands import FIRST_SILENT, REFERENCES, SILENT
+from xkg.build.paper.latex.tex.commands import ALGORITHMS, FIRST_SILENT, REFERENCES, SILENT
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _DEFINITION = re.compile(
@@ -18,13 +18,17 @@ _DEFINITION = re.compile(
     r"\s*+\{?\s*+\\(?P<e>[a-zA-Z@]+)\s*+\}?\s*+\{(?P<m>(?:[^{}]|\{[^{}]{0,40}\}){0,60})\}"
     r"|(?P<paired>DeclarePairedDelimiter)\s*+\{?\s*+\\(?P<f>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
-    r"|(?P<environment>(?:re)?newenvironment|(?:New|Renew|Declare)DocumentEnvironment|newtheorem)\*?(?=\s*+\{))"
+    r"|(?P<environment>(?:re)?newenvironment|(?:New|Renew|Declare)DocumentEnvironment|(?:Ren|N)ewEnviron|newtheorem)"
+    r"\*?(?=\s*+\{))"
 )
 _SECTIONING = r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter|part)\*?"
 _HEADING = re.compile(
     _SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#(\d)(\s*+\}(?:\s*+\\label\s*+\{[^{}]{0,80}\})?+)?+"
 )
 _OTHER_NAME = re.compile(_SECTIONING + r"\s*+")
+_STARTS_SECTION = re.compile(r"\\@startsection\s*+\{[^{}]{1,40}\}\s*+\{([1-9])\}")
+_NAMES_OF_LEVELS = ("section", "subsection", "subsubsection", "paragraph")
+_BEGINS = re.compile(r"\\begin\s*+\{([a-zA-Z0-9@]{1,40}\*?)\}")
 _COUNT = re.compile(r"\s*+\[(\d)\]")
 _DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
 _LONGEST_BODY = 5000
@@ -94,6 +98,10 @@ def find_macros(text: str) -> Macros:
         if match["environment"]:
             end = arguments_end(tex, at)
             spans.append((match.start(), end))
+            if match["environment"] != "newtheorem" and (own := _environment(tex, at, match["environment"])):
+                environment, count, default, (before, behind) = own
+                table |= {begin_key(environment): (count, before), end_key(environment): (0, behind)}
+                defaults |= {begin_key(environment): default} if default is not None else {}
             at = end
             continue
         if match["paired"]:
@@ -133,7 +141,46 @@ def find_macros(text: str) -> Macros:
         defaults.pop(name, None)
         if default is not None and count:
             defaults[name] = default
+    saved = {name: body for name, (count, body) in table.items() if not count and _OTHER_NAME.fullmatch(body)}
+    if saved:  # `\\let\\oldsection\\section`
+        for name, (count, body) in table.items():
+            table[name] = count, _CONTROL.sub(lambda match: saved.get(match[1], match[0]), body)
     return Macros(table, defaults, tuple(spans))
+
+
+def begin_key(environment: str) -> str:
+    """The key of the text that an environment of the paper prints before its body; of the text after it: `end_key`."""
+    return f"begin{{{environment}}}"
+
+
+def end_key(environment: str) -> str:
+    return f"end{{{environment}}}"
+
+
+def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
+    """Whether an environment of the paper stands for one of algorithms."""
+    opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
+    return opened is not None and opened[1] in ALGORITHMS
+
+
+def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
+    """The environment that is defined at an offset: its name, the number of arguments, the default of the first one if
+    that is optional, and the code before and after its body."""
+    name = tex.group(at)
+    if name is None:
+        return None
+    number = _COUNT.match(tex.text, name.after)
+    option = tex.option(number.end()) if number else None
+    after, codes = tex.skip_options(name.after), list[str]()
+    wanted = 3 if "Document" in kind else 1 if kind.endswith("Environ") else 2
+    while len(codes) < wanted and (group := tex.group(after)) and group.after > group.end:
+        codes.append(tex.inner(group))
+        after = group.after
+    count = int(number[1]) if number else codes[0].count("m") if wanted == 3 and codes else 0
+    around = codes[0].split("\\BODY", 1) if wanted == 1 and codes else codes[-2:]
+    if len(codes) < wanted or len(around) < 2 or any(len(c) > _LONGEST_BODY or _DECIDES.search(c) for c in around):
+        return None
+    return tex.inner(name), count, tex.inner(option) if option else None, around
 
 
 def arguments_end(tex: Tex, at: int) -> int:
@@ -155,6 +202,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
         environments = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
         if count == 0 and len(environments) == 1:
             borders[name] = environments[0]
+        if count == 0 and (started := _STARTS_SECTION.search(body)):
+            headings[name] = _NAMES_OF_LEVELS[min(int(started[1]), 4) - 1]
         heading = _HEADING.search(body) if count else _OTHER_NAME.fullmatch(body)
         if heading and (count < 2 or heading[3]):
             headings[name] = heading[1]
@@ -225,13 +274,13 @@ def _expand(
             break
         tex = tex or Tex(text)
         count, body = table[name]
-        arguments, after = _arguments(tex, match.end(), count, defaults.get(name))
+        arguments, after = given_arguments(tex, match.end(), count, defaults.get(name))
         if arguments is None:
             continue
         budget.expansions -= 1
         # Arguments first: a macro may occur in its own argument, but not in its own body.
         given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
-        replaced = _filled(body, given)
+        replaced = filled(body, given)
         budget.characters -= len(replaced)
         before = text[done : match.start()]
         out.append(before)
@@ -247,7 +296,7 @@ def _expand(
     return "".join(out)
 
 
-def _filled(body: str, arguments: list[str]) -> str:
+def filled(body: str, arguments: list[str]) -> str:
     pieces = _PARAMETER.split(body)
     for index in range(1, len(pieces), 2):
         number = int(pieces[index])
@@ -262,7 +311,7 @@ def _escaped(text: str, position: int) -> bool:
     return backslashes % 2 == 1
 
 
-def _arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list[str] | None, int]:
+def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list[str] | None, int]:
     values: list[str] = []
     if count and default is not None:
         option: Group | None = tex.option(at)

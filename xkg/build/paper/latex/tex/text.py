@@ -21,7 +21,15 @@ from xkg.build.paper.latex.tex.commands import (
     SPACES,
 )
 from xkg.build.paper.latex.tex.formulas import math
-from xkg.build.paper.latex.tex.macros import expand, find_macros
+from xkg.build.paper.latex.tex.macros import (
+    begin_key,
+    end_key,
+    expand,
+    filled,
+    find_macros,
+    given_arguments,
+    opens_algorithm,
+)
 from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments, outside
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
@@ -117,18 +125,22 @@ def latex_text(
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
         source = outside(source, definitions)
-    return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms, cited_as, labels).read())
+    macros, defaults = macros or {}, defaults or {}
+    return _tidy(_Reading(expand(source, macros, defaults), macros, defaults, keep_algorithms, cited_as, labels).read())
 
 
 class _Reading:
     def __init__(
         self,
         text: str,
+        macros: Mapping[str, tuple[int, str]],
+        defaults: Mapping[str, str],
         keep_algorithms: bool,
         cited_as: Mapping[str, str] | None,
         labels: Mapping[str, str] | None,
     ) -> None:
         self.text = text
+        self.macros, self.defaults = macros, defaults
         self.cited_as = cited_as
         self.labels = labels
         self.tex = Tex(text)
@@ -219,7 +231,7 @@ class _Reading:
             return self._begin(match.start(), after)
         if word == "end":
             group = self.tex.group(after)
-            self.out.append("\n")
+            self.out.append(f"{self._printed_around(end_key(self.tex.inner(group)), [])}\n" if group else "\n")
             return group.after if group else after
         if word in ("verb", "lstinline", "mintinline") and after < len(self.text):
             return self._verbatim(word, after)
@@ -393,19 +405,34 @@ class _Reading:
         if environment.closed and name in MATH_ENVIRONMENTS:
             self._math(environment)
             return environment.end
-        if environment.closed and name in self.dropped:
+        if environment.closed and (
+            name in self.dropped or (self.dropped is NOT_READ and opens_algorithm(self.macros, name))
+        ):
             return environment.end
         self.out.append("\n")
         option = self.tex.option(environment.body_start)
         if option is not None and (title := _TITLE_OPTION.search(self.text, option.start, option.end)):
             group = self.tex.group(title.start(1)) if title[1] else None
             self.out.append(f"{self.tex.inner(group) if group else title[2]}. ")
+        count, _ = self.macros.get(begin_key(name), (0, ""))
+        given, own = given_arguments(self.tex, environment.body_start, count, self.defaults.get(begin_key(name)))
+        if given is not None and (printed := self._printed_around(begin_key(name), given)):
+            self.out.append(f"{printed} ")
+            return own
         at = self._skip_options(environment.body_start)
         for _ in range(ENVIRONMENT_ARGUMENTS.get(name, 0)):
             at = self._skip_options(self._skip(at, 1))
         while name not in ENVIRONMENT_ARGUMENTS and (group := self.tex.group(at)) and self._is_length(group):
             at = group.after
         return at
+
+    def _printed_around(self, key: str, arguments: list[str]) -> str:
+        """The text that an environment of the paper prints before or after its body."""
+        if key not in self.macros:
+            return ""
+        others = {name: value for name, value in self.macros.items() if name != key}
+        printed = latex_text(filled(self.macros[key][1], arguments), others, self.defaults, labels=self.labels)
+        return printed if re.search(r"[^\W\d_]{3}", printed) else ""
 
     def _math(self, environment: Environment) -> None:
         body = self.text[environment.body_start : environment.body_end]

@@ -1,0 +1,58 @@
+"""Ligatures of PDFs whose fonts do not say which characters they are: "e?ective", "speci?c".
+
+Fonts number them as they like, so a number's ligature is the one that completes most words."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import takewhile
+
+Place = tuple[str, int]
+"""A font and the number of a character in it."""
+Words = dict[Place, Counter[tuple[str, str]]]
+"""The letters before and after unreadable characters, by place."""
+
+# Parts of common words, by the ligature in them.
+_WORDS = {
+    "ff": "differ effect effort offer affect buffer stuff staff suffer tradeoff cutoff effici suffici coeffici difficu "
+    "office",
+    "ffi": "effici suffici coeffici difficu office affini affili",
+    "fi": "defin specifi first field find final signifi identifi classifi figur config confid modifi verifi benefi "
+    "infini filter profil quantifi unifi simplifi justifi artifi",
+    "fl": "flow flex reflect influ float conflict",
+    "ffl": "offline shuffle waffle",
+    "ft": "often after left shift draft",
+    "tt": "setti attent better matter pattern attrib attack written",
+    "Th": "The This Then Thus Three",
+}
+_LEAST_SHARE = 0.3
+_LONGEST = 20
+
+
+def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
+    """The letters before and after an unreadable character."""
+    before = "".join(takewhile(str.isalpha, map(character, range(at - 1, max(-1, at - _LONGEST), -1))))
+    return before[::-1], "".join(takewhile(str.isalpha, map(character, range(at + 1, at + _LONGEST))))
+
+
+def ligatures(words: Words) -> dict[Place, str]:
+    """The ligature of each place that has one, by the words around it."""
+    found = {}
+    for place, split in words.items():
+        scores = {ligature: _completed(ligature, split) for ligature in _WORDS}
+        best = max(scores, key=lambda ligature: scores[ligature])
+        if scores[best] >= _LEAST_SHARE * split.total():
+            found[place] = best
+    return found
+
+
+def _completed(ligature: str, split: Counter[tuple[str, str]]) -> int:
+    """The number of words that the ligature makes common ones."""
+    ends = [word.split(ligature) for word in _WORDS[ligature].split()]
+    return sum(
+        count
+        for (before, after), count in split.items()
+        if any(
+            after.startswith(right) and (before.casefold().endswith(left) if left or right[3:] else not before)
+            for left, right in ends
+        )
+    )
