@@ -110,10 +110,11 @@ def trains(function: str) -> bool:
 
 
 def metric_code(
-    sources: Sequence[PythonSource], metric: Metric, command: str = ""
+    sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
-    those of the same function that compute their inputs. The second has the evaluation's functions and files that train
+    those of the same function that compute their inputs. If the line that `printed` the metric is known, it replaces
+    statements that print others of the same name. The second has the evaluation's functions and files that train
     nothing, and the functions that this code calls, directly or not, if their name says that they measure or has a word
     of the metric. The third has other functions that these lines call by a plain name:
     the method may call them too."""
@@ -122,14 +123,23 @@ def metric_code(
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
+    parts_of = {s.path: list(measuring(s.path, s.tree, metric, program=named_by(s.path, command))) for s in sources}
+    labelled = {
+        id(node)
+        for parts in parts_of.values()
+        for _, node in parts
+        if not isinstance(node, ast.Module | Function) and _shows(node)
+    }
+    writer = next((id(s) for source in sources for s in source.statements() if _is_at(source, s, printed)), None)
+    if writer is not None:
+        labelled = {writer} if writer in labelled else {*labelled, writer}
     for source in sources:
-        parts = list(measuring(source.path, source.tree, metric, program=named_by(source.path, command)))
+        parts = parts_of[source.path]
         for name, node in parts:
             if isinstance(node, ast.Module):
                 places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))
             elif surely_measures(name):
                 places.append(source.place(node))
-        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function) and _shows(node)}
         for body in bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
             protected = [s for s in simple if id(s) in labelled]
@@ -157,6 +167,13 @@ def metric_code(
         source.place(function) for name, source, function in functions if name in plain - known and not trains(name)
     ]
     return written, places, shared
+
+
+def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None) -> bool:
+    """Whether a statement without a body is at a line of a file."""
+    if at is None or source.path != at[0] or hasattr(statement, "body"):
+        return False
+    return statement.lineno <= at[1] <= (statement.end_lineno or statement.lineno)
 
 
 def prints(sources: Sequence[PythonSource]) -> list[Place]:

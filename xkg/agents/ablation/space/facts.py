@@ -26,6 +26,7 @@ from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.ablation.space.statements import (
     Lines,
     changed_by,
+    ends_of,
     given_by,
     head_of,
     lines_of,
@@ -78,10 +79,10 @@ class Facts:
     """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
     that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
     repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
-    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a
-    library, `chances` are shares or compared with random numbers, `divisors` are divided by,
-    `selecting` choose between two values. `run` has the statements that only call a function, as (caller, function,
-    lines)."""
+    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `bounded` are both ends of a range,
+    `computed` enter arithmetic or a library, `chances` are shares or compared with random numbers, `divisors` are
+    divided by, `selecting` choose between two values. `run` has the statements that only call a function, as (caller,
+    function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -97,6 +98,7 @@ class Facts:
         self.passed: Pairs = defaultdict(list)
         self.repeated: set[Node] = set()
         self.sized: set[Node] = set()
+        self.bounded: set[Node] = set()
         self.computed: set[Node] = set()
         self.chances: set[Node] = set()
         self.divisors: set[Node] = set()
@@ -389,6 +391,8 @@ class Facts:
                 sides = [_DRAWN] if draws(left) or draws(right) else []
                 self._compares.append({*sides, *self._as_it_is(scope, left), *self._as_it_is(scope, right)})
             case ast.Call(args=args, keywords=keywords) if not self._called(node):
+                ends = {n for each in ends_of(node) for n in self._as_it_is(scope, each)}
+                self.bounded |= ends if len(ends) > 1 else set()
                 values = [*args, *(keyword.value for keyword in keywords)]
                 if not (isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id)):
                     self.sized |= {found for each in args for found in self._as_it_is(scope, each)}
