@@ -7,7 +7,7 @@ from xkg.agents.ablation.effects import effect
 from xkg.agents.ablation.measurements import measurements
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.report.markdown import markdown
-from xkg.agents.ablation.report.rows import summary, verdict
+from xkg.agents.ablation.report.rows import verdict
 from xkg.agents.ablation.rounds.trials import constant_note
 from xkg.agents.ablation.task import Task, read_task
 from xkg.errors import InputError

@@ -17,7 +17,7 @@ _BESIDE = frozenset(
 )
 _LENGTHS = frozenset(  # of training in libraries; the code's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
-    " generations repeats repetitions trials trial".split()
+    " generations generation repeats repetitions trials trial".split()
 )
 _MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
 _TASKS = frozenset("function fn func problem objective benchmark dataset data env task fitness".split())

@@ -26,9 +26,11 @@ from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.ablation.space.statements import (
     Lines,
     changed_by,
+    cut_to,
     ends_of,
     given_by,
     head_of,
+    leaves,
     lines_of,
     operands_of,
     own_nodes,
@@ -239,6 +241,8 @@ class Facts:
                 self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
             for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                 self._body(scope, each.body, function, under, own, looped=looped)
+            if leaves(statement):  # what follows runs only if it does not
+                control, heads = under, own
 
     def _did_run(self, statement: ast.stmt) -> bool:
         end = statement.end_lineno or statement.lineno
@@ -314,6 +318,8 @@ class Facts:
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.If) and selects(statement):
             self.selecting |= {*self._as_it_is(scope, statement.test)}
+        if (bound := cut_to(statement)) is not None:
+            self.bounded |= {*self._as_it_is(scope, bound)}
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.For):
@@ -445,7 +451,8 @@ class Facts:
             return []
         if name in self._classes:
             return self._constructors(name, 0)
-        return self._functions.get(name, [])
+        found = self._functions.get(name, [])
+        return [pair for pair in found if not pair[0].itself] if isinstance(call.func, ast.Name) else found
 
     def _constructors(self, name: str, depth: int) -> list[tuple[_Scope, _Call]]:
         made = self._classes.get(name)

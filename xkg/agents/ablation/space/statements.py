@@ -52,6 +52,22 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
     return []
 
 
+def cut_to(statement: ast.stmt) -> ast.expr | None:
+    """The bound of `if x < low: x = low`."""
+    match statement:
+        case ast.If(test=ast.Compare(left=left, comparators=[bound]), body=[ast.Assign(targets=[target], value=value)]):
+            same = ast.unparse(left) == ast.unparse(target) and ast.unparse(bound) == ast.unparse(value)
+            return bound if same else None
+    return None
+
+
+def leaves(statement: ast.stmt) -> bool:
+    """Whether a branch of a condition leaves the block, as in `if draw > rate: continue`."""
+    ends = (ast.Continue, ast.Break, ast.Return, ast.Raise)
+    branches = (statement.body, statement.orelse) if isinstance(statement, ast.If) else ()
+    return any(isinstance(branch[-1], ends) for branch in branches if branch)
+
+
 def lines_of(statement: ast.stmt) -> Iterator[int]:
     """The first lines of a statement and of those inside it; none for a definition, whose body runs later."""
     if not isinstance(statement, Function | ast.ClassDef):
