@@ -998,3 +998,50 @@ def test_bounds_and_weights_of_a_score_are_no_components_and_a_name_is_judged_in
     reasons = {each.name: each.reason for each in space.left_out}
     assert reasons["LOWER"] == reasons["UPPER"] == "a bound of the values that are tried"
     assert reasons["WEIGHT"] == "it computes the metric"
+
+
+LEAVES = """\
+import math
+
+import numpy as np
+
+MUTATES = 0.4
+BOUND = 5.0
+CROSSES = 0.7
+
+
+class Item:
+    def print(self):
+        print("an item")
+
+
+def search(x):
+    x = np.maximum(x, 1e-9)
+    for i in range(9):
+        scale = x.sum()
+        scale = math.sqrt(scale)
+        if np.random.rand() > MUTATES:
+            continue
+        x[i] = x[i] - scale
+        if x[i] > BOUND:
+            x[i] = BOUND
+    return x
+
+
+def cross(x):
+    if np.random.rand() > CROSSES:
+        return x
+    return x[::-1]
+
+
+print("error:", search(np.random.rand(9)).sum())
+"""
+
+
+def test_an_early_exit_decides_what_follows_and_guards_bounds_and_single_numbers_are_no_stages() -> None:
+    files = {"a.py": LEAVES}
+    space, _, _ = find_space([PythonSource("a.py", LEAVES)], [], files, parse_metric("error: ([0-9.]+):min"))
+    assert {c.name for c in space.components} == {"MUTATES"}
+    reasons = {each.name: each.reason for each in space.left_out}
+    assert reasons["BOUND"] == "a bound of the values that are tried"
+    assert reasons["CROSSES"] == "the metric is not computed from it"

@@ -87,13 +87,13 @@ class Reasons:
         flow, own = self._flow, switch.function in self._parameters
         parameter = switch.origin == "default" or (switch.origin == "argument" and own)
         setting = parameter or switch.origin in ("option", "field", "setting")
-        by_name = setting or switch.origin == "entry"
+        by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
         if not (flow.reads(named) if by_name else flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
             return exclusions.TASK
-        if by_name or switch.origin in ("constant", "attribute"):
+        if by_name:
             if short in self._factors and flow.only_rules(named):
                 return MEASURES
             if flow.bounds(named):
