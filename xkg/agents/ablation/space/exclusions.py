@@ -176,17 +176,6 @@ def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None
     return statement.lineno <= at[1] <= (statement.end_lineno or statement.lineno)
 
 
-def prints(sources: Sequence[PythonSource]) -> list[Place]:
-    """The statements that print. One of them writes a metric that has no name in the code."""
-    return [
-        source.place(statement)
-        for source in sources
-        for statement in source.statements()
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-        if last_name(statement.value.func) == "print" and _shows(statement)
-    ]
-
-
 def _shows(statement: ast.stmt) -> bool:
     """Whether a statement does more than print or log a text: `log.info("computing the accuracy")` writes no value."""
     call = statement.value if isinstance(statement, ast.Expr) else None

@@ -61,7 +61,7 @@ def find_space(
     # the slice does not follow values through files, such as from one program of the command to another
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
-    flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
+    flow = Flow(sources, executed, written if alone else [])
     sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
     protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
     steps = own_steps(sources)
