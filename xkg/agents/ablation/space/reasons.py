@@ -58,7 +58,7 @@ class Reasons:
         configures = switch.origin == "argument" and switch.function in self._own_functions
         if why := self._of_place(switch.place, self._protected if configures else self._measuring):
             return why
-        if why := exclusions.reason(short) or (switch.scope and self._unexecuted(switch.scope)):
+        if why := exclusions.reason(short) or (self._unexecuted(switch.scope) if switch.scope else None):
             return why
         if switch.given:
             return "set by the command"

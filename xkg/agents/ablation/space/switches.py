@@ -95,8 +95,8 @@ def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]
                 case (
                     ast.Subscript(value=table, slice=value)
                     | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[value, *_])
-                ) if isinstance(known := tables.get(last_name(table), table), ast.Dict):
-                    keys = known.keys
+                ) if isinstance(entries := tables.get(last_name(table), table), ast.Dict):
+                    keys = entries.keys
                     texts = {each.value for each in keys if isinstance(each, ast.Constant) and type(each.value) is str}
                 case _:
                     continue
