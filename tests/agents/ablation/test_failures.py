@@ -58,6 +58,7 @@ def test_the_kind_of_a_failure_is_that_of_what_was_raised(output: str, kind: str
             "ImportError: `load_boston` has been removed from scikit-learn since version 1.2.",
             "--with 'scikit-learn<1.2'",
         ),
+        ("removed API", "RuntimeError: version v3 of `Taxi` is deprecated", "--with 'PACKAGE<VERSION'"),
         ("removed API", "ModuleNotFoundError: No module named 'sklearn.externals'", "--with 'scikit-learn<VERSION'"),
         ("missing package", "ImportError: tables is missing: run `pip install tables`", "--with tables"),
         ("missing package", "DependencyNotInstalled: run `pip install gym[box2d]`", "--with PACKAGE"),

@@ -7,7 +7,7 @@ from xkg.agents.ablation.effects import effect
 from xkg.agents.ablation.measurements import measurements
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.report.markdown import markdown
-from xkg.agents.ablation.report.rows import summary, verdict
+from xkg.agents.ablation.report.rows import verdict
 from xkg.agents.ablation.rounds.trials import constant_note
 from xkg.agents.ablation.task import Task, read_task
 from xkg.errors import InputError
@@ -50,16 +50,6 @@ def test_strong_and_weak_evidence_are_told_apart() -> None:
     assert words["noise"] == "within the noise, run once"
     assert words["lost"] == "every candidate failed"
     assert [i.component.name for i in found.importances()] == ["once", "strong", "noise", "lost"]
-
-
-def test_each_stage_and_the_order_that_was_expected_are_in_the_report() -> None:
-    found = campaign(outcome("a", 2.0), outcome("b", 1.5), outcome("c", 1.1), outcome("lost"))
-    weights = {"a": 0.9, "b": 0.2, "c": 0.5, "lost": 1.0}
-    components = tuple(c.model_copy(update={"weight": weights[c.id]}) for c in found.space.components)
-    found = found.model_copy(update={"space": found.space.model_copy(update={"components": components})})
-    facts = dict(summary(found))
-    assert facts["success by stage"] == "of 4 candidates 4 applied (100%), 3 ran (75%), 3 measured (75%)"
-    assert facts["planner"] == "Spearman's ρ +0.50 between expected and measured importance of 3 components"
 
 
 def test_one_run_beside_one_run_says_nothing_of_noise() -> None:

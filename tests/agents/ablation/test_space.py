@@ -870,7 +870,7 @@ print("accuracy", np.linalg.norm(value))
 def test_the_other_way_of_an_option_that_chooses_between_two_is_tried() -> None:
     files = {"a.py": CHOOSES}
     space, _, _ = find_space([PythonSource("a.py", CHOOSES)], [], files, parse_metric(r"accuracy ([0-9.]+):max"))
-    [plain] = of(space, "plain")
+    [plain] = [one for one in space.candidates if one.description == "plain: False → True"]
     assert 'action="store_true", default=True' in apply(plain.replacements, files)["a.py"]
     assert not of(space, "slow")
     assert not of(space, "laplacian(reverse)")
@@ -918,3 +918,130 @@ def test_a_stage_that_takes_no_arguments_is_tried_if_the_metric_depends_on_what_
     found = candidates_of(SEARCH)
     assert {"the stage bats.fly() → off", "the stage bats.near() → off"} <= found
     assert not {"the stage bats.count() → off", "the stage bats.note() → off"} & found
+
+
+TWICE = """\
+import sys
+
+import numpy as np
+
+FIRST_RATE = 0.1
+RATE = 0.2
+
+
+def fit(x, rate):
+    w = 0.0
+    for each in x:
+        w -= rate * (w - each)
+    return w
+
+
+x = np.random.rand(20)
+print("MSE:", np.mean((x - fit(x, FIRST_RATE)) ** 2))
+print("MSE:", np.mean((x - fit(x, RATE)) ** 2))
+"""
+
+
+@pytest.mark.parametrize("pattern", ["MSE: ([0-9.]+):min", "([0-9.]+):min"])
+def test_only_the_statement_that_printed_the_metric_counts(pattern: str) -> None:
+    files = {"a.py": TWICE}
+    end = len(TWICE.splitlines())
+    space, protected, _ = find_space(
+        [PythonSource("a.py", TWICE)], [], files, parse_metric(pattern), printed=("a.py", end)
+    )
+    assert {c.name for c in space.components} == {"RATE"}
+    assert {each.name: each.reason for each in space.left_out}["FIRST_RATE"] == "the metric is not computed from it"
+    assert end in {place.start_line for place in protected}
+
+
+RANGES = """\
+import numpy as np
+
+LOWER, UPPER = -5.0, 5.0
+ALPHA = 0.3
+WEIGHT = 0.4
+
+
+class Net:
+    def __init__(self, activation="relu"):
+        self.ways = {"relu": np.abs, "tanh": np.tanh}
+        self.activation = activation
+
+    def forward(self, x):
+        return self.ways[self.activation](x)
+
+
+def search(k):
+    best = np.random.uniform(LOWER, UPPER)
+    net = Net()
+    for _ in range(k):
+        best = np.clip(best - ALPHA * net.forward(best), LOWER, UPPER)
+    return best
+
+
+def scale(x):
+    k = 0.5
+    return x * k
+
+
+x = scale(search(20))
+score = WEIGHT * x + 0.6 * x**2
+print("score:", score)
+"""
+
+
+def test_bounds_and_weights_of_a_score_are_no_components_and_a_name_is_judged_in_its_scope() -> None:
+    metric = parse_metric("score: ([0-9.]+):max")
+    space, _, _ = find_space([PythonSource("a.py", RANGES)], [], {"a.py": RANGES}, metric)
+    assert {"ALPHA", "k"} < {c.name for c in space.components}
+    assert [one.value for one in of(space, "Net(activation)")] == ["'tanh'"]
+    reasons = {each.name: each.reason for each in space.left_out}
+    assert reasons["LOWER"] == reasons["UPPER"] == "a bound of the values that are tried"
+    assert reasons["WEIGHT"] == "it computes the metric"
+
+
+LEAVES = """\
+import math
+
+import numpy as np
+
+MUTATES = 0.4
+BOUND = 5.0
+CROSSES = 0.7
+
+
+class Item:
+    def print(self):
+        print("an item")
+
+
+def search(x):
+    x = np.maximum(x, 1e-9)
+    for i in range(9):
+        scale = x.sum()
+        scale = math.sqrt(scale)
+        if np.random.rand() > MUTATES:
+            continue
+        x[i] = x[i] - scale
+        if x[i] > BOUND:
+            x[i] = BOUND
+    return x
+
+
+def cross(x):
+    if np.random.rand() > CROSSES:
+        return x
+    return x[::-1]
+
+
+print("error:", search(np.random.rand(9)).sum())
+"""
+
+
+def test_an_early_exit_decides_what_follows_and_guards_bounds_and_single_numbers_are_no_stages() -> None:
+    files = {"a.py": LEAVES}
+    space, _, _ = find_space([PythonSource("a.py", LEAVES)], [], files, parse_metric("error: ([0-9.]+):min"))
+    assert {c.name for c in space.components} == {"MUTATES"}
+    reasons = {each.name: each.reason for each in space.left_out}
+    assert reasons["BOUND"] == "a bound of the values that are tried"
+    assert reasons["CROSSES"] == "the metric is not computed from it"

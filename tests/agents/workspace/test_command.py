@@ -74,6 +74,23 @@ def test_a_traced_run_says_which_files_it_opened(workspace: Workspace, commands:
     assert "unused.txt" not in (result.opened or ())
 
 
+def test_a_traced_run_says_which_line_printed_a_pattern_last(workspace: Workspace, commands: Commands) -> None:
+    script = (
+        "import logging, sys\ndef show(name, value):\n    print(name + ':', value)\n"
+        "print('mse:', 1)\nshow('mse', 2)\nprint('mse: 3', end=' ')\nsys.stdout.write('and more\\n')\n"
+        "logging.warning('MSE %d', 4)\nprint('msec: 5')\n"
+    )
+    workspace.edit({"train.py": script}, "metrics")
+
+    def line_of(pattern: str) -> object:
+        return commands.run(workspace, "python train.py", trace=["train.py"], printed=pattern).printed
+
+    assert line_of(r"^mse: \d$") == ("train.py", 3)
+    assert line_of(r"mse: \d") == ("train.py", 6)
+    assert line_of(r"MSE \d") == ("train.py", 8)
+    assert line_of("accuracy") is None
+
+
 def test_nothing_is_known_of_lines_that_no_process_looked_for(workspace: Workspace, commands: Commands) -> None:
     result = commands.run(workspace, "python -S -c 1", awaited={"train.py": [[1]]})
     assert result.ok

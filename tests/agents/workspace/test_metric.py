@@ -57,7 +57,7 @@ def test_what_is_no_finite_number_is_named(value: str) -> None:
         Metric.parse("json:r.json#a:max").read("", {"r.json": b'{"a": true}'})
 
 
-@pytest.mark.parametrize("text", ["acc", "acc:up", ":max", "(a)(b):max", "(:max", "json:x:more"])
+@pytest.mark.parametrize("text", ["acc", "acc:up", ":max", "(a)(b):max", "(:max", "json:x:more", r"a\n(\d+):max"])
 def test_a_metric_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         Metric.parse(text)

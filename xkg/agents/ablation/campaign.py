@@ -100,6 +100,7 @@ class _Runner:
         self._causes: Sequence[str] = ()
         self._executed: Mapping[str, Sequence[int]] | None = None
         self._opened: Sequence[str] | None = None
+        self._printed: tuple[str, int] | None = None
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
@@ -283,7 +284,7 @@ class _Runner:
             self._runs.vary = self._seeds.found  # the command's seed does not reach the random numbers
             runs = self._all_seeds(first)
         if (traced := trace.result()) is not None:
-            self._executed, self._opened = traced.executed, traced.opened
+            self._executed, self._opened, self._printed = traced.executed, traced.opened, traced.printed
         unknown = "; ".join(f"{each.place}: {each.why}" for each in self._seeds.fixed if self._ran(each.place))
         if self._runs.vary and (failed := next((run for run in runs if run.value is None), None)):
             self._runs.vary = ()
@@ -324,6 +325,7 @@ class _Runner:
             metric=self._task.metric,
             executed=self._executed,
             opened=self._opened,
+            printed=self._printed,
         )
         space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:

@@ -62,7 +62,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
         "removed API",
         re.compile(
             r"module '[\w.]+' has no attribute|cannot import name|has been removed|was removed (?:in|from)|no longer"
-            r"|got an unexpected keyword argument"
+            r"|is deprecated|got an unexpected keyword argument"
         ),
     ),
     (

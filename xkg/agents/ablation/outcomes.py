@@ -9,12 +9,12 @@ from xkg.value import Value
 
 class RunOutcome(Value):
     """One run of a command: the metrics, the primary one first, or why there are none. `seconds` is the time of the
-    run, `overhead` the time around it. `executed` are the lines of a traced run by file, `opened` the files that it
-    opened. `never_ran` are the places of a candidate of which no line ran, `reached` whether any place ran; None if
-    unknown (a configuration file, a trace that gave up). `rewritten` are repository files that it overwrote, `touched`
-    those with measuring code that it overwrote or removed. `apart`: no edited file was present when the metric was
-    computed; `claimed` is then the metric that the run itself reported. `left_at` is the offset of the setup's archive
-    in its file."""
+    run, `overhead` the time around it. `executed` are the lines of a traced run by file, `printed` the file and line
+    that printed the metric, `opened` the files that it opened. `never_ran` are the places of a candidate of which no
+    line ran, `reached` whether any place ran; None if unknown (a configuration file, a trace that gave up). `rewritten`
+    are repository files that it overwrote, `touched` those with measuring code that it overwrote or removed. `apart`:
+    no edited file was present when the metric was computed; `claimed` is then the metric that the run itself reported.
+    `left_at` is the offset of the setup's archive in its file."""
 
     seed: int
     command: str
@@ -26,6 +26,7 @@ class RunOutcome(Value):
     problem: str | None = None
     output_end: str = ""
     executed: dict[str, tuple[int, ...]] | None = None
+    printed: tuple[str, int] | None = None
     opened: tuple[str, ...] | None = None
     reached: bool | None = None
     never_ran: tuple[Place, ...] = ()

@@ -76,6 +76,7 @@ def space(
     metric: Metric,
     executed: Mapping[str, frozenset[int]] | None,
     opened: frozenset[str] | None,
+    printed: tuple[str, int] | None,
     without: Without,
 ) -> ParsedSpace:
     """Like `find_space`, for the files that parse."""
@@ -83,7 +84,15 @@ def space(
     sources = list(_sources(mark, texts, without, unparsed))
     mark("")
     found, protected, shared = find_space(
-        sources, settings, texts, metric, techniques, command=command, executed=executed, opened=opened
+        sources,
+        settings,
+        texts,
+        metric,
+        techniques,
+        command=command,
+        executed=executed,
+        opened=opened,
+        printed=printed,
     )
     return ParsedSpace(space=found, protected=tuple(protected), shared=tuple(shared), unparsed=tuple(unparsed))
 

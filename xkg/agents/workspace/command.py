@@ -71,12 +71,12 @@ class RunResult(Value):
     """`output` is stdout and stderr together; beyond 2 MB the middle is cut. `lines` says how often each executed line
     of the traced files ran, None if untraced or if the sandbox was killed. For awaited lines it has at least one line
     of each group that ran; `gave_up` says that others may have run too. `opened` are the tree's files that a traced run
-    opened, None if unknown. `files` are the wanted files that exist. `problem` is the error in one line, None if there
-    is none. `removed` are at most 20 files of the tree that the run removed from its copy, `rewritten` those that it
-    changed. The metric is read from `evaluated`, if
-    there is one; `apart`: no edited file was present when it was computed. `left_at` is the offset of the archive of
-    left files, None for none. `downloads` are failed network requests, `refused` are hosts that it was not allowed to
-    reach, and `lacks_gpu` says that it failed because CUDA is missing."""
+    opened, None if unknown, `printed` the file and line that last printed the pattern that was looked for. `files` are
+    the wanted files that exist. `problem` is the error in one line, None if there is none. `removed` are at most 20
+    files of the tree that the run removed from its copy, `rewritten` those that it changed. The metric is read from
+    `evaluated`, if there is one; `apart`: no edited file was present when it was computed. `left_at` is the offset of
+    the archive of left files, None for none. `downloads` are failed network requests, `refused` are hosts that it was
+    not allowed to reach, and `lacks_gpu` says that it failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -89,6 +89,7 @@ class RunResult(Value):
     lines: dict[str, dict[int, int]] | None = None
     gave_up: bool = False
     opened: tuple[str, ...] | None = None
+    printed: tuple[str, int] | None = None
     files: Mapping[str, bytes] = {}
     problem: str | None = None
     removed: tuple[str, ...] = ()
@@ -155,6 +156,7 @@ class Commands:
         command: str,
         *,
         trace: Sequence[str] = (),
+        printed: str = "",
         wanted: Sequence[str] = (),
         awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
         without: Collection[str] = (),
@@ -165,8 +167,9 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """The result of one shell line. Bash runs it and stops at the first failure. `trace` names Python files of the
-        tree whose lines are counted (which slows them), `wanted` names files that the command leaves. `awaited` has
-        groups of lines by file: the trace says whether any of each ran, and stops when all groups did.
+        tree whose lines are counted (which slows them); of these, the result names the one that last `printed` a match
+        of this pattern. `wanted` names files that the command leaves. `awaited` has groups of lines by file: the trace
+        says whether any of each ran, and stops when all groups did.
 
         `leaves` is a file for the files that the command creates or overwrites (`RunResult.left_at`). Another command
         receives them as `left`, except files that Python could import, hidden files, those `wanted`, and files of the
@@ -203,6 +206,7 @@ class Commands:
             "interpreter": str(python.program),
             "programs": ["python", "python3", f"python{python.version}"],
             "traced": traced,
+            "printed": printed,
             "wanted": list(wanted),
             "awaited": {path: [list(lines) for lines in groups] for path, groups in awaited.items()},
             "watcher": guest_source("awaited_lines") * bool(awaited),
@@ -281,6 +285,7 @@ class Commands:
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             gave_up=bool(report and report.get("gave_up")),
             opened=tuple(report["opened"]) if report and report.get("opened") is not None else None,
+            printed=(report or {}).get("printed"),
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
             lacks_gpu=exit_code != 0 and self._gpu is None and names_cuda(output, on_cpu=self.environment.cpu),
             downloads=wanted(reached(str(report.get("reached", ""))), output) if report and exit_code != 0 else (),

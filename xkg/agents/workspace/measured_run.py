@@ -51,8 +51,11 @@ def measured(
 ) -> RunResult:
     """The result of `command`, and of `evaluate` if given, each within the limits of `commands`. The lines that ran
     include both; `first` is as in `Commands.run`. Raises the errors of `Commands.run`."""
+    printed = metric.key if metric.source == "output" else ""
     if evaluate is None:
-        result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited, first=first)
+        result = commands.run(
+            workspace, command, trace=trace, printed=printed, wanted=wanted, awaited=awaited, first=first
+        )
         return result.model_copy(update={"apart": not origin.edited})
     with tempfile.TemporaryDirectory(prefix="xkg-left-") as folder:
         place = Path(folder)
@@ -73,6 +76,7 @@ def measured(
                 workspace,
                 evaluate,
                 trace=trace,
+                printed=printed,
                 wanted=wanted,
                 awaited=awaited,
                 without=without,
@@ -122,6 +126,7 @@ def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
             "seconds": ran.seconds + found.seconds,
             "peak_memory_mb": max(ran.peak_memory_mb, found.peak_memory_mb),
             "lines": lines,
+            "printed": found.printed,
             "gave_up": ran.gave_up or found.gave_up,
             "opened": None if None in (ran.opened, found.opened) else (*(ran.opened or ()), *(found.opened or ())),
             "removed": tuple(dict.fromkeys((*ran.removed, *found.removed))),

@@ -49,6 +49,10 @@ class Metric(Value):
             pattern = re.compile(rest)
         except (re.error, RecursionError, OverflowError) as error:
             raise InputError(f"the metric {rest!a} is not a valid regular expression ({error})") from error
+        if re.search(r"\n|\\n", re.sub(r"\[[^\]]{0,200}\]", "", rest)):
+            raise InputError(
+                f"the metric {rest!a} has a line break, but is matched with one line at a time: leave it out"
+            )
         if pattern.groups > 1:
             raise InputError(f"the metric {rest!a} has {pattern.groups} groups: put ( ) around the number alone")
         return cls(source="output", key=rest, direction=direction)  # type: ignore[arg-type]

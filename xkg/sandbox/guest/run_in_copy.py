@@ -4,8 +4,8 @@ The request is a JSON object on stdin. The command's output is this program's st
 its stderr, which no other process inside can write. `python` is the interpreter in a virtual environment with the
 folder of packages on its module path. With `traced` files, every Python process counts how often it runs each of their
 lines. All processes map one file of counters, so the counts of a killed process are kept too. If two processes run the
-same line at the same moment, one of the two may not count. With groups of `awaited` lines, a program given as `watcher`
-runs instead of the counting.
+same line at the same moment, one of the two may not count. The first counter says which line last printed text that
+matches the pattern `printed`. With groups of `awaited` lines, a program given as `watcher` runs instead of counting.
 
 Another command can measure the files that one command leaves, in a separate sandbox. With `leaves`, the files that the
 command created or overwrote follow its output as a tar archive, from byte `left_at` of the report on. The other request
@@ -40,7 +40,7 @@ _TRACER = """\
 import json, os, sys
 
 def _trace(request):
-    import mmap, threading
+    import mmap, re, threading
     with open(request) as file:
         request = json.load(file)
     with open(request["counts"], "r+b") as file:
@@ -60,11 +60,13 @@ def _trace(request):
     else:
         os.write(opened, b"*\\n")
 
+    def place(name):
+        if name not in known:
+            known[name] = first.get(os.path.realpath(name), -1)
+        return known[name]
+
     def enter(frame, event, argument):
-        name = frame.f_code.co_filename
-        at = known.get(name)
-        if at is None:
-            at = known[name] = first.get(os.path.realpath(name), -1)
+        at = place(frame.f_code.co_filename)
         if at < 0:
             return None
 
@@ -75,6 +77,31 @@ def _trace(request):
 
         return each_line
 
+    def watch(stream, matches):
+        write, line, at = stream.write, [""], [0]
+
+        def written(text):
+            lines = (line[0] + str(text)).splitlines(True)
+            line[0] = ""
+            for each in lines:
+                if not matches(each[:4000].rstrip("\\r\\n")):
+                    at[0] = 0
+                elif not at[0]:
+                    frame = sys._getframe(1)
+                    while frame and place(frame.f_code.co_filename) < 0:
+                        frame = frame.f_back
+                    at[0] = place(frame.f_code.co_filename) + frame.f_lineno if frame else 0
+                if not each.endswith("\\n"):
+                    line[0] = each[:4000]
+                elif at[0]:
+                    counts[0], at[0] = at[0], 0
+            return write(text)
+
+        stream.write = written
+
+    if request["printed"]:
+        for stream in (sys.stdout, sys.stderr):
+            watch(stream, re.compile(request["printed"]).search)
     threading.settrace(enter)
     sys.settrace(enter)
 
@@ -117,8 +144,9 @@ def main() -> None:
             counts.write_bytes(bytes(8 * size))
             opened = home / ".python" / "opened"
             opened.write_bytes(b"")
-            placed = {"counts": str(counts), "first": {str(tree / name): at for name, at in first.items()}}
-            placed["opened"] = str(opened)
+            placed: dict[str, Any] = {"counts": str(counts)}
+            placed["first"] = {str(tree / name): at for name, at in first.items()}
+            placed |= {"opened": str(opened), "printed": request["printed"]}
             (home / ".python" / "trace.json").write_text(json.dumps(placed))
         last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
         if last_awaited:
@@ -133,6 +161,7 @@ def main() -> None:
         report |= run(command, tree, variables, request["seconds"], alone=request["leaves"])
         if request["traced"]:
             report["lines"] = executed(counts, first, request["traced"])
+            report["printed"] = printed(counts, first)
             report["opened"] = opened_files(opened, Path.cwd(), tree)
         if last_awaited:
             report["lines"] = executed(counts, first, last_awaited)
@@ -231,6 +260,13 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
             lines[name] = {str(line): numbers[at + line] for line in range(1, traced[name] + 1) if numbers[at + line]}
         numbers.release()
     return lines
+
+
+def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
+    """The file and line that the first counter names."""
+    index = int.from_bytes(counts.read_bytes()[:8], sys.byteorder)
+    name = max((name for name, at in first.items() if at < index), key=first.__getitem__, default=None)
+    return None if name is None else (name, index - first[name])
 
 
 def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:

@@ -60,3 +60,9 @@ def test_seeds_that_cannot_be_varied_are_named() -> None:
     named = "seed = int(os.environ['S'])\nnp.random.seed(seed)"
     assert [str(each.place) for each in seeds_of(named).fixed] == ["train.py:2"]
     assert not seeds_of(named, "python train.py --seed {seed}").fixed
+
+
+def test_a_test_that_the_command_starts_has_seeds() -> None:
+    source = PythonSource("demo_test.py", "random.seed(3)")
+    assert len(find_seeds([source], (), {}, "python demo_test.py").found) == 1
+    assert not find_seeds([source], (), {}, "python train.py").found

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from statistics import correlation
 
 from xkg.agents.ablation.effects import Effect
-from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome, Importance, RunOutcome, strength
+from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome, Importance, RunOutcome
 
 
 def change(effect: Effect | None) -> str:
@@ -79,9 +78,6 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
         f"{sum(o.tried for o in outcomes)} tried, {sum(not o.tried for o in outcomes)} not in force or refused by the "
         f"code, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
     )
-    yield "success by stage", _stages(campaign)
-    if ranks := _planner(campaign):
-        yield "planner", ranks
     if measured := [run for run in runs if run.value is not None]:
         yield "measured", _measured(measured)
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
@@ -92,34 +88,6 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
         cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"
         yield "language model", f"{use.model}, {use.calls} calls, {cost}"
     yield "sandbox", f"{campaign.runner}, packages {campaign.environment or 'none'}"
-
-
-def _stages(campaign: Campaign) -> str:
-    """The number of candidates that passed each stage (AblateCell's task success rate, by stage)."""
-    outcomes = campaign.outcomes
-    stages = {
-        "applied": sum(outcome.commit is not None for outcome in outcomes),
-        "ran": sum(bool(outcome.runs) and outcome.tried for outcome in outcomes),
-        "measured": sum(outcome.effect is not None for outcome in outcomes),
-    }
-    shares = (f"{count} {name} ({count / len(outcomes):.0%})" for name, count in stages.items() if outcomes)
-    return f"of {len(outcomes)} candidates {', '.join(shares)}" if outcomes else "no candidate was chosen"
-
-
-def _planner(campaign: Campaign) -> str:
-    """The rank correlation of expected and measured importance of the components; '' for fewer than three components,
-    or if all values are equal."""
-    known = [(i.component.weight, strength(i.best.effect)) for i in campaign.importances() if i.best is not None]
-    expected, found = ([pair[side] for pair in known] for side in (0, 1))
-    if len(known) < 3 or len(set(expected)) == 1 or len(set(found)) == 1:
-        return ""
-    agreement = correlation(_ranks(expected), _ranks(found))
-    return f"Spearman's ρ {agreement:+.2f} between expected and measured importance of {len(known)} components"
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Ranks in ascending order; ties get their mean rank."""
-    return [sum(other < own for other in values) + sum(other == own for other in values) / 2 for own in values]
 
 
 def _measured(runs: Sequence[RunOutcome]) -> str:

@@ -84,7 +84,7 @@ class Trials:
             return False
         [value] = [run.value for run in outcome.runs if run.value is not None]
         change = abs(value - self._mean) / (abs(self._mean) or 1.0)
-        return change >= CRITICAL or value == baseline.values[0] or effect(baseline.values, [value]).beyond_noise
+        return change >= CRITICAL or value == baseline.values[0] or self._beyond_noise(value)
 
     def _with_all_seeds(self, outcome: CandidateOutcome) -> CandidateOutcome:
         again = self._again.get(outcome.id, ())
@@ -128,14 +128,20 @@ class Trials:
         if candidate.probe in self._unused:  # another value of the same code showed it
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
-        if outcome.failure or outcome.runs[0].value != self.baseline.values[0] or self._in_force(candidate):
+        says = not outcome.failure and (outcome.runs[0].value == self.baseline.values[0] or self._claims(outcome))
+        if not says or self._in_force(candidate):
             return outcome
         self._unused.add(candidate.probe)
         return outcome.model_copy(update=unused)
 
     def _in_force(self, candidate: Candidate) -> bool:
-        """Whether a run uses the code that a candidate changes. True if no probe can show it."""
-        return not candidate.probe or self.runs.probed(candidate).value != self.baseline.values[0]
+        """Whether a run uses the code that a candidate changes. True if no probe can show it: a run in which the value
+        is used ends without the baseline's metric. A program that draws nothing by chance gives exactly this metric."""
+        value = self.runs.probed(candidate).value if candidate.probe else None
+        return value is None or (value != self.baseline.values[0] and self._beyond_noise(value))
+
+    def _beyond_noise(self, value: float) -> bool:
+        return self.baseline.one_seed != "" or effect(self.baseline.values, [value]).beyond_noise
 
 
 def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:

@@ -90,6 +90,7 @@ class Bench:
             executed=None
             if result.lines is None or changed
             else {p: tuple(sorted(of)) for p, of in result.lines.items()},
+            printed=result.printed,
             opened=result.opened,
             rewritten=result.rewritten,
             touched=origin.touched(result),

@@ -104,7 +104,9 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        changed = self.changed.get(candidate.id, ()) if candidate and own else ()
+        # Watching is not part of the baseline, and code that reads unset memory shows it: one seed is watched.
+        watched = candidate is not None and own and seed == self.task.seeds[0]
+        changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)
         if seeds or not own:
             inputs["edits"] = digest(made) if made else ""

@@ -77,6 +77,8 @@ def _no_values(node: ast.AST) -> Iterator[ast.AST]:
     match node:
         case ast.Call(func=ast.Name(id="super") as called, args=args):
             yield from (called, *args)
+        case ast.Call(func=ast.Attribute(value=owner, attr="__init__") as called):
+            yield from (called, owner)
         case ast.Call(func=called):
             yield called
         case ast.ClassDef(bases=bases):

@@ -17,7 +17,7 @@ _BESIDE = frozenset(
 )
 _LENGTHS = frozenset(  # of training in libraries; the code's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
-    " generations repeats repetitions trials trial".split()
+    " generations generation repeats repetitions trials trial".split()
 )
 _MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
 _TASKS = frozenset("function fn func problem objective benchmark dataset data env task fitness".split())
@@ -110,10 +110,11 @@ def trains(function: str) -> bool:
 
 
 def metric_code(
-    sources: Sequence[PythonSource], metric: Metric, command: str = ""
+    sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
-    those of the same function that compute their inputs. The second has the evaluation's functions and files that train
+    those of the same function that compute their inputs. If the line that `printed` the metric is known, it replaces
+    statements that print others of the same name. The second has the evaluation's functions and files that train
     nothing, and the functions that this code calls, directly or not, if their name says that they measure or has a word
     of the metric. The third has other functions that these lines call by a plain name:
     the method may call them too."""
@@ -122,14 +123,23 @@ def metric_code(
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
+    parts_of = {s.path: list(measuring(s.path, s.tree, metric, program=named_by(s.path, command))) for s in sources}
+    labelled = {
+        id(node)
+        for parts in parts_of.values()
+        for _, node in parts
+        if not isinstance(node, ast.Module | Function) and _shows(node)
+    }
+    writer = next((id(s) for source in sources for s in source.statements() if _is_at(source, s, printed)), None)
+    if writer is not None:
+        labelled = {writer} if writer in labelled else {*labelled, writer}
     for source in sources:
-        parts = list(measuring(source.path, source.tree, metric, program=named_by(source.path, command)))
+        parts = parts_of[source.path]
         for name, node in parts:
             if isinstance(node, ast.Module):
                 places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))
             elif surely_measures(name):
                 places.append(source.place(node))
-        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function) and _shows(node)}
         for body in bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
             protected = [s for s in simple if id(s) in labelled]
@@ -159,15 +169,11 @@ def metric_code(
     return written, places, shared
 
 
-def prints(sources: Sequence[PythonSource]) -> list[Place]:
-    """The statements that print. One of them writes a metric that has no name in the code."""
-    return [
-        source.place(statement)
-        for source in sources
-        for statement in source.statements()
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-        if last_name(statement.value.func) == "print" and _shows(statement)
-    ]
+def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None) -> bool:
+    """Whether a statement without a body is at a line of a file."""
+    if at is None or source.path != at[0] or hasattr(statement, "body"):
+        return False
+    return statement.lineno <= at[1] <= (statement.end_lineno or statement.lineno)
 
 
 def _shows(statement: ast.stmt) -> bool:

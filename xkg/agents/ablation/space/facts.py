@@ -26,8 +26,11 @@ from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.ablation.space.statements import (
     Lines,
     changed_by,
+    cut_to,
+    ends_of,
     given_by,
     head_of,
+    leaves,
     lines_of,
     operands_of,
     own_nodes,
@@ -78,10 +81,10 @@ class Facts:
     """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
     that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
     repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
-    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `computed` enter arithmetic or a
-    library, `chances` are shares or compared with random numbers, `divisors` are divided by,
-    `selecting` choose between two values. `run` has the statements that only call a function, as (caller, function,
-    lines)."""
+    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `bounded` are both ends of a range,
+    `computed` enter arithmetic or a library, `chances` are shares or compared with random numbers, `divisors` are
+    divided by, `selecting` choose between two values. `run` has the statements that only call a function, as (caller,
+    function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -97,6 +100,7 @@ class Facts:
         self.passed: Pairs = defaultdict(list)
         self.repeated: set[Node] = set()
         self.sized: set[Node] = set()
+        self.bounded: set[Node] = set()
         self.computed: set[Node] = set()
         self.chances: set[Node] = set()
         self.divisors: set[Node] = set()
@@ -237,6 +241,8 @@ class Facts:
                 self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
             for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                 self._body(scope, each.body, function, under, own, looped=looped)
+            if leaves(statement):  # what follows runs only if it does not
+                control, heads = under, own
 
     def _did_run(self, statement: ast.stmt) -> bool:
         end = statement.end_lineno or statement.lineno
@@ -312,6 +318,8 @@ class Facts:
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.If) and selects(statement):
             self.selecting |= {*self._as_it_is(scope, statement.test)}
+        if (bound := cut_to(statement)) is not None:
+            self.bounded |= {*self._as_it_is(scope, bound)}
         if isinstance(statement, ast.While):
             self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.For):
@@ -389,6 +397,8 @@ class Facts:
                 sides = [_DRAWN] if draws(left) or draws(right) else []
                 self._compares.append({*sides, *self._as_it_is(scope, left), *self._as_it_is(scope, right)})
             case ast.Call(args=args, keywords=keywords) if not self._called(node):
+                ends = {n for each in ends_of(node) for n in self._as_it_is(scope, each)}
+                self.bounded |= ends if len(ends) > 1 else set()
                 values = [*args, *(keyword.value for keyword in keywords)]
                 if not (isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id)):
                     self.sized |= {found for each in args for found in self._as_it_is(scope, each)}
@@ -441,7 +451,8 @@ class Facts:
             return []
         if name in self._classes:
             return self._constructors(name, 0)
-        return self._functions.get(name, [])
+        found = self._functions.get(name, [])
+        return [pair for pair in found if not pair[0].itself] if isinstance(call.func, ast.Name) else found
 
     def _constructors(self, name: str, depth: int) -> list[tuple[_Scope, _Call]]:
         made = self._classes.get(name)

@@ -4,15 +4,32 @@ executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.facts import Fact, Facts, Node
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.statements import Lines
 
-_LEVELS = 6
+_LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
 """Libraries whose values are numbers and texts that the user gives, not data."""
+
+
+class Named(NamedTuple):
+    """Variables and attributes of a name: all, the parameter of a function or class, or those of a scope (`.` for
+    attributes; "" for a module, whose names are attributes elsewhere)."""
+
+    name: str
+    function: str = ""
+    scope: str | None = None
+
+    def has(self, node: Node) -> bool:
+        if node[1] != self.name:
+            return False
+        if self.function:
+            return node[0].rpartition("::")[2].removesuffix(".__init__").rpartition(".")[2] == self.function
+        return self.scope is None or node[0] in ((_MAIN, ".") if self.scope == _MAIN else (self.scope,))
 
 
 class Flow:
@@ -25,13 +42,15 @@ class Flow:
         facts = Facts(sources, executed, written)
         self._facts = facts
         self._by_node: dict[Node, list[Fact]] = defaultdict(list)
+        at = {(place.path, place.start_line) for place in written}
+        self._written = set[Lines]()
         for fact in facts.all():
             self._by_node[fact.defines].append(fact)
-        at = {(place.path, place.start_line) for place in written}
+            self._written.update(lines for lines in fact.lines if lines[:2] in at)
         first = {node for uses, where, _ in facts.read if where in at for node in uses}
         self._writing = {function for _, where, function in facts.read if where in at}
         self._nodes, reached = self._slice(first)
-        self.known = bool(reached)
+        self._reached, self.known = reached, bool(reached)
         self._lines = _numbers(reached)
         for path, start, end in self._run_for(reached):
             self._lines[path].update(range(start, end + 1))
@@ -46,6 +65,7 @@ class Flow:
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
+        self._bounds = facts.closed(facts.bounded)
         self._computed, self._selecting = facts.closed(facts.computed), facts.closed(facts.selecting)
         self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
 
@@ -73,10 +93,18 @@ class Flow:
                 waiting += (use for fact in self._by_node.get(node, ()) for use in fact.uses)
         return found
 
-    def reads(self, name: str, function: str = "") -> bool:
-        """Whether the metric is computed from a node of this name, or from a parameter of the given function or
-        class."""
-        return not self.known or any(_is(node, name, function) for node in self._nodes)
+    def reads(self, named: Named) -> bool:
+        """Whether the metric is computed from one of these."""
+        return not self.known or any(named.has(node) for node in self._nodes)
+
+    def only_rules(self, named: Named) -> bool:
+        """Whether a value enters only statements that compute the value that the metric is: a weight of a score."""
+        holders = {node for fact in self._reached for node in (fact.uses | fact.control) if named.has(node)}
+        for _ in range(_LEVELS):
+            holders |= {target for target, source in self._facts.copies if source in holders}
+        uses = (fact for fact in self._reached if fact.lines and fact.defines not in holders)
+        lines = {fact.lines[-1] for fact in uses if not holders.isdisjoint(fact.uses | fact.control)}
+        return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
     def is_ruler(self, place: Place) -> bool:
         """Whether a statement in these lines computes the value that the metric is, unchanged."""
@@ -101,29 +129,33 @@ class Flow:
         does."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
-    def given(self, name: str, function: str = "") -> bool:
-        """Whether a name belongs to the reference values of the metric."""
-        return any(_is(node, name, function) for node in self._task_nodes)
+    def given(self, named: Named) -> bool:
+        """Whether the reference values of the metric are computed from one of these."""
+        return any(named.has(node) for node in self._task_nodes)
 
-    def repeats(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name is a repetition count."""
-        return any(_is(node, name, function) for node in self._repeats)
+    def repeats(self, named: Named) -> bool:
+        """Whether a value is a repetition count."""
+        return any(named.has(node) for node in self._repeats)
 
-    def sizes(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name, if it is an integer, is a size or a bound."""
-        return any(_is(node, name, function) for node in self._sizes)
+    def sizes(self, named: Named) -> bool:
+        """Whether a value, if it is an integer, is a size or a bound."""
+        return any(named.has(node) for node in self._sizes)
 
-    def computes(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name enters arithmetic, a library or a comparison with a random number."""
-        return any(_is(node, name, function) for node in self._computed)
+    def bounds(self, named: Named) -> bool:
+        """Whether a value is one end of a range whose other end has a name too, as that of a search space."""
+        return any(named.has(node) for node in self._bounds)
 
-    def selects(self, name: str) -> bool:
+    def computes(self, named: Named) -> bool:
+        """Whether a value enters arithmetic, a library or a comparison with a random number."""
+        return any(named.has(node) for node in self._computed)
+
+    def selects(self, named: Named) -> bool:
         """Whether a flag chooses between two ways to compute a value."""
-        return any(_is(node, name, "") for node in self._selecting)
+        return any(named.has(node) for node in self._selecting)
 
-    def chances(self, name: str, function: str = "") -> bool:
-        """Whether the value of a name is a share or a probability."""
-        return any(_is(node, name, function) for node in self._chances)
+    def chances(self, named: Named) -> bool:
+        """Whether a value is a share or a probability."""
+        return any(named.has(node) for node in self._chances)
 
     def readers(self, name: str) -> set[str]:
         """The functions that read a variable or attribute of this name, without constructors, which store it."""
@@ -132,7 +164,8 @@ class Flow:
 
     def handed_to(self, functions: Set[str]) -> set[str]:
         """The names whose value is passed unchanged to parameters of these functions or classes."""
-        return {source[1] for target, source in self._facts.copies if any(_is(target, target[1], f) for f in functions)}
+        copies = self._facts.copies
+        return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def named_as(self, names: Set[str]) -> set[str]:
         """These names, and the names whose value they hold unchanged."""
@@ -141,12 +174,15 @@ class Flow:
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """The nodes that these are computed from, and the facts. A call counts only if its function contributes another
-        node, or if the callee changes an object that others hold too. `values`: without conditions and effects on
-        objects."""
+        node, or if the callee changes an object that others hold too; and only if its own statement contributes, the
+        callee writes the metric, or it changes what others hold: of two calls of one function, one may not matter.
+        `values`: without conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value, and with a dot those that change objects.
-        active = {"", *self._callers(self._writing)}
-        later: dict[str, list[Fact]] = defaultdict(list)
+        writing = self._callers(self._writing)
+        active = {"", *writing, *(f".{each}" for each in writing)}
+        lines = set(self._written)
+        later: dict[str | Lines, list[Fact]] = defaultdict(list)
         while waiting:
             node = waiting.pop()
             if node in seen:
@@ -157,19 +193,31 @@ class Flow:
                 waiting.append(("()", node[1]))
             while facts:
                 fact = facts.pop()
-                asked = (fact.function, f".{fact.defines[0]}") if fact.escapes else (fact.function,)
+                callee = f".{fact.defines[0]}"
+                asked = (fact.function, callee) if fact.escapes else (fact.function,)
                 if fact.effect and values:
                     continue
                 if fact.binds and active.isdisjoint(asked):
                     for function in asked:
                         later[function].append(fact)
                     continue
+                if fact.binds and lines.isdisjoint(fact.lines[-1:]) and callee not in active:
+                    for way in (callee, fact.lines[-1]):
+                        later[way].append(fact)
+                    continue
                 reached.append(fact)
                 waiting += fact.uses if values else fact.uses | fact.control
-                given = {fact.function, f".{fact.function}"} if fact.defines[0] == "." else {fact.function}
-                for function in given - active if not fact.binds else ():
+                own = fact.defines[0] == fact.function or fact.defines[0].startswith("()")
+                changes = callee in active if fact.binds else not own
+                given = {f".{fact.function}"} if changes else set[str]()
+                given |= set() if fact.binds else {fact.function}
+                for function in given - active:
                     active.add(function)
                     facts += later.pop(function, [])
+                for at in fact.lines if not fact.binds else ():
+                    if at not in lines:
+                        lines.add(at)
+                        facts += later.pop(at, [])
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
@@ -227,11 +275,6 @@ class Flow:
     def _computed_from(self, node: Node) -> bool:
         uses = (use for fact in self._by_node[node] if not fact.effect for use in fact.uses)
         return any(use != node and use in self._by_node for use in uses)
-
-
-def _is(node: Node, name: str, function: str) -> bool:
-    of = node[0].rpartition("::")[2].removesuffix(".__init__").rpartition(".")[2]
-    return node[1] == name and (not function or of == function)
 
 
 def _numbers(facts: Iterable[Fact]) -> dict[str, set[int]]:

@@ -26,6 +26,7 @@ _LAYOUT = frozenset(
     " ravel view astype copy contiguous numpy to detach cpu".split()
 )
 _BOUNDS = ("clip", "clamp", "maximum", "minimum")
+_TINY = 1e-5
 _ELEMENTWISE = frozenset(
     "multiply exp expm1 log log1p tanh sin cos maximum max minimum min clip clamp abs fabs sqrt square power where sign"
     " round copy deepcopy asarray array astype float".split()
@@ -198,13 +199,14 @@ class Forms:
             return self.own[name].keeps or self.own[name].lists
         layout = name in _LAYOUT or hasattr(builtins, name) or (bool(name) and _LAYOUT.issuperset(words_of(name)))
         if name in _BOUNDS and root_name(function) in self.libraries:
-            return not any("eps" in each.lower() for arg in call.args for each in names_in(arg))  # a guard of numbers
+            return not any(_guards(arg) for arg in call.args)
         if layout or _name(call.args[0]) in self._lists or not _are_plain(call.args[1:], call.keywords):
             return False
         if isinstance(function, ast.Call):
             return all(map(_is_share, function.args))
         if root_name(function) in self.libraries:
-            return True
+            # A class makes another type; a function of math takes one number, and is part of a formula.
+            return not name[:1].isupper() and root_name(function) != "math"
         objects = [function, function.value] if isinstance(function, ast.Attribute) else [function]
         made = next((self.made[_name(each)] for each in objects if _name(each) in self.made), None)
         return isinstance(made, ast.Call) and _sets_no_size(made)
@@ -225,6 +227,12 @@ def _name(node: ast.AST) -> str:
 def _are_plain(args: list[ast.expr], keywords: list[ast.keyword]) -> bool:
     named = (each.value for each in keywords)
     return all(map(_is_share, args)) and not any(map(_is_size, named))
+
+
+def _guards(bound: ast.expr) -> bool:
+    """Whether a bound only keeps numbers from being 0."""
+    tiny = isinstance(bound, ast.Constant) and isinstance(bound.value, float) and 0 < abs(bound.value) < _TINY
+    return tiny or any("eps" in each.lower() for each in names_in(bound))
 
 
 def _is_share(node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
-from xkg.agents.ablation.space.exclusions import is_one_seed, is_seed
+from xkg.agents.ablation.space.exclusions import is_one_seed, is_seed, named_by
 from xkg.agents.ablation.space.python_source import Function, PythonSource, defaults_of, last_name
 from xkg.agents.ablation.space.switches import file_switches, parameters_of
 from xkg.agents.ablation.task import SEED
@@ -54,7 +54,7 @@ def find_seeds(
     sources: Sequence[PythonSource], settings: Sequence[Setting], texts: Mapping[str, str], command: str
 ) -> Seeds:
     """Integers that are passed to a generator, or assigned to a name for a seed."""
-    sources = [source for source in sources if not is_test_file(source.path)]
+    sources = [s for s in sources if named_by(s.path, command) or not is_test_file(s.path)]
     parameters = parameters_of(sources)
     handed = {name for source in sources for name in _handed(source)}
     found, resolved = [], set[str]()

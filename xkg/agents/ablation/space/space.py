@@ -1,18 +1,17 @@
 """The candidate space of a working copy: a paper's techniques with their places, joined with switches and sites of the
 code. Code that belongs to no technique is its own component."""
 
-import ast
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 
-from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
+from xkg.agents.ablation.candidates import KINDS, Candidate, Component, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
-from xkg.agents.ablation.space.calls import Calls
 from xkg.agents.ablation.space.expressions import alternatives, sites
-from xkg.agents.ablation.space.flow import Flow
+from xkg.agents.ablation.space.flow import Flow, Named
 from xkg.agents.ablation.space.forms import own_steps
-from xkg.agents.ablation.space.python_source import PythonSource, words_of
+from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.reasons import NOT_RUN, Reasons
 from xkg.agents.ablation.space.reported import returned_sums
 from xkg.agents.ablation.space.site import Change, Site
 from xkg.agents.ablation.space.switches import (
@@ -25,17 +24,14 @@ from xkg.agents.ablation.space.switches import (
     python_switches,
     undeclared,
 )  # fmt: skip
+from xkg.agents.ablation.space.values import in_words, learns, values_of
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.started_files import started_files
 from xkg.build.code.settings import Setting
 
 MOST_COMPONENTS = 60
 _MOST_OF_ONE = 12
-_NEGATIVE = frozenset({"no", "without", "disable", "skip"})
-_GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
 _PROGRAM = re.compile(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
-_GUARDS_BELOW = 0.01
-_LEAST = 2  # 0 and 1 are signs, indices and answers
 _ALTERNATIVE_WEIGHT, _SITE_WEIGHT, _OFF, _NUMBER = 0.8, 0.7, 0.1, -0.1
 
 
@@ -49,35 +45,36 @@ def find_space(
     command: str = "",
     executed: Mapping[str, frozenset[int]] | None = None,
     opened: Set[str] | None = None,
+    printed: tuple[str, int] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
     """The space, the protected lines that compute the metric, and the functions that these call.
 
     `settings` are entries of configuration files, whose text is in `texts`. `techniques` are components with places in
     these files. `command` is the task's, which may set options. `executed` are the lines that the baseline runs, by
-    file, and `opened` the files that it opens, if known: code that did not run and files that were not read cannot
-    matter."""
+    file, `opened` the files that it opens, and `printed` is the line that prints the metric, if known: code that did
+    not run and files that were not read cannot matter."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
-    written, protected, shared = exclusions.metric_code(sources, metric, command)
+    written, protected, shared = exclusions.metric_code(sources, metric, command, printed)
     parameters = parameters_of(sources)
     # the slice does not follow values through files, such as from one program of the command to another
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
-    flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
+    flow = Flow(sources, executed, written if alone else [])
     sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
     protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
     steps = own_steps(sources)
     found = [site for source in sources for site in sites(source, steps)]
-    builder = _Builder(techniques, written, protected, executed, flow, sources, parameters)
-    names = {_bare(name) for site in found if site.what == "the term" for name in site.names}
-    builder.removable = flow.named_as(names)
+    removable = flow.named_as({_bare(name) for site in found if site.what == "the term" for name in site.names})
+    reasons = Reasons(sources, written, protected, executed, flow, parameters, removable)
+    builder = _Builder(techniques, reasons, flow, parameters, removable)
     compared = compared_with(sources)
     for source in sources:
         for switch in python_switches(source, parameters, compared):
             builder.add_switch(given_by(switch, command))
     for path in idle:
-        builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not run it")
+        builder.leave_out(path, Place(path=path, start_line=1, end_line=1), NOT_RUN)
     for path in sorted({setting.path for setting in settings if opened is not None and setting.path not in opened}):
         builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not read it")
     for switch in file_switches([each for each in settings if opened is None or each.path in opened], texts):
@@ -106,22 +103,13 @@ class _Builder:
     def __init__(
         self,
         techniques: Sequence[Component],
-        written: Sequence[Place],
-        protected: Sequence[Place],
-        executed: Mapping[str, frozenset[int]] | None,
+        reasons: Reasons,
         flow: Flow,
-        sources: Sequence[PythonSource],
         parameters: Mapping[str, Sequence[str]],
+        removable: Set[str],
     ) -> None:
         self._techniques = list(techniques)
-        self._calls = Calls(sources, executed, parameters)
-        self._tasks, self._task_places = exclusions.environments(sources)
-        self._written, self._protected = written, protected
-        self._own_functions = {name for name in parameters if not exclusions.measures(name)}
-        self._executed = executed
-        self._flow = flow
-        self._handed = flow.handed_to(self._tasks)
-        self._parameters = parameters
+        self._reasons, self._flow, self._parameters, self._removable = reasons, flow, parameters, removable
         self.declared: set[str] = set()
         self._components: dict[str, Component] = {}
         self._candidates: dict[str, list[Candidate]] = {}
@@ -130,46 +118,17 @@ class _Builder:
         self._steps: dict[str, str] = {}
         self._within: dict[str, set[str]] = defaultdict(set)
         self._idle = set[frozenset[str]]()
-        self.removable: Set[str] = frozenset()
-        self._reads = Counter(
-            node.id if isinstance(node, ast.Name) else f".{node.attr}"
-            for source in sources
-            for node in ast.walk(source.tree)
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
-        )
-        tables = (n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Dict))
-        keys = (key.value for table in tables for key in table.keys if isinstance(key, ast.Constant))
-        self._keys = {key for key in keys if isinstance(key, str)}
 
     def add_switch(self, switch: Switch) -> None:
-        short = switch.name.rpartition(".")[2].replace("-", "_")
+        short = switch.short
         if switch.origin in ("option", "setting"):
             self.declared.add(short)
-        # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
-        configures = switch.origin == "argument" and switch.function in self._own_functions
-        why = self._excluded(switch.name, switch.place, self._protected if configures else self._measuring)
-        if not why and switch.scope is not None:
-            why = self._unexecuted(switch.scope)
-        if not why and switch.given:
-            why = "set by the command"
-        if not why and (switch.function in {*self._tasks, exclusions.SPLIT} or short in self._handed):
-            why = exclusions.TASK
-        if not why and isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
-            why = "calls give it either value"
-        if (
-            not why
-            and switch.origin in ("default", "field")
-            and self._calls.override(switch.function, switch.name, self._keys)
-        ):
-            why = "every call that ran sets it"
-        if not why and isinstance(switch.value, str) and exclusions.names_task(short):
-            why = exclusions.TASK
-        why = why or self._no_part(switch, short)
+        why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
         # a default or an argument that selects is often a direction, as in `layer(x, reverse=False)`
-        selects = switch.origin in ("option", "field", "setting") and self._flow.selects(short)
-        values = list(_values(switch, leaves_out=self._leaves_out(switch, short), selects=selects))
+        selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
+        values = list(values_of(switch, leaves_out=self._leaves_out(switch, short), selects=selects))
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
@@ -196,53 +155,18 @@ class _Builder:
         takes."""
         if switch.origin == "argument" and switch.function not in self._parameters:
             return isinstance(switch.value, float) and switch.value < 1
-        return not self._flow.known or short in self.removable or self._flow.chances(short)
-
-    def _no_part(self, switch: Switch, short: str) -> str | None:
-        """Why a value is not part of a method, judging by how the run uses it."""
-        flow, own = self._flow, switch.function in self._parameters
-        parameter = switch.origin == "default" or (switch.origin == "argument" and own)
-        function = switch.function if parameter else ""
-        setting = parameter or switch.origin in ("option", "field", "setting")
-        by_name = setting or switch.name in self._keys
-        if not (flow.reads(short, function) if by_name else flow.reaches(switch.place)):
-            return "the metric is not computed from it"
-        if flow.given(short, function) if by_name else flow.gives(switch.place):
-            return exclusions.TASK
-        fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
-        if fraction and not switch.choices and not flow.computes(short):
-            return "nothing computes with it"
-        if type(switch.value) is int and not switch.choices:
-            if flow.repeats(short, function):
-                return exclusions.LENGTH
-            if flow.sizes(short, function):
-                return "the size of something"
-            of_object = switch.origin == "attribute" and switch.place.symbol and self._reads[f".{switch.name}"]
-            # An enumeration is read in several places.
-            of_module = switch.origin == "constant" and not switch.place.symbol and self._reads[switch.name] == 1
-            of_function = parameter and not switch.function[:1].isupper()
-            if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
-                return "an integer that is not a setting"
-        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
-        return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
+        return not self._flow.known or short in self._removable or self._flow.chances(Named(short))
 
     def add_site(self, site: Site) -> None:
         technique = self._technique_at(site.place)
         joined = next((self._switches[n] for n in map(_bare, site.names) if n in self._switches), None)
         function = site.place.symbol.rpartition(".")[2]
         name = f"{site.text} in {function}" if function else site.text
-        learning = joined is not None and _learns(self._components[joined].name)
+        learning = joined is not None and learns(self._components[joined].name)
         if technique is None and (learning or (joined is None and not site.alone)):
             return
-        why = self._excluded("", site.place, self._measuring)
-        if not why and not self._flow.reaches(site.place):
-            why = "the metric is not computed from it"
-        if not why and self._flow.gives(site.place):
-            why = exclusions.TASK
-        if not why and site.what == "the term" and self._flow.is_ruler(site.place):
-            why = "it computes the metric"
-        if why:
-            self.leave_out(name, site.place, str(why))
+        if why := self._reasons.of_site(site):
+            self.leave_out(name, site.place, why)
             return
         component = technique or (self._components[joined] if joined else None)
         weight = _ALTERNATIVE_WEIGHT if site.what == "the function" else _SITE_WEIGHT
@@ -257,7 +181,7 @@ class _Builder:
         if step:
             self._steps.setdefault(step, component.id)
         for change in site.changes:
-            text = f"{site.what} {site.text} → {_in_words(change)}"
+            text = f"{site.what} {site.text} → {in_words(change)}"
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
@@ -300,24 +224,6 @@ class _Builder:
             own.sort(key=lambda c: c.value == "0.0" and c is not off)
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
-
-    @property
-    def _measuring(self) -> Sequence[Place]:
-        return [*self._written, *self._protected]
-
-    def _excluded(self, name: str, place: Place, measuring: Sequence[Place]) -> str | None:
-        if any(measures.meets(place) for measures in measuring):
-            return "it computes the metric"
-        if any(task.holds(place) for task in self._task_places):
-            return exclusions.TASK
-        return self._unexecuted(place) or (exclusions.reason(name.rpartition(".")[2]) if name else None)
-
-    def _unexecuted(self, place: Place) -> str | None:
-        if self._executed is None or not place.path.endswith(".py"):
-            return None
-        lines = self._executed.get(place.path, frozenset())
-        ran = any(line in lines for line in range(place.start_line, place.end_line + 1))
-        return None if ran else "the baseline does not run it"
 
     def _technique_at(self, place: Place) -> Component | None:
         """The technique with the fewest lines around the place."""
@@ -389,41 +295,3 @@ def _in_all(candidates: Sequence[Candidate]) -> Candidate:
 
 def _bare(name: str) -> str:
     return name.lstrip(".")
-
-
-def _learns(name: str) -> bool:
-    """Whether a name is that of a learning rate: with 0, no method remains."""
-    return not {"lr", "learning"}.isdisjoint(words_of(name))
-
-
-def _in_words(change: Change) -> str:
-    if change.kind == "toggle":
-        return "off"
-    return f"× {change.value}" if change.kind == "scale" else change.value
-
-
-def _values(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tuple[Kind, str, str]]:
-    """(kind, new text, value in words) for each way to set a switch. Numbers stay valid: one below 1 stays below 1,
-    since it may be a share; an integer becomes neither 0 nor 1, which few counts allow."""
-    value = switch.value
-    written = str if switch.at.path == COMMAND else ast.literal_eval
-    others = [choice for choice in switch.choices if written(choice) != value]
-    if isinstance(value, bool):
-        negative = bool(words_of(switch.name)) and words_of(switch.name)[0] in _NEGATIVE
-        on = value is not negative
-        if on or selects:
-            new = str(not value)
-            text = switch.at.new or (new.lower() if switch.text.islower() else new)
-            yield "toggle" if on else "replace", text, new
-    elif isinstance(value, str):
-        yield from (("replace", choice, choice) for choice in others)
-    elif value and switch.choices:
-        yield from (("grid", choice, choice) for choice in others)
-    elif isinstance(value, int) and value > 0:
-        for count in dict.fromkeys((max(2, value // 2), value * 2)):
-            if count != value:
-                yield "scale", str(count), str(count)
-    elif isinstance(value, float) and value:
-        above = (1 + value) / 2 if 0.5 <= value < 1 else value * 2
-        for number in (0.0, value / 2, above) if leaves_out and not _learns(switch.name) else (value / 2, above):
-            yield "scale", f"{number:.12g}" if number else "0.0", f"{number:.12g}" if number else "0.0"

@@ -51,7 +51,7 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
         if argument == target and not (step.scales or _else_set(source, statement, target, around)):
             continue
         new = argument if isinstance(call.args[0], ast.Name | ast.Attribute | ast.Call) else f"({argument})"
-        yield _left_out(source, call, new, name)
+        yield _left_out(source, call, new, name, alone=isinstance(statement, ast.Expr) and call is statement.value)
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:
@@ -71,10 +71,12 @@ def _given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(each.value for each in call.keywords)]
 
 
-def _left_out(source: PythonSource, call: ast.Call, new: str, step: str) -> Site:
+def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alone: bool = False) -> Site:
+    """`alone`: the call is a whole statement, so nothing uses its value, whatever it changes."""
+    [change] = of_one(source, call, ("toggle", "identity", new))
     return Site(
         what="the call", text=short(source.code(call)), place=source.place(call),
-        changes=of_one(source, call, ("toggle", "identity", new)),
+        changes=(change.model_copy(update={"probe": ()}) if alone else change,),
         names=tuple(sorted(names_in(call.func))), step=step,
     )  # fmt: skip
 

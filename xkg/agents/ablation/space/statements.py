@@ -38,6 +38,36 @@ def operands_of(node: ast.AST) -> list[list[ast.expr]]:
     return []
 
 
+def ends_of(call: ast.Call) -> list[ast.expr]:
+    """The ends of the range that a call draws from or cuts to: `uniform(low, high)`, `clip(x, low, high)`."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    match last_name(call.func):
+        case "uniform" | "randint" | "integers":
+            return given[:2]
+        case "clip" | "clamp":
+            return given[1:] if not isinstance(call.func, ast.Attribute) or len(given) > 2 else given
+        case "max" | "min":
+            inner = [each for each in given if isinstance(each, ast.Call) and last_name(each.func) in ("max", "min")]
+            return [each for one in (call, *inner[:1]) for each in one.args if each not in inner] if inner else []
+    return []
+
+
+def cut_to(statement: ast.stmt) -> ast.expr | None:
+    """The bound of `if x < low: x = low`."""
+    match statement:
+        case ast.If(test=ast.Compare(left=left, comparators=[bound]), body=[ast.Assign(targets=[target], value=value)]):
+            same = ast.unparse(left) == ast.unparse(target) and ast.unparse(bound) == ast.unparse(value)
+            return bound if same else None
+    return None
+
+
+def leaves(statement: ast.stmt) -> bool:
+    """Whether a branch of a condition leaves the block, as in `if draw > rate: continue`."""
+    ends = (ast.Continue, ast.Break, ast.Return, ast.Raise)
+    branches = (statement.body, statement.orelse) if isinstance(statement, ast.If) else ()
+    return any(isinstance(branch[-1], ends) for branch in branches if branch)
+
+
 def lines_of(statement: ast.stmt) -> Iterator[int]:
     """The first lines of a statement and of those inside it; none for a definition, whose body runs later."""
     if not isinstance(statement, Function | ast.ClassDef):

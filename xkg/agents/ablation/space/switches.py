@@ -14,9 +14,10 @@ from xkg.agents.ablation.space.python_source import Function, PythonSource, defa
 from xkg.build.code.settings import Setting
 from xkg.value import Value
 
-Origin = Literal["option", "field", "setting", "attribute", "constant", "default", "argument"]
+Origin = Literal["option", "field", "setting", "attribute", "constant", "entry", "default", "argument"]
 PRIOR: Mapping[Origin, float] = {
-    "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "default": 0.3, "argument": 0.4,
+    "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "entry": 0.4,
+    "default": 0.3, "argument": 0.4,
 }  # fmt: skip
 """The expected importance of a switch before any run: values that the author made configurable matter more."""
 
@@ -41,6 +42,11 @@ class Switch(Value):
     given: bool = False
     converted: Replacement | None = None
     converts: bool = False
+
+    @property
+    def short(self) -> str:
+        """The name in code."""
+        return self.name.rpartition(".")[2].replace("-", "_")
 
     def set_to(self, new: str) -> Replacement:
         return self.at.model_copy(update={"new": new})
@@ -73,11 +79,10 @@ def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
-            target.id: node.value
+            last_name(target): node.value
             for node in ast.walk(source.tree)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)
             for target in node.targets
-            if isinstance(target, ast.Name)
         }
         for node in ast.walk(source.tree):
             match node:
@@ -87,8 +92,11 @@ def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]
                     left=value, ops=[ast.In()], comparators=[ast.Tuple(elts=known) | ast.List(elts=known)]
                 ):
                     texts = {each.value for each in known if isinstance(each, ast.Constant) and type(each.value) is str}
-                case ast.Subscript(value=ast.Name(id=table), slice=value) if table in tables:
-                    keys = tables[table].keys
+                case (
+                    ast.Subscript(value=table, slice=value)
+                    | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[value, *_])
+                ) if isinstance(entries := tables.get(last_name(table), table), ast.Dict):
+                    keys = entries.keys
                     texts = {each.value for each in keys if isinstance(each, ast.Constant) and type(each.value) is str}
                 case _:
                     continue
@@ -116,7 +124,7 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
-                    yield from _switch(source, key.value, "constant", value)
+                    yield from _switch(source, key.value, "entry", value)
         elif isinstance(node, ast.ClassDef) and _is_configuration(node):
             for name, default in _fields(node):
                 if default is not None:

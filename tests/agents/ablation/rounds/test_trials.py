@@ -1,0 +1,59 @@
+"""What trials say of a candidate, with runs that are made up."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
+from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
+from xkg.agents.ablation.rounds.choice import Choice
+from xkg.agents.ablation.rounds.trials import Trials
+from xkg.agents.ablation.running.mutations import Mutated
+from xkg.agents.ablation.running.slots import Slots
+from xkg.agents.ablation.task import Task
+
+PLACE = Place(path="a.py", start_line=1, end_line=1)
+CHANGE = Replacement(path="a.py", start=0, end=1, old="1", new="2")
+ONE = Candidate(
+    component="rate", kind="scale", value="2", baseline_value="1", places=(PLACE,), description="rate: 1 → 2",
+    replacements=(CHANGE,), probe=(CHANGE.model_copy(update={"new": "probe"}),),
+)  # fmt: skip
+
+
+def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> CandidateOutcome:
+    """The outcome of one candidate whose runs give `changed`, and `probed` with a value that ends the run if used."""
+
+    def run(seed: int, value: float | None) -> RunOutcome:
+        return RunOutcome(seed=seed, command="", values=(value,), failure=None if value is not None else "error")
+
+    def do(_name: str, _inputs: object, _kind: object, work: Callable[[], Any]) -> Any:
+        return work()
+
+    runs = SimpleNamespace(
+        task=Task(repo=".", run="python a.py", metrics=("x:max",), budget=1), identity={}, files="", changed={},
+        trees=None, operations=SimpleNamespace(do=do), run=lambda _, seed: run(seed, changed),
+        probed=lambda _: run(0, probed),
+    )  # fmt: skip
+    made = Mutated(commit="c", diff="", places=())
+    mutations = SimpleNamespace(made=lambda *_: (made, None), decided_by=lambda _: {})
+    baseline = Baseline(
+        runs=tuple(run(i, value) for i, value in enumerate(values)), verdict="", reproduced=None, off=None, noise=0.1,
+        exact=False,
+    )  # fmt: skip
+    space = Space(components=(Component(id="rate", name="rate", places=(PLACE,)),), candidates=(ONE,))
+    with Slots(1) as slots:
+        trials = Trials(cast(Any, runs), cast(Any, mutations), slots, baseline, space, None, lambda _: None)
+        [found] = trials.outcomes(Choice(space))
+    return found
+
+
+def test_a_change_of_the_metric_is_no_effect_of_a_value_that_nothing_uses() -> None:
+    found = outcome((10.0, 10.5, 10.2), changed=1.0, probed=10.4)
+    assert found.failure == "not in force"
+    assert "nothing uses it" in (found.problem or "")
+
+
+def test_a_change_of_the_metric_counts_if_the_run_ends_when_the_value_is_used() -> None:
+    found = outcome((10.0, 10.5, 10.2), changed=1.0, probed=None)
+    assert found.failure is None
+    assert [run.value for run in found.runs] == [1.0, 1.0, 1.0]

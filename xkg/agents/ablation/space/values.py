@@ -1,0 +1,49 @@
+"""The values to which a switch is set."""
+
+import ast
+from collections.abc import Iterator
+
+from xkg.agents.ablation.candidates import COMMAND, Kind
+from xkg.agents.ablation.space.python_source import words_of
+from xkg.agents.ablation.space.site import Change
+from xkg.agents.ablation.space.switches import Switch
+
+_NEGATIVE = frozenset({"no", "without", "disable", "skip"})
+
+
+def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tuple[Kind, str, str]]:
+    """(kind, new text, value in words) for each way to set a switch. Numbers stay valid: one below 1 stays below 1,
+    since it may be a share; an integer becomes neither 0 nor 1, which few counts allow."""
+    value = switch.value
+    written = str if switch.at.path == COMMAND else ast.literal_eval
+    others = [choice for choice in switch.choices if written(choice) != value]
+    if isinstance(value, bool):
+        negative = bool(words_of(switch.name)) and words_of(switch.name)[0] in _NEGATIVE
+        on = value is not negative
+        if on or selects:
+            new = str(not value)
+            text = switch.at.new or (new.lower() if switch.text.islower() else new)
+            yield "toggle" if on else "replace", text, new
+    elif isinstance(value, str):
+        yield from (("replace", choice, choice) for choice in others)
+    elif value and switch.choices:
+        yield from (("grid", choice, choice) for choice in others)
+    elif isinstance(value, int) and value > 0:
+        for count in dict.fromkeys((max(2, value // 2), value * 2)):
+            if count != value:
+                yield "scale", str(count), str(count)
+    elif isinstance(value, float) and value:
+        above = (1 + value) / 2 if 0.5 <= value < 1 else value * 2
+        for number in (0.0, value / 2, above) if leaves_out and not learns(switch.name) else (value / 2, above):
+            yield "scale", f"{number:.12g}" if number else "0.0", f"{number:.12g}" if number else "0.0"
+
+
+def learns(name: str) -> bool:
+    """Whether a name is that of a learning rate: with 0, no method remains."""
+    return not {"lr", "learning"}.isdisjoint(words_of(name))
+
+
+def in_words(change: Change) -> str:
+    if change.kind == "toggle":
+        return "off"
+    return f"× {change.value}" if change.kind == "scale" else change.value
