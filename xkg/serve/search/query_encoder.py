@@ -6,14 +6,10 @@ once. Callers who come while it runs wait for the next run, which encodes the te
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from xkg.embeddings.base import EncodedText, encode
-
-if TYPE_CHECKING:
-    from xkg.embeddings.base import Embedder
+from xkg.embeddings.base import Embedder, EncodedText, encode
 
 CACHED_TEXTS = 1024
 """Maximum number of cached texts, about 2.5 KB each."""
@@ -22,7 +18,7 @@ CACHED_TEXTS = 1024
 class QueryEncoder:
     """Encodes texts with the model that `embedder` returns. Thread-safe."""
 
-    def __init__(self, embedder: "Callable[[], Embedder]") -> None:
+    def __init__(self, embedder: Callable[[], Embedder]) -> None:
         self._embedder = embedder
         self._cache: LRUCache[str, EncodedText] = LRUCache(CACHED_TEXTS)
         self._turn = threading.Lock()

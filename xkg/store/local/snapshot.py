@@ -11,6 +11,7 @@ from xkg.embeddings.base import EncodedText
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import bundles
+from xkg.store.change_feed import Position
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
 from xkg.store.graph_store import Background, Coverage, Hit, TechniqueView
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.store.change_feed import Position
     from xkg.store.cypher.process import QueryProcess
     from xkg.store.indexes.text import TextIndex
     from xkg.store.indexes.vectors import VectorIndex
@@ -76,7 +76,7 @@ class EmbeddedSnapshot(Catalogue):
             self._opened.verify_again()
 
     @property
-    def position(self) -> "Position | None":
+    def position(self) -> Position | None:
         """The state of the graph that this generation copies; None for an original or empty graph."""
         return self._opened.manifest.position if self._opened else None
 
