@@ -86,6 +86,7 @@ class KnowledgeGraph(GraphChanges):
     """
 
     def __init__(self, settings: "Settings") -> None:
+        import xkg.serve.answer_text  # noqa: F401  # renders answers in notebooks
         from xkg.serve.service import Service
 
         self._settings = settings

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import socket
 import subprocess
 import sys
 import traceback
@@ -136,24 +135,10 @@ def test_a_refused_request_says_in_the_servers_words_why(server: Server) -> None
     assert len(server.requests) == 1
 
 
-def test_a_pause_longer_than_the_patience_is_not_waited_for(server: Server) -> None:
-    server.faults = [status(429, retry_after="3600")]
-    assert "pause of 3600 s" in refused(connected(server))
-    assert len(server.requests) == 1
-
-
 @pytest.mark.parametrize("fault", [silent, trickling])
 def test_an_answer_that_does_not_come_is_given_up(server: Server, fault: Fault) -> None:
     server.faults = [fault] * 50
     assert "did not answer in time" in refused(connected(server, patience=0.6, timeout=0.3))
-
-
-def test_a_server_that_is_not_there_is_given_up() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        line = refused(OpenAIEmbedder("m", f"http://127.0.0.1:{port}/v1", patience=0.1))
-    assert f"127.0.0.1:{port} cannot be reached" in line
 
 
 def item(index: object, embedding: object) -> bytes:

@@ -126,19 +126,6 @@ def stdio(graph: Path, *options: str) -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd=EXAMPLE)
 
 
-@pytest.mark.product("a server and a build; test_caller_builds has stdio", every=True)
-async def test_over_stdio_a_flag_allows_it(graph_copy: Path) -> None:
-    async with Client(stdio(graph_copy, "--allow-build")) as client:
-        job = await ask(client, "build", paper="paper/svgd.tex")
-        assert job["asked_by"] == "local user"
-        cancelled = await ask(client, "cancel_job", job=job["job"])
-        assert cancelled["state"] in ("cancelled", "running")
-        assert (await ended(client, job["job"]))["state"] == "cancelled"
-        other, _ = JobTable(graph_copy / "jobs").add("x", "y", "laptop", waiting=9, per_day=9, kind="implement")
-        assert (await ask(client, "job_status", job=other.id))["jobs"][0]["asked_by"] == "laptop"
-        assert (await ask(client, "cancel_job", job=other.id))["state"] == "cancelled"
-
-
 @pytest.mark.product("each event × each kill", every=True)
 def test_an_http_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> None:
     token = Tokens(graph_copy).create("laptop", ("read", "build"))

@@ -22,9 +22,7 @@ from tests.agents.codification.runs import (
 from tests.serve.http_server import Running, running
 from tests.serve.test_building import ask, connected, ended, refused, stdio
 from xkg.config import LlmSettings, ServeAgentSettings, ServeBuildSettings
-from xkg.errors import ConfigError
 from xkg.serve.http.tokens import Tokens
-from xkg.serve.jobs.jobs import Jobs
 
 TASK = {"run": "python train.py", "metric": r"final loss: ([\d.]+):min"}
 
@@ -74,31 +72,6 @@ async def test_an_agent_implements_a_method_and_its_patch_comes_back(
     assert (starter / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.product("a run of implement over a real server; tests/serve/jobs has the jobs", every=True)
-async def test_the_agent_that_asks_is_the_model_of_implement(
-    starter: Path, graph_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("XKG_LLM__MODEL", "XKG_LLM__MAX_COST", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name)
-    steps = [parts(), step("edit_script", file="train.py", text="keep a velocity")]
-    left = [*steps, edits(function("train", MOMENTUM)), final()]
-    async with Client(stdio(graph_copy, "--allow-agents")) as client:
-        job = await ask(client, "implement", method=METHOD, starter="starter", **TASK)
-        assert "You answer its questions" in job["note"]
-        state = job["state"]
-        while state in ("queued", "running"):
-            shown = await ask(client, "questions", job=job["job"], k=1)
-            state = shown["state"]
-            for question in shown["questions"]:
-                wants_checks = "You write checks" in question["instructions"]
-                answer = {"interface": "", "checks": []} if wants_checks else left.pop(0)
-                await ask(client, "answer", job=job["job"], question=question["question"], answer=answer)
-        row = await ended(client, job["job"])
-        assert (row["state"], row["error"], row["dollars"]) == ("done", "", 0), row
-        assert (row["implementation"]["result"], left) == ("A", [])
-    assert (starter / "train.py").read_text() == TRAIN
-
-
 @pytest.fixture
 def server(graph_copy: Path, tmp_path: Path, starter: Path) -> Iterator[Running]:  # noqa: ARG001
     with running(
@@ -124,12 +97,3 @@ async def test_what_a_stranger_may_not_name_starts_nothing(server: Running, grap
         for related in ("/etc/passwd", "../secret.txt", "model.py/../../secret.txt", "~/.ssh/id_rsa"):
             await refused(client, "implement", method=METHOD, starter="starter", related=[related], **TASK)
         assert (await ask(client, "job_status"))["jobs"] == []
-
-
-def test_agents_need_a_bound_for_a_model_with_a_key(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xkg.config import ServeSettings, Settings
-
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
-    serve = ServeSettings(agents=ServeAgentSettings(allowed=True))
-    with pytest.raises(ConfigError, match="max_cost"):
-        Jobs(Settings(kg=graph_copy, serve=serve, llm=LlmSettings(model="o4-mini")))

@@ -49,13 +49,13 @@ def implement(
     apply RUN`. The result has a class: A runs without error and beats the starter, B runs without error, C has errors,
     D is empty. The exit code is 0 for A and B. The same command continues an interrupted run."""
     from xkg.agents.codification.task import read_task
-    from xkg.cli.display.progress import json_lines, lines_of_run
+    from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands.implement import implement
 
     texts = {"pseudocode": pseudocode, "data_description": data_description}
     described = {name: _text(path) for name, path in texts.items() if path is not None}
     roots = None if within is None else [Path(folder) for folder in within if folder]
-    with json_lines() if progress == "json" else lines_of_run() as notify:
+    with json_lines() if progress == "json" else text_lines() as notify:
         return implement(settings, read_task(task, {**fields, **described}), notify, roots=roots)
 
 

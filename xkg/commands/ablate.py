@@ -4,21 +4,39 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from xkg.agents.ablation import parsing
+from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
+from xkg.agents.ablation.candidates import Component
+from xkg.agents.ablation.measurements import measurements
+from xkg.agents.ablation.outcomes import Campaign, ModelUse
+from xkg.agents.ablation.report import rows
+from xkg.agents.ablation.report.markdown import markdown
+from xkg.agents.ablation.running.on_engine import spread_over
+from xkg.agents.ablation.task import Task
+from xkg.agents.ablation.techniques import paper_with_techniques, techniques_of
+from xkg.agents.parsers import agent_parsers
+from xkg.agents.workspace import apply as results
+from xkg.agents.workspace.apply import branch
+from xkg.agents.workspace.evaluation import literal
+from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.stated_commands import require_script
+from xkg.agents.workspace.workspace import Workspace
+from xkg.build.repositories.checkout import read_folder
+from xkg.commands.graph.open import open_service, open_store
 from xkg.config import Settings
-from xkg.errors import InputError, StoreBusyError
-from xkg.files import private_folder
+from xkg.engine.engine import Engine
+from xkg.errors import InputError, StoreBusyError, UnknownIdError
+from xkg.files import file_lock, private_folder, said_when_full, write_whole
+from xkg.llm.client import Call, LanguageModel
+from xkg.llm.costs import costs
+from xkg.model import slug
+from xkg.sandbox.isolation.gpus import gpus
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.packages.plan import Installing
+from xkg.sandbox.select import runner_for
 from xkg.value import Value
-
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
-    from xkg.agents.ablation.candidates import Component
-    from xkg.agents.ablation.outcomes import Campaign, ModelUse
-    from xkg.agents.ablation.task import Task
-    from xkg.agents.workspace.workspace import Workspace
-    from xkg.engine.engine import Engine
-    from xkg.llm.client import LanguageModel
-    from xkg.sandbox.packages.plan import Installing
 
 RESULTS = "results.json"
 _WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; finished work is kept"
@@ -79,11 +97,11 @@ class AblateResult(Value):
 
 def ablate(
     settings: Settings,
-    task: "Task",
+    task: Task,
     folder: Path | None = None,
     jobs: int = 1,
     notify: Callable[[str], None] = lambda _: None,
-    engine: "Engine | None" = None,
+    engine: Engine | None = None,
 ) -> AblateResult:
     """Runs a task in `folder` (None: one under the graph's, named by the task), or continues it there. With an
     `engine`, its machines run the code, up to its number of `jobs` at a time.
@@ -91,18 +109,7 @@ def ablate(
     Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
     process works on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
 
-    from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
-    from xkg.agents.ablation.running.on_engine import spread_over
-    from xkg.agents.parsers import agent_parsers
-    from xkg.agents.workspace.starter import read_starter
-    from xkg.agents.workspace.stated_commands import require_script
-    from xkg.build.repositories.checkout import read_folder
-    from xkg.files import file_lock, said_when_full, write_whole
-    from xkg.sandbox.isolation.gpus import gpus
-    from xkg.sandbox.packages.environments import UvEnvironments
-    from xkg.sandbox.select import runner_for
-
-    def installing(event: "Installing") -> None:
+    def installing(event: Installing) -> None:
         if not event.done_mb:
             notify(str(event))
 
@@ -154,15 +161,9 @@ def ablate(
     return result_of(folder, campaign, stored)
 
 
-def stated(settings: Settings, task: "Task") -> tuple[str, ...]:
+def stated(settings: Settings, task: Task) -> tuple[str, ...]:
     """The commands in READMEs and scripts of the task's repository, as `stated_commands` ranks them. Raises the errors
     of `read_starter`."""
-    from xkg.agents.ablation import parsing
-    from xkg.agents.parsers import agent_parsers
-    from xkg.agents.workspace.evaluation import literal
-    from xkg.agents.workspace.parsing import SourceReader
-    from xkg.agents.workspace.starter import read_starter
-
     files = read_starter(task.repo, settings.kg / "repositories").files
     texts = {
         path: file.content.decode("utf-8", "replace")
@@ -179,9 +180,7 @@ def has_model(settings: Settings) -> bool:
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
 
 
-def _model(settings: Settings, notify: Callable[[str], None]) -> "LanguageModel":
-    from xkg.llm.client import Call, LanguageModel
-
+def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
     def tell(call: Call) -> None:
         if not call.cached:
             notify(str(call))
@@ -191,12 +190,8 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> "LanguageModel"
     return LanguageModel(settings.llm, settings.kg, tell, without_key=without)
 
 
-def _use(settings: Settings, run: str) -> "ModelUse | None":
+def _use(settings: Settings, run: str) -> ModelUse | None:
     """The run's language model usage, from the ledger; None if it made no calls."""
-    from xkg.agents.ablation.outcomes import ModelUse
-    from xkg.errors import UnknownIdError
-    from xkg.llm.costs import costs
-
     try:
         total = costs(settings.kg, settings.llm, (run,)).total
     except UnknownIdError:
@@ -216,8 +211,6 @@ def report(settings: Settings, run: str) -> AblateResult:
 def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
     """Adds one candidate to the user's repository as the branch `xkg/ablate-<candidate>`; with `baseline`, adds the
     repairs that the baseline needed. Raises `InputError`."""
-    from xkg.agents.workspace.apply import branch
-
     workspace = _workspace_of(settings, run, candidate)
     name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
     commit = branch(workspace, name, to)
@@ -226,14 +219,10 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:
     """The same change as a patch for `git apply`. Raises `InputError`."""
-    from xkg.agents.workspace import apply as results
-
     return results.patch(_workspace_of(settings, run, candidate))
 
 
-def _workspace_of(settings: Settings, run: str, candidate: str) -> "Workspace":
-    from xkg.agents.workspace.workspace import Workspace
-
+def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
     folder = run_folder(settings, run)
     if candidate == "baseline":
         return Workspace.open(folder / "baseline")
@@ -244,10 +233,8 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> "Workspace":
     return Workspace.open(folder / "candidates" / found[0])
 
 
-def run_name(task: "Task") -> str:
+def run_name(task: Task) -> str:
     """The name of a task's run: equal tasks have equal names, so that a stopped run continues."""
-    from xkg.model import slug
-
     digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
     name = slug(Path(task.repo.rstrip("/")).name or "run")[:40]
     return f"{name}-{digest[:8]}"
@@ -264,10 +251,8 @@ def run_folder(settings: Settings, run: str) -> Path:
     raise InputError(f"there is no finished run {run!a}{hint}")
 
 
-def read_campaign(folder: Path) -> "Campaign":
+def read_campaign(folder: Path) -> Campaign:
     from pydantic import ValidationError
-
-    from xkg.agents.ablation.outcomes import Campaign
 
     try:
         return Campaign.model_validate_json((folder / RESULTS).read_bytes())
@@ -275,16 +260,11 @@ def read_campaign(folder: Path) -> "Campaign":
         raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to recreate it") from error
 
 
-def write_report(folder: Path, campaign: "Campaign") -> None:
-    from xkg.agents.ablation.report.markdown import markdown
-    from xkg.files import write_whole
-
+def write_report(folder: Path, campaign: Campaign) -> None:
     write_whole(folder / REPORT, markdown(campaign).encode("utf-8", "replace"))
 
 
-def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
-    from xkg.agents.ablation.report import rows
-
+def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
     parts = []
     for importance in campaign.importances():
         best = importance.best
@@ -323,31 +303,22 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
     )
 
 
-def _require_paper(settings: Settings, task: "Task") -> None:
+def _require_paper(settings: Settings, task: Task) -> None:
     """Refuses an unknown paper before the baseline runs, which may take hours."""
-    from xkg.agents.ablation.techniques import paper_with_techniques
-    from xkg.commands.graph.open import open_service
-
     if task.paper is not None:
         with open_service(settings) as service:
             paper_with_techniques(service, task.paper)
 
 
-def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Component]":
-    from xkg.agents.ablation.techniques import techniques_of
-    from xkg.commands.graph.open import open_service
-
+def _techniques(settings: Settings, task: Task, tree: Path) -> Sequence[Component]:
     if task.paper is None:
         return ()
     with open_service(settings) as service:
         return techniques_of(service, task.paper, tree)
 
 
-def _store(settings: Settings, campaign: "Campaign") -> int:
+def _store(settings: Settings, campaign: Campaign) -> int:
     """Adds the measurements of techniques to the graph. Returns their number."""
-    from xkg.agents.ablation.measurements import measurements
-    from xkg.commands.graph.open import open_store
-
     found = measurements(campaign)
     if found:
         with open_store(settings) as store:

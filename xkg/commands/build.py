@@ -16,9 +16,7 @@ from xkg.value import Value
 if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.context import BuildContext
     from xkg.build.curation.curated_set import ChosenRepository, RepositoryRecord
-    from xkg.embeddings.base import EncodedDocuments
     from xkg.llm.client import LanguageModel
-    from xkg.model import PaperBundle
 
 from xkg.commands.graph.open import (
     BUILD_WITHOUT_KEY,
@@ -31,6 +29,11 @@ from xkg.commands.graph.open import (
     share_pace,
 )
 from xkg.commands.published import BuildGraph, BuildResult, OwnGraph, Unpublished
+from xkg.embeddings.base import EncodedDocuments, encode_documents
+from xkg.llm.costs import costs
+from xkg.model import PaperBundle
+from xkg.store.index_entries import searched_entries, vector_text
+from xkg.text.arxiv_id import arxiv_id
 
 
 class PlannedCalls(Value):
@@ -212,12 +215,9 @@ class Builder(AbstractContextManager["Builder"]):
                 built = replace(built, bundle=bundle, notes=(*notes, *claims.notes, *built.notes))
             return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
-    def embed(self, bundle: "PaperBundle") -> "tuple[list[str], EncodedDocuments]":
+    def embed(self, bundle: PaperBundle) -> "tuple[list[str], EncodedDocuments]":
         """The texts of a paper that the graph embeds, and their embeddings, which are then in this folder's cache.
         Raises `EmbeddingError`."""
-        from xkg.embeddings.base import encode_documents
-        from xkg.store.index_entries import searched_entries, vector_text
-
         texts = [vector_text(entry) for entry in searched_entries(bundle)]
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
@@ -258,7 +258,6 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
     from xkg.build.repositories.checkout import require_local
     from xkg.build.sources.paper_source import find_paper
     from xkg.build.sources.title_source import can_be_title
-    from xkg.text.arxiv_id import arxiv_id
 
     elsewhere = arxiv_id(str(paper)) is not None or can_be_title(str(paper))
     with contextlib.suppress(OSError):  # the name is too long for a file
@@ -277,7 +276,6 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import open_paper
-    from xkg.llm.costs import costs
 
     if settings.llm.model == "none":
         raise ConfigError("--dry-run needs a language model: a build without one asks nothing and costs nothing")

@@ -12,11 +12,11 @@ from xkg.commands.graph.open import open_store
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, InputError, StoreUnreachableError, XkgError
 from xkg.model import Paper, paper_id
+from xkg.store.graph_store import Snapshot
 from xkg.text.titles import title_similarity
 
 if TYPE_CHECKING:
     from xkg.build.paper.document import Document
-    from xkg.store.graph_store import Snapshot
 
 _ALIKE = 0.5
 """The minimum share of the shorter author list that two forms of a paper have in common."""
@@ -98,7 +98,7 @@ class Form(Protocol):
     def arxiv_version(self) -> str | None: ...
 
 
-def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
+def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
     """The id of another form of the paper in the graph, else `identity`. Raises the errors of `known_among`, and
     `InputError` if the graph has another author's paper under an id that comes from the title."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
@@ -118,13 +118,13 @@ def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
     return known_among([paper for paper in papers if paper is not None], form, identity)
 
 
-def _stored(snapshot: "Snapshot", paper: str) -> Paper | None:
+def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
     with suppress(CorruptStoreError):
         return snapshot.bundle(paper).paper
     return None
 
 
-def _replaces_other_text(snapshot: "Snapshot", document: "Document", identity: str) -> bool:
+def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
     """Whether the graph has a paper under an id that comes from the title, with another abstract or, without
     abstracts, with other contents."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])

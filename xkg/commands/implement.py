@@ -3,16 +3,18 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from xkg.agents.codification import start
+from xkg.agents.codification.result import CodificationResult
+from xkg.agents.codification.task import Task
+from xkg.agents.codification.transcript import json_lines, write_inspect_log
+from xkg.agents.workspace import apply as results
+from xkg.agents.workspace.workspace import Workspace
 from xkg.commands.graph.open import require_folder
 from xkg.config import Settings
 from xkg.errors import InputError
+from xkg.llm.prices import model_of
 from xkg.value import Value
-
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
-    from xkg.agents.codification.result import CodificationResult
-    from xkg.agents.codification.task import Task
 
 
 class Applied(Value):
@@ -30,13 +32,11 @@ class Applied(Value):
 
 
 def implement(
-    settings: Settings, task: "Task", notify: Callable[[object], None], *, roots: Sequence[Path] | None = None
-) -> "CodificationResult":
+    settings: Settings, task: Task, notify: Callable[[object], None], *, roots: Sequence[Path] | None = None
+) -> CodificationResult:
     """See `xkg.agents.codification.start.implement`."""
-    from xkg.agents.codification.start import implement
-
     require_folder(settings.kg)
-    return implement(settings, task, notify, roots=roots)
+    return start.implement(settings, task, notify, roots=roots)
 
 
 def apply(
@@ -53,9 +53,6 @@ def apply(
 
     Raises `InputError` for an unknown run, for a result that was not accepted (unless `force`), and for an existing
     file, and the errors of `xkg.agents.workspace.apply.branch`."""
-    from xkg.agents.workspace import apply as results
-    from xkg.agents.workspace.workspace import Workspace
-
     folder = find_run(settings, run)
     if not force:
         _require_accepted(folder)
@@ -79,9 +76,6 @@ def apply(
 def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
     """The steps of a run as JSON lines; if `inspect` names a file, a note about the log written to it. Raises the
     errors of `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
-    from xkg.agents.codification.transcript import json_lines, write_inspect_log
-    from xkg.llm.prices import model_of
-
     folder = find_run(settings, run)
     if inspect is None:
         return json_lines(folder)
@@ -96,9 +90,7 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
 
 def find_run(settings: Settings, run: str) -> Path:
     """The folder of a run, by its name, a prefix of it, or its path. Raises `InputError` with the existing runs."""
-    from xkg.agents.codification.start import RUNS
-
-    runs = settings.kg / RUNS
+    runs = settings.kg / start.RUNS
     if os.sep in run and (Path(run) / "workspace.json").is_file():
         return Path(run)
     names = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
@@ -110,8 +102,6 @@ def find_run(settings: Settings, run: str) -> Path:
 
 
 def _require_accepted(folder: Path) -> None:
-    from xkg.agents.codification.result import CodificationResult
-
     try:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):

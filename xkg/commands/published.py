@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Protocol
 from xkg.build.stage_cache import StageReport
 from xkg.commands.graph.open import open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
+from xkg.embeddings.base import EncodedDocuments
 from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreBusyError, XkgError
-from xkg.store.graph_store import Recognise
+from xkg.model import Paper, PaperBundle
+from xkg.store import bundles
+from xkg.store.graph_store import GraphStore, Recognise
 from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
-    from xkg.embeddings.base import EncodedDocuments
-    from xkg.model import Paper, PaperBundle
-    from xkg.store.graph_store import GraphStore
 
 
 class BuildResult(Value):
@@ -151,18 +151,16 @@ class OwnGraph:
         with open_store(self._settings) as store:
             return stored_result(store, paper, note)
 
-    def _unreachable(self, bundle: "PaperBundle") -> AbstractContextManager[None]:
+    def _unreachable(self, bundle: PaperBundle) -> AbstractContextManager[None]:
         """Stores the paper locally if the graph's server is unreachable."""
         return outbox_when_unreachable(self._settings, [bundle])
 
 
 def publish_together(
-    store: "GraphStore", settings: Settings, papers: Sequence[Unpublished]
+    store: GraphStore, settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
     """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error;
     one failure does not stop the rest."""
-    from xkg.store import bundles
-
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
     new: dict[int, Built] = {}
     for number, paper in enumerate(papers):
@@ -189,14 +187,14 @@ def publish_together(
     return [outcome or _result(new[number], generation, published=True) for number, outcome in enumerate(outcomes)]
 
 
-def _recognised(papers: Sequence[Unpublished]) -> "Callable[[PaperBundle, Sequence[Paper]], None]":
+def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequence[Paper]], None]:
     """Raises `OtherFormError` if another form of the paper was published since it was claimed, and the errors of
     `known_among`."""
     from xkg.commands.claims import OtherFormError, known_among
 
     chosen = {paper.id for paper in papers if paper.chosen}
 
-    def check(bundle: "PaperBundle", others: "Sequence[Paper]") -> None:
+    def check(bundle: PaperBundle, others: Sequence[Paper]) -> None:
         paper = bundle.paper
         if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
             raise OtherFormError(f"another form of it was published as {known} while it was built: build it again")
@@ -204,7 +202,7 @@ def _recognised(papers: Sequence[Unpublished]) -> "Callable[[PaperBundle, Sequen
     return check
 
 
-def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "Built | BuildResult":
+def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Built | BuildResult":
     """The paper in the form to publish, or the result if it is not published."""
     from xkg.build.proven_code import with_proven
     from xkg.build.prune import pruned
@@ -236,7 +234,7 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
     return _result(built, generation, published=False) if stored == bundle else built
 
 
-def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperBundle":
+def _with_known_records(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
     """Keeps earlier records of the same repositories if they were not queried now."""
     known = {each.name: each for each in stored.repositories if each.is_official}
     repositories = tuple(
@@ -248,7 +246,7 @@ def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperB
     return bundle.model_copy(update={"repositories": repositories})
 
 
-def stored_result(store: "GraphStore", paper: str, note: str) -> BuildResult:
+def stored_result(store: GraphStore, paper: str, note: str) -> BuildResult:
     """The result for a paper that is already in the graph."""
     from xkg.build.context import Built
 

@@ -6,16 +6,14 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from xkg.commands.graph.open import open_service
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.files import read_regular
-
-if TYPE_CHECKING:  # the run imports these itself
-    from xkg.sandbox.packages.plan import Installing
-    from xkg.serve.running.answer import RunAnswer, RunFile
+from xkg.sandbox.packages.plan import Installing
+from xkg.serve.running.answer import RunAnswer, RunFile
+from xkg.serve.running.runs import Runs
 
 _LARGEST_SCRIPT = 1 << 20
 
@@ -27,19 +25,15 @@ def run(
     *,
     file_name: str,
     seconds: float | None,
-    notify: "Callable[[Installing], None]",
-) -> "RunAnswer":
+    notify: Callable[[Installing], None],
+) -> RunAnswer:
     """The result of a script over the code. Raises the errors of `Runs.run`."""
-    from xkg.serve.running.runs import Runs
-
     with open_service(settings) as service:
         return Runs(service, settings).run(code, script, file_name=file_name, seconds=seconds, notify=notify)
 
 
 def example(settings: Settings, code: str) -> str:
     """A script to start from. Raises the errors of `Runs.code`."""
-    from xkg.serve.running.runs import Runs
-
     with open_service(settings) as service:
         return Runs(service, settings).example(code)
 
@@ -55,7 +49,7 @@ def read_script(place: str) -> tuple[str, str]:
         raise InputError(f"{place} is not UTF-8 text: name a file of Python") from error
 
 
-def store(files: "tuple[RunFile, ...]", folder: Path) -> tuple[list[str], list[str]]:
+def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str]]:
     """Writes files below a folder, which is created if missing. Returns the names of written files, and why others were
     not written. Existing files and links are neither replaced nor followed."""
     written, refused = [], []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from xkg.blacklist import Blacklist, read_blacklist
 from xkg.clock import CLOCK, Clock
@@ -20,12 +20,10 @@ from xkg.engine.engine import Engine, WorkFailed
 from xkg.engine.local import LocalEngine
 from xkg.errors import InputError, SomeFailedError, XkgError
 from xkg.library.places import shown
+from xkg.model import Paper, PaperBundle, Repository
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.text.plural import plural
 from xkg.value import Value
-
-if TYPE_CHECKING:
-    from xkg.model import Paper, PaperBundle, Repository
 
 _AT_ONCE = 100
 """The number of papers per request to arXiv."""
@@ -144,7 +142,7 @@ def update(
 class _Found(NamedTuple):
     """What is new for a paper, and the specs of paper and repository to rebuild it."""
 
-    bundle: "PaperBundle"
+    bundle: PaperBundle
     state: State
     news: tuple[str, ...] = ()
     reason: str = ""
@@ -197,13 +195,13 @@ class _News:
         self._fetched = ArxivSource(settings.kg / "papers", settings.arxiv.url, clock=clock)
         self._commits: dict[tuple[str, str | None], str | XkgError] = {}
 
-    def of(self, bundles: "Sequence[PaperBundle]") -> Iterator[_Found]:
+    def of(self, bundles: Sequence[PaperBundle]) -> Iterator[_Found]:
         versions = {bundle.paper.id: self._version(bundle.paper) for bundle in bundles}
         newest = self._newest([each.paper.arxiv_id or "" for each in bundles if versions[each.paper.id]])
         for bundle in bundles:
             yield self._look(bundle, versions[bundle.paper.id], newest)
 
-    def _version(self, paper: "Paper") -> str | None:
+    def _version(self, paper: Paper) -> str | None:
         """The version that was built: papers built before this was recorded were fetched to here, or came from
         files."""
         if paper.arxiv_id is None:
@@ -228,7 +226,7 @@ class _News:
                 }
         return newest
 
-    def _look(self, bundle: "PaperBundle", version: str | None, newest: Mapping[str, str | XkgError]) -> _Found:
+    def _look(self, bundle: PaperBundle, version: str | None, newest: Mapping[str, str | XkgError]) -> _Found:
         paper = bundle.paper
         arxiv_id = paper.arxiv_id or ""
         latest = newest.get(arxiv_id) if version is not None else None
@@ -262,7 +260,7 @@ class _News:
         wanted = Wanted(latest if isinstance(latest, str) else None, commit if isinstance(commit, str) else None)
         return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
 
-    def _commit(self, repository: "Repository") -> str | XkgError | None:
+    def _commit(self, repository: Repository) -> str | XkgError | None:
         """The current commit of its branch, or why it is unknown; None for a pinned one."""
         from xkg.build.repositories.clone import COMMIT, remote_commit
 
@@ -281,11 +279,11 @@ class _News:
         return self._commits[asked]
 
 
-def _is_followed(repository: "Repository") -> bool:
+def _is_followed(repository: Repository) -> bool:
     return repository.url.startswith("https://") and not repository.id.startswith("local:")
 
 
-def _spec(repositories: "Sequence[Repository]") -> str | None:
+def _spec(repositories: Sequence[Repository]) -> str | None:
     """The repository as the user gave it."""
     if not repositories:
         return None

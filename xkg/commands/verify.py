@@ -7,19 +7,24 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from xkg.attestations.bundles import attach
+from xkg.attestations.envelope import attest
+from xkg.attestations.keys import Signer, signer
+from xkg.build.stage_cache import level_counts
+from xkg.build.verify import NodeResult, apply, cause_counts, forget
+from xkg.build.verify import verify as run
+from xkg.commands.graph.open import chosen_papers, open_store
 from xkg.config import Settings
-from xkg.model import Level, paper_of
+from xkg.model import Level, PaperBundle, paper_of
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.packages.plan import Installing
+from xkg.sandbox.select import limits_for, runner_for, warmed
 from xkg.serve.answers.types import short
 from xkg.text.plural import plural
 from xkg.value import Value
-
-if TYPE_CHECKING:  # the job imports these itself
-    from xkg.attestations.keys import Signer
-    from xkg.build.verify import NodeResult
-    from xkg.model import PaperBundle
-    from xkg.sandbox.packages.plan import Installing
 
 _EXAMPLE = 90
 
@@ -79,7 +84,7 @@ def verify(
     settings: Settings,
     papers: Sequence[str],
     jobs: int,
-    notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
+    notify: Callable[[NodeResult | Installing], None] = lambda _: None,
     stale: timedelta | None = None,
     *,
     attest: bool = False,
@@ -92,16 +97,6 @@ def verify(
 
     Raises `InputError` without a key, `SandboxUnavailableError` if nothing on this machine can contain code,
     `UnknownIdError`, and the errors of `verify` in `xkg.build.verify` and of `GraphStore.publish`."""
-    from xkg.attestations.bundles import attach
-    from xkg.attestations.keys import signer
-    from xkg.build.stage_cache import level_counts
-    from xkg.build.verify import apply, cause_counts, forget
-    from xkg.build.verify import verify as run
-    from xkg.commands.graph.open import chosen_papers, open_store
-    from xkg.sandbox.evidence.failure_causes import Cause
-    from xkg.sandbox.packages.environments import UvEnvironments
-    from xkg.sandbox.select import limits_for, runner_for, warmed
-
     holder = signer(key) if attest else None
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.environment, runner, notify)
@@ -117,7 +112,7 @@ def verify(
         envelopes = [] if holder is None else _attested(bundles, results, holder)
         hidden: Counter[bool] = Counter()
 
-        def revised(bundle: "PaperBundle") -> "PaperBundle":
+        def revised(bundle: PaperBundle) -> PaperBundle:
             new = apply(_with_added(bundle, settings), evidence, settings.prune.min_level)
             for before, after in zip(bundle.techniques, new.techniques, strict=True):
                 if (before.hidden is None) != (after.hidden is None):
@@ -140,10 +135,8 @@ def verify(
     )
 
 
-def _attested(bundles: "Sequence[PaperBundle]", results: "Sequence[NodeResult]", holder: "Signer") -> list[str]:
+def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], holder: Signer) -> list[str]:
     """The signed statements about the runs."""
-    from xkg.attestations.envelope import attest
-
     code = {code.id: code for bundle in bundles for code in bundle.code}
     return [
         attest(code[result.code], result.evidence, result.packages, holder)
@@ -156,7 +149,7 @@ class Sample(NamedTuple):
     """A verified sample of claimed code. `bundles` have the proven levels; `failed` code reached less than it claims,
     and `skipped` code could not be run here."""
 
-    bundles: "tuple[PaperBundle, ...]"
+    bundles: tuple[PaperBundle, ...]
     verified: int
     failed: tuple[VerifiedNode, ...]
     skipped: tuple[VerifiedNode, ...]
@@ -171,18 +164,12 @@ class Sample(NamedTuple):
 
 def verify_sample(
     settings: Settings,
-    bundles: "Iterable[PaperBundle]",
+    bundles: Iterable[PaperBundle],
     number: int,
-    notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
+    notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
     """Runs `number` code nodes, drawn at random from these papers' code that claims to have run, and stores nothing.
     Only the papers of drawn code are in memory at a time. Raises the same errors as `verify`."""
-    from xkg.build.verify import apply, forget
-    from xkg.build.verify import verify as run
-    from xkg.sandbox.evidence.failure_causes import Cause
-    from xkg.sandbox.packages.environments import UvEnvironments
-    from xkg.sandbox.select import limits_for, runner_for, warmed
-
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -214,7 +201,7 @@ def verify_sample(
     )
 
 
-def _with_added(bundle: "PaperBundle", settings: Settings) -> "PaperBundle":
+def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
     """The paper with the packages and CPU setting now requested for its code, which later runs keep."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
@@ -222,7 +209,7 @@ def _with_added(bundle: "PaperBundle", settings: Settings) -> "PaperBundle":
     return bundle.model_copy(update={"paper": paper.model_copy(update=update)})
 
 
-def _ran_before(bundles: "Sequence[PaperBundle]", time: datetime) -> set[str]:
+def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
     """Ids of the code whose last run was before a time."""
     return {
         code.id
@@ -238,7 +225,7 @@ def _when(checked_at: str | None) -> datetime:
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-def _node(result: "NodeResult") -> VerifiedNode:
+def _node(result: NodeResult) -> VerifiedNode:
     evidence = result.evidence
     return VerifiedNode(
         code=result.code,
@@ -253,7 +240,7 @@ def _node(result: "NodeResult") -> VerifiedNode:
     )
 
 
-def _missing(results: "Sequence[NodeResult]") -> list[str]:
+def _missing(results: Sequence[NodeResult]) -> list[str]:
     """Reasons why packages are missing, with the number of nodes that each keeps from running."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"

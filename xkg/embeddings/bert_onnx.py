@@ -6,14 +6,13 @@ Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 20
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from xkg.embeddings import onnx_format
 from xkg.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 WORDS = "embeddings.word_embeddings.weight"
 BLOCK = 32
@@ -164,8 +163,6 @@ class _EightBitGraph(_Graph):
     def linear(self, x: str, *names: str) -> list[str]:
         """One product for query, key and value: for a short text, running an operator costs as much as its
         arithmetic."""
-        import numpy as np
-
         matrix, bias = (
             np.concatenate([self.numbers(f"{name}.{part}") for name in names]) for part in ("weight", "bias")
         )
@@ -199,8 +196,6 @@ class _EightBitGraph(_Graph):
 def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """The codes, of shape (rows, blocks, BLOCK), and the scale of each block, of shape (rows, blocks): a number is
     about (code - 128) · scale. The last block of a row is padded with zeros."""
-    import numpy as np
-
     rows, columns = matrix.shape
     blocks = np.zeros((rows, -(-columns // BLOCK) * BLOCK), np.float32)
     blocks[:, :columns] = matrix

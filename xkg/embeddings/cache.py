@@ -14,7 +14,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder
+from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder, encode_documents
 from xkg.embeddings.published_weights import MINILM
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
@@ -77,50 +77,39 @@ class CachedEmbedder:
         return self._loaded().dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        keys, wanted = _keyed(texts)
-        dimension = self.dimension
-        vectors = self._read(list(wanted), dimension)
-        missing = [key for key in wanted if key not in vectors]
-        if missing and self._loaded().dimension != dimension:
-            dimension, vectors, missing = self._drop_vectors(), {}, list(wanted)
-        for chunk in _chunks(missing):
-            with self._embedding:
-                vectors |= self._read(chunk, dimension)  # another thread may have embedded them in the meantime
-                absent = [key for key in chunk if key not in vectors]
-                if absent:
-                    fresh = dict(zip(absent, self._loaded().embed([wanted[key] for key in absent]), strict=True))
-                    self._store("vectors", {key: _bytes(vector) for key, vector in fresh.items()})
-                    vectors |= fresh
-        self._used(wanted)
-        return _rows(vectors, keys, dimension)
+        return self._encoded(texts, words=False).vectors
 
     def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments:
         """Like `embed`, with the word codes if the model gives them."""
+        return self._encoded(texts, words=True)
+
+    def _encoded(self, texts: Sequence[str], *, words: bool) -> EncodedDocuments:
+        import numpy as np
+
         keys, wanted = _keyed(texts)
         dimension = self.dimension
-        vectors = self._read(list(wanted), dimension)
-        codes = self._stored("words", list(wanted))
-        missing = [key for key in wanted if key not in vectors or key not in codes]
-        model = self._loaded() if missing else None
-        if model is not None and not isinstance(model, WordEncoder):
-            return EncodedDocuments(self.embed(texts), [b""] * len(texts))
-        if model is not None and model.dimension != dimension:
-            dimension, vectors, codes, missing = self._drop_vectors(), {}, {}, list(wanted)
+        known = self._read(list(wanted), dimension, words=words)
+        missing = [key for key in wanted if key not in known]
+        if missing and words and not isinstance(self._loaded(), WordEncoder):
+            return self._encoded(texts, words=False)
+        if missing and self._loaded().dimension != dimension:
+            dimension, known, missing = self._drop_vectors(), {}, list(wanted)
         for chunk in _chunks(missing):
-            assert isinstance(model, WordEncoder)
             with self._embedding:
-                vectors |= self._read(chunk, dimension)  # see `embed`
-                codes |= self._stored("words", chunk)
-                absent = [key for key in chunk if key not in vectors or key not in codes]
+                known |= self._read(chunk, dimension, words=words)  # another thread may have embedded them meanwhile
+                absent = [key for key in chunk if key not in known]
                 if absent:
-                    readings = dict(zip(absent, model.encode([wanted[key] for key in absent]), strict=True))
-                    fresh = {key: reading.codes.tobytes() for key, reading in readings.items()}
-                    self._store("vectors", {key: _bytes(reading.vector) for key, reading in readings.items()})
-                    self._store("words", fresh)
-                    vectors |= {key: reading.vector for key, reading in readings.items()}
-                    codes |= fresh
+                    chosen, model = [wanted[key] for key in absent], self._loaded()
+                    fresh = encode_documents(model, chosen) if words else _without_words(model.embed(chosen))
+                    self._store("vectors", dict(zip(absent, map(_bytes, fresh.vectors), strict=True)))
+                    if words:
+                        self._store("words", dict(zip(absent, fresh.codes, strict=True)))
+                    known |= zip(absent, zip(*fresh, strict=True), strict=True)
         self._used(wanted)
-        return EncodedDocuments(_rows(vectors, keys, dimension), [codes[key] for key in keys])
+        vectors = np.empty((len(keys), dimension), np.float32)
+        for row, key in enumerate(keys):
+            vectors[row] = known[key][0]
+        return EncodedDocuments(vectors, [known[key][1] for key in keys])
 
     def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
         """Copies the entries of another cache of this model for these texts; existing entries stay."""
@@ -160,11 +149,19 @@ class CachedEmbedder:
                 self._embedder = embedder
             return self._embedder
 
-    def _read(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
+    def _read(
+        self, keys: Sequence[bytes], dimension: int, *, words: bool
+    ) -> dict[bytes, tuple[NDArray[np.float32], bytes]]:
+        """The stored vectors and codes (empty without `words`) of texts that have all of it."""
         import numpy as np
 
-        stored = self._stored("vectors", keys)
-        return {key: np.frombuffer(blob, "<f4") for key, blob in stored.items() if len(blob) == 4 * dimension}
+        blobs = self._stored("vectors", keys)
+        codes = self._stored("words", keys) if words else dict.fromkeys(keys, b"")
+        return {
+            key: (np.frombuffer(blob, "<f4"), codes[key])
+            for key, blob in blobs.items()
+            if len(blob) == 4 * dimension and key in codes
+        }
 
     def _stored(self, table: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         blobs: dict[bytes, bytes] = {}
@@ -273,13 +270,8 @@ def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
     return keys, dict(zip(keys, texts, strict=True))
 
 
-def _rows(vectors: dict[bytes, NDArray[np.float32]], keys: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    import numpy as np
-
-    result = np.empty((len(keys), dimension), np.float32)
-    for row, key in enumerate(keys):
-        result[row] = vectors[key]
-    return result
+def _without_words(vectors: NDArray[np.float32]) -> EncodedDocuments:
+    return EncodedDocuments(vectors, [b""] * len(vectors))
 
 
 def _bytes(vector: NDArray[np.float32]) -> bytes:

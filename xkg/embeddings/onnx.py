@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, WordSums, word_sums
 from xkg.embeddings.onnx_weights import (
@@ -21,10 +24,6 @@ from xkg.embeddings.onnx_weights import (
 from xkg.embeddings.published_weights import MINILM, check, fetch
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
-
-if TYPE_CHECKING:  # imported late: numpy takes 0.1 s, and a server must answer before that
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BATCH_TOKENS = 1024
 _FEW = 16
@@ -82,8 +81,6 @@ class OnnxEmbedder:
             )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         encodings = self._tokenized(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for row, hidden in self._hidden_rows(encodings):
@@ -92,8 +89,6 @@ class OnnxEmbedder:
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         """Like `embed`, with the words of each text; a `Passage` is encoded by its segments."""
-        import numpy as np
-
         passages = [text for text in texts if isinstance(text, Passage)]
         inside = {segment for text in passages for segment in text.segments}
         each = {_identity(text): text for text in (*inside, *texts) if not isinstance(text, Passage)}
@@ -119,8 +114,6 @@ class OnnxEmbedder:
 
     def _hidden_rows(self, encodings: Sequence[Tokenized]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """The index of each text, and the vectors of its tokens."""
-        import numpy as np
-
         batches = list(_batches([len(encoding.ids) for encoding in encodings]))
         ids = [np.array([encodings[row].ids for row in rows], np.int64) for rows in batches]
         run = self._map if len(ids) > 1 else map
@@ -128,8 +121,6 @@ class OnnxEmbedder:
             yield from zip(rows, hidden, strict=True)
 
     def _hidden(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        import numpy as np
-
         feeds: dict[str, Callable[[], NDArray[Any]]] = {
             "input_ids": lambda: ids,
             "attention_mask": lambda: np.ones_like(ids),
@@ -156,8 +147,6 @@ class _Sums(NamedTuple):
 
 def _joined(segments: Sequence[_Sums]) -> _Sums:
     """Joins all segments into one text."""
-    import numpy as np
-
     places: dict[str, int] = {}
     rows = [places.setdefault(word, len(places)) for segment in segments for word in segment.words.words]
     sums = np.zeros((len(places), len(segments[0].total)), np.float32)
@@ -181,14 +170,10 @@ def _identity(text: str) -> object:
 
 def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
     """The mean of the token vectors, scaled to unit length."""
-    import numpy as np
-
     return _unit(hidden.mean(axis=0, dtype=np.float64))
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float32]:
-    import numpy as np
-
     unit: NDArray[np.float32] = (vector / max(float(np.linalg.norm(vector)), 1e-12)).astype(np.float32)
     return unit
 

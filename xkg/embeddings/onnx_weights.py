@@ -15,17 +15,16 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from xkg.embeddings import published_weights
 from xkg.embeddings.token_rows import TokenRows
 from xkg.embeddings.wordpiece import WordPiece
 from xkg.errors import EmbeddingError
 from xkg.files import user_cache_folder
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
@@ -173,8 +172,6 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
 
 def _graph_in_eight_bits(weights: Path, config: dict[str, Any]) -> bytes:
     """Not cached: it contains the weights, and takes 0.05 s to make."""
-    import numpy as np
-
     from xkg.embeddings.bert_onnx import bert_graph_in_eight_bits
 
     def read(place: int, shape: Sequence[int]) -> NDArray[np.float32]:

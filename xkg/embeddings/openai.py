@@ -7,17 +7,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from xkg.clock import CLOCK, Clock
 from xkg.config import OPENAI_URL
 from xkg.errors import EmbeddingError, MissingExtraError
 from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.text.unicode import encodable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BATCH = 32  # the default limit of text-embeddings-inference; other servers accept more
 _CHARACTERS = 8000  # OpenAI refuses a text of more than 8,192 tokens
@@ -70,16 +69,12 @@ class OpenAIEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         # OpenAI refuses an empty text.
         readable = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         batches = [self._vectors(readable[start : start + _BATCH]) for start in range(0, len(readable), _BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
     def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         try:
             rows = _rows(self._answer(texts), len(texts))
             vectors = np.array(rows, np.float64)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
 from xkg.embeddings.onnx_weights import find_weights
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BATCH = 64
 
@@ -56,8 +55,6 @@ class SentenceTransformersEmbedder:
         self.dimension = int(dimension)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         vectors = self._encoded(texts, normalize_embeddings=True, convert_to_numpy=True)
@@ -66,8 +63,6 @@ class SentenceTransformersEmbedder:
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         """Like `embed`, with the words of each text if the tokenizer gives offsets."""
-        import numpy as np
-
         tokenizer: Any = getattr(self._encoder, "tokenizer", None)
         if not texts or not getattr(tokenizer, "is_fast", False):
             none = np.empty((0, 0), np.uint8)

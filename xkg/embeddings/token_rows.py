@@ -10,13 +10,13 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from xkg.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class TokenRows:
@@ -31,8 +31,6 @@ class TokenRows:
 
     def read(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """The rows with these numbers, of shape (*numbers.shape, width). Raises `EmbeddingError`."""
-        import numpy as np
-
         wanted = numbers.ravel().tolist()
         if wanted and not 0 <= min(wanted) <= max(wanted) < self._count:
             raise EmbeddingError(

@@ -6,20 +6,18 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from xkg.embeddings.base import EncodedDocuments
+from xkg.embeddings.cache import CachedEmbedder
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 from xkg.library.layout import Version, parse, unzip, zipped
 from xkg.model import Ablation, PaperBundle, paper_of
 from xkg.store import bundles
 from xkg.store.index_entries import searched_entries, vector_text
 from xkg.store.peer_format import MOST_TECHNIQUES
-
-if TYPE_CHECKING:
-    from xkg.embeddings.base import EncodedDocuments
-    from xkg.embeddings.cache import CachedEmbedder
 
 MOST_PACKAGE, MOST_UNPACKED = 128 << 20, 512 << 20
 _MOST_PARTS = 5000
@@ -53,7 +51,7 @@ class Contents(NamedTuple):
 
 
 def parts_of(
-    bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: "CachedEmbedder"
+    bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: CachedEmbedder
 ) -> list[Part]:
     """All parts of a paper that a library gets. Texts that were never embedded are embedded."""
     parts = [Part(_BUNDLE, bundles.serialise(bundle))]
@@ -117,12 +115,10 @@ def contents(
     )
 
 
-def put_vectors(found: Iterable[Contents], embedder: "CachedEmbedder") -> None:
+def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
     """Stores vectors of this embedder's model for texts of the papers that were never embedded here; those of another
     model, and vectors that are not of unit length, are skipped. All are stored in one transaction."""
     import numpy as np
-
-    from xkg.embeddings.base import EncodedDocuments
 
     usable = (
         (texts, encoded)
@@ -141,8 +137,6 @@ def put_vectors(found: Iterable[Contents], embedder: "CachedEmbedder") -> None:
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
     """The texts of the bundle that a part has vectors of; nothing if there are none, or the part is damaged."""
     import numpy as np
-
-    from xkg.embeddings.base import EncodedDocuments
 
     try:
         count, dimension = struct.unpack_from("<2I", data)

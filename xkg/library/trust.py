@@ -2,6 +2,8 @@
 
 import json
 
+from xkg.attestations import envelope, keys
+from xkg.attestations.trust import trusted
 from xkg.errors import InputError, UnsafeInputError
 
 PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
@@ -10,8 +12,6 @@ PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
 def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
     """The payload of a head, and the fingerprint of the key that signed it; None for an unsigned one. Raises
     `UnsafeInputError` where the signature is not valid."""
-    from xkg.attestations import envelope
-
     try:
         is_sealed = "payloadType" in json.loads(data)
     except (ValueError, TypeError, RecursionError):
@@ -28,8 +28,6 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
 def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
     """The bytes of a head, and the fingerprint of the key that signed it: that of the user, if there is one or if the
     previous head was signed. Raises `InputError` if the key is missing then."""
-    from xkg.attestations import envelope, keys
-
     if signed_by is None and not keys.own_key_file().exists():
         return payload, None
     try:
@@ -40,6 +38,4 @@ def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str 
 
 
 def is_trusted(fingerprint: str) -> bool:
-    from xkg.attestations.trust import trusted
-
     return fingerprint in trusted().names

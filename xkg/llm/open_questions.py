@@ -6,17 +6,16 @@ disk, so a build or caller that was killed can continue."""
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from xkg.clock import CLOCK, Clock
-from xkg.errors import InputError, StoreError, UnknownIdError
-from xkg.files import private_folder
+from xkg.errors import InputError, UnknownIdError
 from xkg.llm.endpoint import Request
 from xkg.llm.request import Message
-from xkg.sqlite_files import open_wal, transaction
+from xkg.sqlite_files import opened, transaction
 
 FILE = "questions.sqlite"
 _ID_DIGITS = 12
@@ -129,15 +128,8 @@ class OpenQuestions:
         with self._reading() as db, transaction(db):
             yield db
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        path = self._folder / FILE
-        try:
-            private_folder(self._folder)
-            with closing(open_wal(path, _SCHEMA)) as db:
-                yield db
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"{path} cannot be used ({error}): check its permissions and free disk space") from error
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        return opened(self._folder / FILE, _SCHEMA, "remove it, and ask for the job again")
 
 
 def _visit(db: sqlite3.Connection, job: int, now: float) -> None:

@@ -287,3 +287,6 @@ def _scalar(item: Any) -> Any:
 
 def _cell(value: Any) -> str:
     return "" if value is None else one_line(str(value).replace("\n", "\\n"))
+
+
+Quoting.as_text = text

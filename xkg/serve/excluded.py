@@ -7,27 +7,27 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from xkg.blacklist import Blacklist
+from xkg.embeddings.base import EncodedText
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, paper_of
-from xkg.store.graph_store import MOST_TITLES
+from xkg.store.graph_store import (
+    MOST_TITLES,
+    Background,
+    Coverage,
+    Facts,
+    GraphStore,
+    Heading,
+    Hit,
+    Link,
+    PaperLine,
+    Snapshot,
+    TechniqueView,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.embeddings.base import EncodedText
-    from xkg.store.graph_store import (
-        Background,
-        Coverage,
-        Facts,
-        GraphStore,
-        Heading,
-        Hit,
-        Link,
-        PaperLine,
-        Snapshot,
-        TechniqueView,
-    )
 
 _REPOSITORIES = (
     "MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) WHERE r.id > $after "
@@ -38,7 +38,7 @@ _MORE_HITS = 2
 """This many times more hits are requested, because some are left out."""
 
 
-def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blacklist) -> dict[str, str]:
+def excluded_papers(store: GraphStore, snapshot: Snapshot, blacklist: Blacklist) -> dict[str, str]:
     """Ids of the papers of a graph that a blacklist excludes, each with the reason. Reads the metadata of all
     papers."""
     found: dict[str, str] = {}
@@ -60,14 +60,14 @@ def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blackl
 class WithoutExcluded:
     """A `Snapshot` without the papers `hidden`."""
 
-    def __init__(self, snapshot: "Snapshot", hidden: Mapping[str, str]) -> None:
+    def __init__(self, snapshot: Snapshot, hidden: Mapping[str, str]) -> None:
         self._inner, self._hidden = snapshot, hidden
         self.generation, self.current = snapshot.generation, snapshot.current
 
     def papers(self) -> Sequence[Paper]:
         return [paper for paper in self._inner.papers() if paper.id not in self._hidden]
 
-    def paper_lines(self) -> "Sequence[PaperLine]":
+    def paper_lines(self) -> Sequence[PaperLine]:
         return [line for line in self._inner.paper_lines() if line.id not in self._hidden]
 
     def paper_count(self) -> int:
@@ -76,7 +76,7 @@ class WithoutExcluded:
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
         return self._shown(self._inner.called(words, most + len(self._hidden)))[:most]
 
-    def headings(self, ids: Sequence[str]) -> "Mapping[str, Heading]":
+    def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         return self._inner.headings(self._shown(ids))
 
     def paper_ids(self) -> Sequence[str]:
@@ -93,11 +93,11 @@ class WithoutExcluded:
         with self._known(paper):
             return self._inner.bundle(paper)
 
-    def technique(self, technique: str) -> "TechniqueView":
+    def technique(self, technique: str) -> TechniqueView:
         with self._known(technique):
             return self._inner.technique(technique)
 
-    def techniques(self, ids: Sequence[str]) -> "Sequence[TechniqueView]":
+    def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
         with self._known(*ids):
             return self._inner.techniques(ids)
 
@@ -111,40 +111,40 @@ class WithoutExcluded:
     def technique_ids(self, paper: str) -> Sequence[str]:
         return [] if paper in self._hidden else self._inner.technique_ids(paper)
 
-    def links(self) -> "Sequence[Link]":
+    def links(self) -> Sequence[Link]:
         return self._linked(self._inner.links())
 
-    def links_of(self, ids: Sequence[str]) -> "Sequence[Link]":
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
         return self._linked(self._inner.links_of(self._shown(ids)))
 
-    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         return self._found(lambda more, within: self._inner.find_text(query, more, within), k, papers)
 
-    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
+    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         return self._found(lambda more, within: self._inner.find_code(query, more, within), k, papers)
 
     def spelled(self, word: str) -> str | None:
         return self._inner.spelled(word)
 
-    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         return self._found(lambda more, within: self._inner.find_vector(vector, more, within), k, papers)
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         return self._inner.matched(query, self._shown(ids))
 
-    def interaction(self, reading: "EncodedText", ids: Sequence[str]) -> Mapping[str, float]:
+    def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         return self._inner.interaction(reading, self._shown(ids))
 
-    def name_coverage(self, reading: "EncodedText", ids: Sequence[str]) -> "Mapping[str, Coverage]":
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, Coverage]:
         return self._inner.name_coverage(reading, self._shown(ids))
 
-    def background(self, vector: "NDArray[np.float32]") -> "Background":
+    def background(self, vector: "NDArray[np.float32]") -> Background:
         return self._inner.background(vector)
 
     def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
         return self._inner.vectors(self._shown(ids))
 
-    def facts(self, ids: Sequence[str]) -> "Mapping[str, Facts]":
+    def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
         return self._inner.facts(self._shown(ids))
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
@@ -155,12 +155,12 @@ class WithoutExcluded:
     def _shown(self, ids: Sequence[str]) -> list[str]:
         return [each for each in ids if paper_of(each) not in self._hidden]
 
-    def _linked(self, links: "Sequence[Link]") -> "list[Link]":
+    def _linked(self, links: Sequence[Link]) -> list[Link]:
         return [link for link in links if len(self._shown([link.first, link.second])) == 2]
 
     def _found(
-        self, find: "Callable[[int, Sequence[str]], Sequence[Hit]]", k: int, papers: Sequence[str]
-    ) -> "Sequence[Hit]":
+        self, find: Callable[[int, Sequence[str]], Sequence[Hit]], k: int, papers: Sequence[str]
+    ) -> Sequence[Hit]:
         within = self._shown(papers)
         if papers and not within:
             return []

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
+from xkg.attestations.trust import Trust
+from xkg.blacklist import read_blacklist
+from xkg.serve.answers.measured import Ablations, by_technique
+from xkg.serve.answers.paper_list import PaperList
+from xkg.serve.answers.types import SearchAnswer
+from xkg.serve.excluded import WithoutExcluded, excluded_papers
+from xkg.serve.trusted import with_trust
+from xkg.store.graph_store import GraphStore, Snapshot
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from xkg.attestations.trust import Trust
-    from xkg.serve.answers.measured import Ablations
-    from xkg.serve.answers.paper_list import PaperList
-    from xkg.serve.answers.types import SearchAnswer
-    from xkg.store.graph_store import GraphStore, Snapshot
 
 ANSWERS = 256
 """Number of cached answers of searches, some ten kilobytes each."""
@@ -24,7 +28,7 @@ class Generation:
     unchanged if both are None. Everything is made on first use. Raises `InputError` if that file cannot be read,
     because an unfiltered answer could contain anything."""
 
-    def __init__(self, store: "GraphStore", snapshot: "Snapshot", trust: "Trust | None", exclude: Path | None) -> None:
+    def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
         self.snapshot, self.trust = snapshot, trust
         self._store, self._exclude = store, exclude
         self.answers: LRUCache[object, SearchAnswer] = LRUCache(ANSWERS)
@@ -34,29 +38,19 @@ class Generation:
         """The excluded papers, each with the reason."""
         if self._exclude is None or self.snapshot.generation == 0:
             return {}
-        from xkg.blacklist import read_blacklist
-        from xkg.serve.excluded import excluded_papers
-
         return excluded_papers(self._store, self.snapshot, read_blacklist(self._exclude))
 
     @cached_property
-    def shown(self) -> "Snapshot":
+    def shown(self) -> Snapshot:
         """The snapshot without excluded papers, with the levels that trusted keys attest."""
-        from xkg.serve.excluded import WithoutExcluded
-        from xkg.serve.trusted import with_trust
-
         attested = self.snapshot if self.trust is None else with_trust(self.snapshot, self.trust)
         return WithoutExcluded(attested, self.hidden) if self.hidden else attested
 
     @cached_property
-    def ablations(self) -> "Ablations":
+    def ablations(self) -> Ablations:
         """All measurements."""
-        from xkg.serve.answers.measured import by_technique
-
         return by_technique(self._store.ablations())
 
     @cached_property
-    def papers(self) -> "PaperList":
-        from xkg.serve.answers.paper_list import PaperList
-
+    def papers(self) -> PaperList:
         return PaperList(self.snapshot.generation, self.shown.paper_lines())

@@ -9,15 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
+from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.serve.answers.types import uri_of_graph
 from xkg.serve.models import Models
 from xkg.serve.service import Service
-
-if TYPE_CHECKING:
-    from xkg.config import Settings
 
 T = TypeVar("T")
 
@@ -25,7 +23,7 @@ GRAPH_SCOPE = "graph:"
 _chosen: ContextVar[str | None] = ContextVar("graph", default=None)
 
 
-def served_folders(settings: "Settings") -> dict[str, Path]:
+def served_folders(settings: Settings) -> dict[str, Path]:
     """The folders of the graphs that the settings serve, by name, the first one first. Raises `InputError` if two share
     a name, and if one of several graphs is not a folder."""
     folders = (settings.kg, *settings.serve.graphs)
@@ -37,7 +35,7 @@ def served_folders(settings: "Settings") -> dict[str, Path]:
     return named
 
 
-def of_each_graph(settings: "Settings", make: "Callable[[str, Settings], T]") -> T:
+def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
     """The result of `make` for the name and settings of the only graph; with several, an object that acts as the result
     for the graph of a call. Raises the errors of `served_folders`."""
     folders = served_folders(settings)
@@ -45,7 +43,7 @@ def of_each_graph(settings: "Settings", make: "Callable[[str, Settings], T]") ->
     return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))
 
 
-def open_graphs(settings: "Settings") -> Service:
+def open_graphs(settings: Settings) -> Service:
     """The graph of these settings, or all of them. They share their embedding models. Raises as `served_folders`."""
     models = Models(settings.embedding)
     return of_each_graph(settings, lambda _, own: Service(own, models=models))

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.serve.graphs import graphs_of
+from xkg.serve.jobs.authority import OPERATOR, Asked, Caller, caller_of
+from xkg.serve.jobs.table import Kind
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
-    from xkg.serve.jobs.authority import Asked, Caller
     from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.jobs.table import Kind
     from xkg.serve.running.callers_runs import CallersRuns
 
 PlanAblations = Callable[[str, Path | None], str]
@@ -37,19 +37,17 @@ class Served:
         return tuple(graphs_of(self.service))
 
     @property
-    def kinds(self) -> "tuple[Kind, ...]":
+    def kinds(self) -> tuple[Kind, ...]:
         """The kinds of jobs that callers may request."""
         return self.jobs.kinds if self.jobs is not None else ()
 
     @property
-    def asked(self) -> "tuple[Asked, ...]":
+    def asked(self) -> tuple[Asked, ...]:
         """The requests that callers may make."""
         return (*self.kinds, "run") if self.runs is not None else self.kinds
 
-    def caller(self) -> "Caller":
+    def caller(self) -> Caller:
         """The caller of the current MCP request."""
         from mcp.server.auth.middleware.auth_context import get_access_token
-
-        from xkg.serve.jobs.authority import OPERATOR, caller_of
 
         return caller_of(get_access_token()) if self.by_token else OPERATOR

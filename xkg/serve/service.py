@@ -9,28 +9,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xkg.attestations.trust import trusted
+from xkg.config import Settings
+from xkg.embeddings.base import Embedder
+from xkg.embeddings.cache import CachedEmbedder
 from xkg.errors import EmptyGraphError, InputError, QueryRefusedError, StoreError, XkgError
 from xkg.files import private_folder, user_cache_folder
+from xkg.model import Paper
+from xkg.serve.answers import types
+from xkg.serve.answers.lookup import code_answer, cypher_answer, paper_answer, schema_answer, technique_answer
+from xkg.serve.answers.measured import Ablations, rows_with_measured, with_measured
+from xkg.serve.answers.paper_list import PaperFilters, PaperList, papers_answer
+from xkg.serve.answers.query_parameters import with_paper_ids
+from xkg.serve.answers.references import short_ids, short_paper
+from xkg.serve.context.context import KINDS, ContextAnswer, View, paper_context
+from xkg.serve.context.parts import CodeForm, Kind
+from xkg.serve.excluded import query_refused
 from xkg.serve.generation import Generation
 from xkg.serve.models import Models
+from xkg.serve.search.calibration import FITS
+from xkg.serve.search.filters import Filters
 from xkg.serve.search.query_encoder import QueryEncoder
+from xkg.serve.search.related import RelatedAnswer, related_papers
+from xkg.serve.search.search import EVERYTHING, search
+from xkg.store.cypher import named_queries
+from xkg.store.cypher.named_queries import embedded_schema
+from xkg.store.graph_store import GraphStore, Snapshot
+from xkg.store.open import open_graph
 
 if TYPE_CHECKING:
     from xkg.build.grounding.working_copy import WorkingCopies
     from xkg.build.parsing.parsers import Parsers
-    from xkg.config import Settings
-    from xkg.embeddings.base import Embedder
-    from xkg.embeddings.cache import CachedEmbedder
-    from xkg.model import Paper
-    from xkg.serve.answers import types
-    from xkg.serve.answers.measured import Ablations
-    from xkg.serve.answers.paper_list import PaperFilters, PaperList
-    from xkg.serve.context.context import ContextAnswer, View
-    from xkg.serve.context.parts import CodeForm, Kind
-    from xkg.serve.search.filters import Filters
-    from xkg.serve.search.related import RelatedAnswer
     from xkg.serve.verification.model_questions import Questions
-    from xkg.store.graph_store import GraphStore, Snapshot
 
 USER_TEXTS = 50_000
 """Number of texts whose vectors stay in the user's cache, which outlives every graph: about 100 MB."""
@@ -45,7 +55,7 @@ class Service:
     Every method raises subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. Starts `parsers`
     if none are given, and closes them with the graph. `models` may be shared with other graphs."""
 
-    def __init__(self, settings: "Settings", parsers: "Parsers | None" = None, models: Models | None = None) -> None:
+    def __init__(self, settings: Settings, parsers: "Parsers | None" = None, models: Models | None = None) -> None:
         self.folder = settings.kg
         self._settings = settings
         self._turn = threading.Lock()
@@ -70,14 +80,11 @@ class Service:
         query: str,
         k: int,
         *,
-        filters: "Filters | None" = None,
+        filters: Filters | None = None,
         verify: bool = False,
-    ) -> "types.SearchAnswer":
+    ) -> types.SearchAnswer:
         """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says if it did not
         reply. Without a model, the answer contains the verifier's question for the reader."""
-        from xkg.serve.answers.measured import rows_with_measured
-        from xkg.serve.search.filters import Filters
-
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
         chosen = filters or Filters()
@@ -100,10 +107,9 @@ class Service:
         return rows_with_measured(answer, ablations)
 
     def find_implementations(
-        self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
-    ) -> "types.ImplementationsAnswer":
+        self, task: str, k: int = 1, *, filters: Filters | None = None, full: bool = False
+    ) -> types.ImplementationsAnswer:
         """Techniques for each part of a task, at most `k` per part, and how to apply them. `full` adds their code."""
-        from xkg.serve.search.filters import Filters
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
@@ -113,40 +119,27 @@ class Service:
 
     def short_ids(self, techniques: Sequence[str]) -> Mapping[str, str]:
         """The shortest references to these techniques."""
-        from xkg.serve.answers.references import short_ids
-
         with self.snapshot() as snapshot:
             return short_ids(snapshot, techniques)
 
     def short_papers(self, papers: Sequence[str]) -> Mapping[str, str]:
         """The shortest references to these papers."""
-        from xkg.serve.answers.references import short_paper
-
         with self.snapshot() as snapshot:
             return {paper: short_paper(snapshot, paper) for paper in papers}
 
-    def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
-        from xkg.serve.search.related import related_papers
-
+    def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> RelatedAnswer:
         with self.snapshot() as snapshot:
             return related_papers(snapshot, paper, k, exclude)
 
-    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "types.PaperAnswer":
-        from xkg.serve.answers.lookup import paper_answer
-
+    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> types.PaperAnswer:
         with self.snapshot() as snapshot:
             return paper_answer(snapshot, paper, include_code=include_code, full=full)
 
-    def technique(self, technique: str, *, full: bool = False) -> "types.TechniqueAnswer":
-        from xkg.serve.answers.lookup import technique_answer
-        from xkg.serve.answers.measured import with_measured
-
+    def technique(self, technique: str, *, full: bool = False) -> types.TechniqueAnswer:
         with self.snapshot() as snapshot:
             return with_measured(technique_answer(snapshot, technique, full=full), self.ablations(snapshot), full=full)
 
-    def code(self, code: str, *, full: bool = False) -> "types.CodeAnswer":
-        from xkg.serve.answers.lookup import code_answer
-
+    def code(self, code: str, *, full: bool = False) -> types.CodeAnswer:
         with self.snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
 
@@ -154,16 +147,14 @@ class Service:
         self,
         paper: str,
         budget_tokens: int,
-        view: "View" = "planning",
+        view: View = "planning",
         *,
-        include: "Collection[Kind] | None" = None,
-        code: "CodeForm" = "rewritten",
+        include: Collection[Kind] | None = None,
+        code: CodeForm = "rewritten",
         repository: Path | None = None,
-    ) -> "ContextAnswer":
+    ) -> ContextAnswer:
         """A paper as Markdown for a prompt, with all kinds of nodes, or those in `include`. `repository` is a clone of
         the paper's repository; raw code is then read from it instead of the build outputs."""
-        from xkg.serve.context.context import KINDS, paper_context
-
         with self.snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
@@ -180,8 +171,8 @@ class Service:
             )
 
     def locate(
-        self, text: str, repository: Path | None = None, k: int = 10, *, roots: "Sequence[Path] | None" = None
-    ) -> "types.LocateAnswer":
+        self, text: str, repository: Path | None = None, k: int = 10, *, roots: Sequence[Path] | None = None
+    ) -> types.LocateAnswer:
         """Places of a technique, in the graph or in the working copy at `repository`. Nothing of the copy is run, and
         nothing outside `roots`, if given, is read. A copy can be searched without a graph. Raises `InputError` also for
         a folder without readable source."""
@@ -200,19 +191,17 @@ class Service:
                 self._cached_model,
             )
 
-    def list_papers(self, k: int | None, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
+    def list_papers(self, k: int | None, filters: PaperFilters | None = None) -> types.PapersAnswer:
         """The first `k` papers in the order of their titles; None for all."""
-        from xkg.serve.answers.paper_list import PaperFilters, papers_answer
-
         with self.snapshot() as snapshot:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
-    def paper_list(self, snapshot: "Snapshot") -> "PaperList":
+    def paper_list(self, snapshot: Snapshot) -> PaperList:
         """All papers of an open snapshot."""
         return self._shared(snapshot).papers
 
     @contextmanager
-    def snapshot(self, *, empty: bool = False) -> "Iterator[Snapshot]":
+    def snapshot(self, *, empty: bool = False) -> Iterator[Snapshot]:
         """One state of the graph as this user sees it, without excluded papers. Raises `EmptyGraphError` unless it may
         be `empty`."""
         with self._opened().snapshot() as snapshot:
@@ -220,27 +209,18 @@ class Service:
                 raise EmptyGraphError(self._empty())
             yield self._of(snapshot).shown
 
-    def papers(self) -> "Sequence[Paper]":
+    def papers(self) -> Sequence[Paper]:
         """All papers, in id order."""
         with self.snapshot() as snapshot:
             return snapshot.papers()
 
-    def schema(self, *, full: bool = True) -> "types.SchemaAnswer":
-        from xkg.serve.answers.lookup import schema_answer
-        from xkg.store.cypher import named_queries
-        from xkg.store.cypher.named_queries import embedded_schema
-
+    def schema(self, *, full: bool = True) -> types.SchemaAnswer:
         with self.snapshot() as snapshot:
             return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
-    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "types.CypherAnswer":
+    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> types.CypherAnswer:
         """The rows of a statement, or of the named query with that name."""
-        from xkg.serve.answers.lookup import cypher_answer
-        from xkg.store.cypher import named_queries
-
         self._require_cypher()
-        from xkg.serve.answers.query_parameters import with_paper_ids
-
         with self.snapshot() as snapshot:
             known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
         statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
@@ -294,10 +274,8 @@ class Service:
             if self._cached is not None:
                 self._cached.close()
 
-    def _of(self, snapshot: "Snapshot") -> Generation:
+    def _of(self, snapshot: Snapshot) -> Generation:
         """What answers from this snapshot share, until it or the trusted keys change."""
-        from xkg.attestations.trust import trusted
-
         store, trust = self._opened(), trusted()
         with self._turn:
             known = self._generation
@@ -305,27 +283,25 @@ class Service:
                 known = self._generation = Generation(store, snapshot, trust, self._settings.serve.exclude)
         return known
 
-    def _shared(self, snapshot: "Snapshot") -> Generation:
+    def _shared(self, snapshot: Snapshot) -> Generation:
         """As `_of`, for an open snapshot from `snapshot`, which may no longer be the newest."""
         known = self._generation
         if known is not None and known.shown is snapshot:
             return known
         return Generation(self._opened(), snapshot, None, None)
 
-    def ablations(self, snapshot: "Snapshot") -> "Ablations":
+    def ablations(self, snapshot: Snapshot) -> Ablations:
         """All measurements."""
         return self._shared(snapshot).ablations
 
     def _require_cypher(self) -> None:
-        from xkg.serve.excluded import query_refused
-
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise EmptyGraphError(self._empty())
             if (reason := query_refused(self._of(snapshot).hidden)) is not None:
                 raise QueryRefusedError(reason)
 
-    def _cached_search(self, snapshot: "Snapshot", query: str, k: int, filters: "Filters") -> "types.SearchAnswer":
+    def _cached_search(self, snapshot: Snapshot, query: str, k: int, filters: Filters) -> types.SearchAnswer:
         """As `_seek`, with a least-recently-used cache for each snapshot."""
         key = (query, k, repr(filters))
         answers = self._shared(snapshot).answers
@@ -368,12 +344,10 @@ class Service:
                 self._parsers = Parsers()
             return self._parsers
 
-    def _opened(self) -> "GraphStore":
+    def _opened(self) -> GraphStore:
         with self._turn:
             self._require_open()
             if self._store is None:
-                from xkg.store.open import open_graph
-
                 self._store = open_graph(self._settings, self._cached_model, background=True)
             return self._store
 
@@ -397,26 +371,21 @@ class Service:
 
     def _seek(
         self,
-        snapshot: "Snapshot",
+        snapshot: Snapshot,
         query: str,
         k: int,
-        filters: "Filters | None" = None,
+        filters: Filters | None = None,
         *,
         bar: float | None = None,
-    ) -> "types.SearchAnswer":
-        from xkg.serve.search.calibration import FITS
-        from xkg.serve.search.search import EVERYTHING, search
-
+    ) -> types.SearchAnswer:
         chosen, least = filters or EVERYTHING, FITS if bar is None else bar
         return search(snapshot, self._read, query, k, chosen, bar=least)
 
-    def _cached_model(self) -> "Embedder":
+    def _cached_model(self) -> Embedder:
         """The model with a cache of vectors: the graph's, or the user's if there is no graph. So a repository is
         embedded only once."""
         with self._turn:
             if self._cached is None:
-                from xkg.embeddings.cache import CachedEmbedder
-
                 own = self.folder.is_dir()
                 folder = self.folder if own else user_cache_folder()
                 with contextlib.suppress(OSError):  # a cache that cannot be written only costs time

@@ -1,17 +1,14 @@
 """Opens the configured graph: on a Neo4j if `store.url` names one, else in the folder of the graph."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from xkg.config import Settings
+from xkg.embeddings.base import Embedder
 from xkg.store.graph_store import GraphStore
-
-if TYPE_CHECKING:
-    from xkg.embeddings.base import Embedder
 
 
 def open_graph(
-    settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False, connect: bool = True
+    settings: Settings, embedder: Callable[[], Embedder], *, background: bool = False, connect: bool = True
 ) -> GraphStore:
     """The configured graph; opening reads nothing. `embedder` is called when something must be embedded. Without
     `connect`, closing leaves the work of `GraphStore.connect` to another writer.

@@ -12,7 +12,6 @@ from xkg.config import LlmSettings, Settings
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError, UnknownIdError
 from xkg.llm.client import Ask
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.store.concepts import ask_model
 
 ENTROPY = "Minimises the Shannon entropy of the model's predictions on a batch of unlabelled test inputs."
 GATES = "Each hidden unit is multiplied by a learned gate in 0..1, and units whose gate closes are removed."
@@ -73,7 +72,7 @@ def test_the_model_decides_what_is_open_and_is_asked_once(settings: Settings) ->
 def test_what_was_decided_before_the_money_was_gone_is_kept(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ask_model, "PAIRS", 1)
+    monkeypatch.setattr(link, "PAIRS", 1)
     for gone in (BudgetError("spent: allow more"), ModelUnavailableError("no answer: try again")):
         model = FakeModel({"same_concept": [relations("same"), gone]})
         with pytest.raises(type(gone), match=str(gone)):
@@ -87,7 +86,7 @@ def test_what_was_decided_before_the_money_was_gone_is_kept(
 def test_a_question_without_an_answer_leaves_its_pairs_open(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ask_model, "PAIRS", 1)
+    monkeypatch.setattr(link, "PAIRS", 1)
     model = FakeModel({"same_concept": [AnswerError("link: no answer"), relations("different")]})
     result = link.link(settings, asking(model))
     assert (result.linked, result.decided, result.open) == ({}, {"different": 1}, 1)

@@ -37,8 +37,8 @@ _EVENTS = {
 
 @contextmanager
 def text_lines() -> Iterator[Notify]:
-    """Shows the events of a build: one line for each finished stage and, without a terminal, technique; on a terminal,
-    the current state below them."""
+    """Shows the events of a build or an implementation: one line for each step, finished stage and, without a terminal,
+    technique; on a terminal, the current state below them."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:
@@ -52,16 +52,6 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
     console = stderr_console()
     display = _Papers(console, papers)
     with shown(console, display.table, display.take, display.take) as notify:
-        yield notify
-
-
-@contextmanager
-def lines_of_run() -> Iterator[Notify]:
-    """Shows the steps of an implementation: action, outcome, dollars and metric; on a terminal, the model's calls below
-    them."""
-    console = stderr_console()
-    display = _Run(console)
-    with shown(console, display.line, display.take, display.plain) as notify:
         yield notify
 
 
@@ -134,18 +124,22 @@ class _Build:
         self._since: float | None = None  # when the stage began
 
     def plain(self, event: object) -> None:
-        self._take(event)
-        if isinstance(event, Progress) and (bill := str(self._bill)):
-            self._console.print(f"  {event}  {bill}")
-        elif isinstance(event, StageReport | Progress):
-            self._console.print(f"  {event}")
+        self.live(event)
+        if isinstance(event, Progress):
+            bill = f"  {self._bill}" if str(self._bill) else ""
+            self._console.print(f"  {event}{bill}")
         elif isinstance(event, Installing) and not event.done_mb:
             self._console.print(f"  {printable_line(str(event))}")
 
-    def live(self, event: object) -> None:
+    def live(self, event: Any) -> None:
         self._take(event)
         if isinstance(event, StageReport):
             self._console.print(f"  {event}")
+        elif type(event).__name__ == "StepTaken":
+            dollars = "" if event.dollars is None else f"  ${event.dollars:.3f}"
+            metric = "" if event.metric is None else f"  metric {event.metric:g}"
+            outcome = printable_line(event.outcome)[:90]
+            self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
 
     def line(self) -> Text:
         """The stage and the techniques at work, the stage's remaining time if it can be estimated, the cost, and the
@@ -162,7 +156,7 @@ class _Build:
             bill = f"  {self._bill}" if str(self._bill) else ""
             return Text(f"  {state}{bill}  {elapsed(self._started)}", style="dim")
 
-    def _take(self, event: object) -> None:
+    def _take(self, event: Any) -> None:
         self._bill.take(event)
         with self._lock:
             if isinstance(event, StageReport):
@@ -177,6 +171,8 @@ class _Build:
                 self._state, self._since = event.stage, time.monotonic()
             elif isinstance(event, Installing):
                 self._state = printable_line(str(event))
+            elif type(event).__name__ == "StepTaken":
+                self._state = f"after {event.action}"
 
 
 class _Papers:
@@ -227,30 +223,3 @@ class _Papers:
             f"  {self._ended:>5}/{self._papers:<5} {row.state:<10}{row.seconds:7.1f} s  "
             f"{printable_line(row.paper or row.name)}: {what}"
         )
-
-
-class _Run:
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._state = "running the starter"
-        self._calls = 0
-
-    def take(self, event: Any) -> None:
-        if isinstance(event, Call):
-            self._calls += not event.cached
-            self._state = f"{plural(self._calls, 'call')}, the last: {printable_line(event.about)[:60]}"
-        elif isinstance(event, Installing):
-            self._state = printable_line(str(event))
-        elif type(event).__name__ == "StepTaken":
-            dollars = "" if event.dollars is None else f"  ${event.dollars:.3f}"
-            metric = "" if event.metric is None else f"  metric {event.metric:g}"
-            outcome = printable_line(event.outcome)[:90]
-            self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
-
-    def plain(self, event: object) -> None:
-        self.take(event)
-        if isinstance(event, Installing) and not event.done_mb:
-            self._console.print(f"  {printable_line(str(event))}")
-
-    def line(self) -> Text:
-        return Text(f"  {self._state}", style="dim")

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from xkg.build.paper.document import Document
+from xkg.commands.graph.open import BUILD_WITHOUT_KEY, outbox_when_unreachable
 from xkg.commands.published import BuildResult, HeldClaims, OwnGraph
 from xkg.config import Settings
 from xkg.engine.engine import Home
 from xkg.errors import StoreUnreachableError
-
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
-    from xkg.build.paper.document import Document
-    from xkg.llm.client import LanguageModel
-    from xkg.llm.ledger import CallLedger, Ledger
-    from xkg.model import PaperBundle
+from xkg.llm.client import LanguageModel
+from xkg.llm.ledger import CallLedger, Ledger
+from xkg.llm.prices import Prices
+from xkg.model import PaperBundle
 
 
 class Outbox:
@@ -23,10 +23,8 @@ class Outbox:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def keep(self, bundle: "PaperBundle", reason: str) -> None:
+    def keep(self, bundle: PaperBundle, reason: str) -> None:
         """Raises `StoreUnreachableError`, whose message says where the paper is."""
-        from xkg.commands.graph.open import outbox_when_unreachable
-
         with outbox_when_unreachable(self._settings, [bundle]):
             raise StoreUnreachableError(reason)
 
@@ -39,7 +37,7 @@ class NodeGraph(OwnGraph):
         self._home = home
 
     @contextmanager
-    def _unreachable(self, bundle: "PaperBundle") -> Iterator[None]:
+    def _unreachable(self, bundle: PaperBundle) -> Iterator[None]:
         try:
             yield
         except StoreUnreachableError as error:
@@ -72,7 +70,7 @@ class _ClaimsAtHome:
         self.since = 0
         self.notes: list[str] = []
 
-    def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
+    def claim(self, document: Document, identity: str, *, chosen: bool) -> str:
         if chosen:  # no need to ask: an id that the user chose stays
             return identity
         kept = ("title", "authors", "year", "abstract", "source_sha256", "arxiv_id", "arxiv_version", "doi", "format")
@@ -82,23 +80,17 @@ class _ClaimsAtHome:
         return claimed[0]
 
 
-def open_ledger(settings: Settings) -> "Ledger":
-    from xkg.llm.ledger import Ledger
-    from xkg.llm.prices import Prices
-
+def open_ledger(settings: Settings) -> Ledger:
     return Ledger(settings.kg, Prices(settings.llm.prices))
 
 
-def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> "LanguageModel":
+def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
     """A model with this machine's key; its calls are counted, paid and stored on the graph's machine."""
-    from xkg.commands.graph.open import BUILD_WITHOUT_KEY
-    from xkg.llm.client import LanguageModel
-
     return LanguageModel(
         settings.llm,
         settings.kg,
         notify,
-        ledger=cast("CallLedger", _LedgerAtHome(home)),
+        ledger=cast(CallLedger, _LedgerAtHome(home)),
         turn=partial(home.turn, "model"),
         # Papers of one list share questions, and two machines may reach the same one at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),

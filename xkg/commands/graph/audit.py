@@ -3,18 +3,17 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from xkg.blacklist import Blacklist
+from xkg.build.curation.blacklist_guard import BlacklistGuard
+from xkg.build.repositories.checkout import fetch_repository, fetched
 from xkg.commands.graph.open import blacklist_guard, open_store
 from xkg.config import Settings
 from xkg.errors import InputError, XkgError
+from xkg.model import PaperBundle, Repository
 from xkg.text.plural import plural
 from xkg.value import Value
-
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
-    from xkg.blacklist import Blacklist
-    from xkg.build.curation.blacklist_guard import BlacklistGuard
-    from xkg.model import PaperBundle, Repository
 
 _LARGEST_LINE = 4_000_000
 _NEAR = 40
@@ -105,7 +104,7 @@ def audit(
     )
 
 
-def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "NamedInTexts") -> Iterator[Finding]:
+def _in_bundle(bundle: PaperBundle, guard: BlacklistGuard, texts: "NamedInTexts") -> Iterator[Finding]:
     paper = bundle.paper
     if (reason := guard.paper(paper.arxiv_number, paper.doi, paper.title)) is not None:
         yield Finding(where=paper.id, kind="paper", what=reason)
@@ -120,10 +119,8 @@ def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "NamedInTe
 
 
 def _in_repository(
-    paper: str, repository: "Repository", guard: "BlacklistGuard", settings: Settings, unchecked: list[str]
+    paper: str, repository: Repository, guard: BlacklistGuard, settings: Settings, unchecked: list[str]
 ) -> Iterator[Finding]:
-    from xkg.build.repositories.checkout import fetch_repository, fetched
-
     named = guard.repository(repository.url) or guard.repository(repository.id.partition("@")[0])
     if named is not None:
         yield Finding(where=paper, kind="repository", what=named)
@@ -147,7 +144,7 @@ def _in_repository(
 class NamedInTexts:
     """Finds blacklist entries in texts: addresses and ids exactly, titles ignoring spaces and case."""
 
-    def __init__(self, blacklist: "Blacklist") -> None:
+    def __init__(self, blacklist: Blacklist) -> None:
         self._blacklist = blacklist
         words = [re.escape(name) for name in (*blacklist.repositories, *blacklist.dois)]
         # owner/name alone, as in a short `git clone`, or a citation of code

@@ -4,8 +4,9 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
+from xkg.commands.graph.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
 from xkg.errors import (
     AmbiguousIdError,
@@ -15,16 +16,16 @@ from xkg.errors import (
     UnknownIdError,
     XkgError,
 )
+from xkg.model import PaperBundle, paper_of, slug
+from xkg.serve.answers.lookup import without_details
+from xkg.serve.answers.references import is_code
+from xkg.serve.answers.types import Answer, PaperAnswer, short
+from xkg.serve.service import Service
+from xkg.store import bundles, outbox
+from xkg.store.ablations import EXPORTED, export, exported
+from xkg.store.exchange import export_folder, graph_files, import_files, with_stored_evidence, write_file
 from xkg.text.plural import plural
 from xkg.value import Value
-
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
-    from xkg.model import PaperBundle
-    from xkg.serve.answers.types import Answer, PaperAnswer
-    from xkg.serve.service import Service
-
-
-from xkg.commands.graph.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 
 ExportFormat = Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"]
 _ABSTRACT = 600
@@ -132,8 +133,6 @@ def import_graphs(
     total, and the current item. Raises the errors of `GraphStore.publish`, and `InputError` if a place has no graph
     file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
-    from xkg.store.ablations import EXPORTED, exported
-    from xkg.store.exchange import graph_files, import_files, with_stored_evidence
 
     # a shell's *.json also matches an export's list of ablations
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
@@ -173,7 +172,6 @@ def push(settings: Settings) -> PushResult:
     unchanged; later verification results on the server stay. Raises `StoreUnreachableError` while the server is
     unreachable."""
     from xkg.build.verify import apply, newer_evidence
-    from xkg.store import bundles, outbox
 
     arrived: dict[Path, PaperBundle] = {}
     sent, problems = [], []
@@ -225,10 +223,6 @@ def export_graphs(
         raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
         return ExportResult(files=tuple(_pages(settings, papers, to)))
-    from xkg.model import paper_of
-    from xkg.store.ablations import export
-    from xkg.store.exchange import export_folder, write_file
-
     with open_store(settings) as store, store.snapshot() as snapshot:
         chosen = chosen_papers(store, snapshot, papers)
         if form == "graphml":
@@ -285,13 +279,10 @@ def remove(settings: Settings, paper: str) -> RemoveResult:
         return RemoveResult(paper=removed, generation=store.remove([removed]))
 
 
-def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answer":
+def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
     """A paper, technique or code node in full. The reference (`xkg.serve.answers.references`) is tried as a paper's id
     (with or without `title:`), then as a technique, then as any reference to a paper. Without `everything`, a paper is
     shortened to fit on a screen. Raises `UnknownIdError` with the nearest ids."""
-    from xkg.model import slug
-    from xkg.serve.answers.references import is_code
-
     if is_code(node_id):
         return service.code(node_id, full=True)
     if "#" in node_id:
@@ -315,11 +306,8 @@ def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answe
         raise UnknownIdError(f"{error}" + (f"; techniques: {techniques}" if techniques else "")) from error
 
 
-def _shown(paper: "PaperAnswer", everything: bool) -> "PaperAnswer":
+def _shown(paper: PaperAnswer, everything: bool) -> PaperAnswer:
     """The paper, or what of it fits on a screen."""
-    from xkg.serve.answers.lookup import without_details
-    from xkg.serve.answers.types import short
-
     if everything:
         return paper
     brief, left_out = without_details(paper)

@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from xkg.commands.graph.open import chosen_papers, open_store
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.library.fetch import fetch
 from xkg.library.places import shown
+from xkg.model import PaperBundle
+from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store.bundle_changes import PaperChange, paper_change
+from xkg.store.exchange import graph_files, import_files, read_file
+from xkg.store.graph_store import GraphStore
 from xkg.value import Value
 
-if TYPE_CHECKING:
-    from xkg.model import PaperBundle
-    from xkg.store.graph_store import GraphStore
-
-Pair = tuple["PaperBundle | None", "PaperBundle | None"]
+Pair = tuple[PaperBundle | None, PaperBundle | None]
 
 
 class DiffResult(Value):
@@ -61,7 +60,7 @@ def diff(
     return DiffResult(first=names[0], second=names[1], papers=tuple(each for each in changes if not each.is_empty))
 
 
-def _of_bundles(store: "GraphStore", first: str, second: str | None) -> Iterator[Pair]:
+def _of_bundles(store: GraphStore, first: str, second: str | None) -> Iterator[Pair]:
     olds = _bundles(store, first)
     if second is None:
         with store.snapshot() as snapshot:
@@ -81,11 +80,8 @@ def _of_bundles(store: "GraphStore", first: str, second: str | None) -> Iterator
         yield before.get(paper), after.get(paper)
 
 
-def _bundles(store: "GraphStore", name: str) -> "list[PaperBundle]":
+def _bundles(store: GraphStore, name: str) -> list[PaperBundle]:
     """The papers of a folder or file of exported bundles, else the paper of the graph with this name."""
-    from xkg.sandbox.evidence.static_checks import check_parsed
-    from xkg.store.exchange import graph_files, import_files, read_file
-
     path = Path(name)
     if path.is_dir():
         found, problems = import_files(graph_files(path), check_parsed)
@@ -98,7 +94,7 @@ def _bundles(store: "GraphStore", name: str) -> "list[PaperBundle]":
         return [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, [name])]
 
 
-def _stored(store: "GraphStore", paper: str) -> "PaperBundle":
+def _stored(store: GraphStore, paper: str) -> PaperBundle:
     with store.snapshot() as snapshot:
         return snapshot.bundle(paper)
 

@@ -4,16 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
+from xkg.commands.graph.open import open_store
 from xkg.config import Settings
 from xkg.errors import AnswerError, LanguageModelError, ModelUnavailableError, UnknownIdError
+from xkg.llm.client import Ask, LanguageModel
+from xkg.store.concepts.ask_model import PAIRS, Pair, decide
+from xkg.store.graph_store import Decision, GraphStore, Link
 from xkg.value import Value
-
-if TYPE_CHECKING:  # the job imports these itself
-    from xkg.llm.client import Ask
-    from xkg.store.concepts.ask_model import Pair
-    from xkg.store.graph_store import Decision, GraphStore, Link
 
 
 class LinkResult(Value):
@@ -38,8 +36,6 @@ class LinkResult(Value):
 @contextmanager
 def model(settings: Settings) -> "Iterator[Ask]":
     """The configured language model. Raises `ModelUnavailableError` without a key, and `ConfigError`."""
-    from xkg.llm.client import LanguageModel
-
     with LanguageModel(settings.llm, settings.kg) as language_model:
         yield language_model.for_paper("link")
 
@@ -50,8 +46,6 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
 
     Decisions are published before an error is raised: `ModelUnavailableError` or `BudgetError` if the model fails
     midway, `UnknownIdError` for an empty graph, and the errors of `GraphStore.decide`."""
-    from xkg.commands.graph.open import open_store
-
     notes: list[str] = []
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
@@ -81,7 +75,7 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
     )
 
 
-def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
+def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
     """The generation, its links, and the open pairs, most similar first, since the budget may not suffice for all."""
     with store.snapshot() as snapshot:
         if snapshot.generation == 0:
@@ -93,11 +87,9 @@ def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
 
 
 def _decided(
-    pairs: "Sequence[Pair]", ask: "Ask", concurrency: int, notes: list[str]
+    pairs: Sequence[Pair], ask: Ask, concurrency: int, notes: list[str]
 ) -> "tuple[list[Decision], LanguageModelError | None]":
     """The decisions, in the order of the pairs, and the error that ended them; failed questions are noted."""
-    from xkg.store.concepts.ask_model import PAIRS, decide
-
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
     with ThreadPoolExecutor(concurrency) as pool:

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from xkg.attestations.bundles import detach, received
 from xkg.attestations.trust import trusted
@@ -24,11 +24,9 @@ from xkg.library.selection import chosen, named, newest
 from xkg.library.state import FOLDER, Seen, SeenPaper
 from xkg.model import Ablation, Level, PaperBundle
 from xkg.store import bundles
+from xkg.store.graph_store import GraphStore, Snapshot
 from xkg.text.plural import plural
 from xkg.value import Value
-
-if TYPE_CHECKING:
-    from xkg.store.graph_store import GraphStore, Snapshot
 
 Notify = Callable[[str, int, int, str], None]
 """The name of a step, the number done, the total (0 if unknown), and the current item."""
@@ -163,7 +161,7 @@ class _Puller:
     def __init__(
         self,
         settings: Settings,
-        store: "GraphStore",
+        store: GraphStore,
         library: Place,
         seen: Seen,
         pool: ThreadPoolExecutor,
@@ -299,7 +297,7 @@ class _Puller:
         return {bundle.paper.id: bundle for bundle in sample.bundles}
 
 
-def _stored(snapshot: "Snapshot", paper: str) -> PaperBundle | None:
+def _stored(snapshot: Snapshot, paper: str) -> PaperBundle | None:
     return snapshot.bundle(paper) if snapshot.headings([paper]) else None
 
 

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from xkg.attestations.bundles import detach
 from xkg.blacklist import Blacklist, read_blacklist
 from xkg.commands.graph.open import chosen_papers, embedder, open_store
 from xkg.config import Settings
+from xkg.embeddings.cache import CachedEmbedder
 from xkg.errors import InputError, XkgError
 from xkg.library.heads import Change, add, files_of, open_head
 from xkg.library.layout import Package, Row, Version, path_of
@@ -26,9 +26,6 @@ from xkg.store import bundles
 from xkg.store.index_entries import encodable
 from xkg.text.plural import plural
 from xkg.value import Value
-
-if TYPE_CHECKING:
-    from xkg.embeddings.cache import CachedEmbedder
 
 _NAMES = 200
 """Names of techniques that the log has of a paper, for `--topic`."""
@@ -132,7 +129,7 @@ def _change(
     ablations: Sequence[Ablation],
     row: Row | None,
     known: SeenPaper | None,
-    vectors: "CachedEmbedder",
+    vectors: CachedEmbedder,
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:

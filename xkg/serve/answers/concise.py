@@ -1,6 +1,6 @@
 """Shorter ids in answers: for models, which also get only the ids of relatives, and for people."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -30,31 +30,19 @@ def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
 
 
-def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> dict[str, str]:
-    """The short ids of the techniques and code of an answer, and of its papers."""
-    nodes = dict.fromkeys(_ids(answer))
+def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> Callable[[str], str]:
+    """A function from the ids of an answer's techniques, code and papers to short ones."""
+    nodes: dict[str, str] = {}
+    _replaced(answer, lambda node: nodes.setdefault(node, node), brief=False)
     papers = [node for node in nodes if node.startswith("title:") and "#" not in node] if short_papers else []
     within = [node for node in nodes if "#" in node]
     short = short_ids(list(dict.fromkeys(map(_technique, within)))) if within else {}
-    found = {node: short[_technique(node)] + node[len(_technique(node)) :] for node in within}
-    return found | dict(short_papers(papers) if short_papers and papers else {})
+    nodes |= {node: short[_technique(node)] + node[len(_technique(node)) :] for node in within}
+    nodes |= short_papers(papers) if short_papers and papers else {}
+    return nodes.__getitem__
 
 
-def _ids(value: Any, name: str = "") -> Iterator[str]:
-    match value:
-        case str():
-            if name in _FIELDS:
-                yield value
-        case BaseModel():
-            for field, item in value.__dict__.items():
-                if field in _FIELDS or type(item) not in _WITHOUT_IDS:
-                    yield from _ids(item, field)
-        case tuple():
-            for item in value:
-                yield from _ids(item, name)
-
-
-def _replaced(answer: A, short: Mapping[str, str], *, brief: bool) -> A:
+def _replaced(answer: A, short: Callable[[str], str], *, brief: bool) -> A:
     """The answer with short ids, except for its own."""
 
     def replaced(value: Any, name: str) -> Any:
@@ -62,9 +50,9 @@ def _replaced(answer: A, short: Mapping[str, str], *, brief: bool) -> A:
             case str() if brief and name == "code" and "#" in value:
                 return value[value.rfind("@") :]
             case str():
-                return short.get(value, value) if name in _FIELDS else value
+                return short(value) if name in _FIELDS else value
             case Relative() if brief:
-                return Relative(id=short.get(value.id, value.id), relation=value.relation)
+                return Relative(id=short(value.id), relation=value.relation)
             case BaseModel():
                 return value.model_copy(update=inside(value))
             case tuple():

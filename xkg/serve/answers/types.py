@@ -4,12 +4,14 @@ The default answer is concise; `full` has everything. Fields are stable: they ar
 structured content of the tools. `answer_text` renders the same facts as text."""
 
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
+from xkg.errors import InputError
 from xkg.model import Confidence, Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
 from xkg.value import Value
@@ -45,12 +47,13 @@ class Quoting(Value):
 
     paged: ClassVar[str] = ""
 
+    as_text: ClassVar[Callable[[Any], str]] = repr
+    """Set by `xkg.serve.answer_text`, which knows all types of answers."""
+
     notice: str = NOTICE
 
     def _repr_html_(self) -> str:
-        from xkg.serve.answers.notebook import html
-
-        return html(self)
+        return f"<pre>{escape(type(self).as_text(self))}</pre>"
 
 
 class Listing(Quoting):
@@ -59,9 +62,13 @@ class Listing(Quoting):
     def to_pandas(self) -> "pandas.DataFrame":
         """One row for each item of the list, one column for each field. Raises `InputError` if pandas is not
         installed."""
-        from xkg.serve.answers.notebook import frame
-
-        return frame(self, self.paged)
+        try:
+            import pandas
+        except ImportError as error:
+            raise InputError("pandas is not installed: pip install pandas") from error
+        rows = [row.model_dump() if isinstance(row, Value) else row for row in getattr(self, self.paged)]
+        of_row = get_args(type(self).model_fields[self.paged].annotation)[0]
+        return pandas.DataFrame(rows, columns=list(getattr(self, "columns", None) or of_row.model_fields))
 
 
 MORE_ROWS = "ask for a larger k"

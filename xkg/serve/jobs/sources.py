@@ -11,6 +11,7 @@ from pathlib import Path
 from xkg.errors import InputError
 from xkg.serve.allowed_folders import path_under_roots
 from xkg.text.address import address, same_server
+from xkg.text.arxiv_id import arxiv_id
 
 _SEGMENT = r"[A-Za-z0-9_~][A-Za-z0-9._~-]*"
 _REFERENCE = r"(?!.*(?:\.\.|//))[A-Za-z0-9_][A-Za-z0-9_./+#=-]*"
@@ -21,8 +22,6 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 def paper_named(name: str, roots: Sequence[Path]) -> str:
     """The paper as `xkg build --paper` takes it: the URL for an arXiv id or URL, or a path under `roots`, links
     resolved. Raises `InputError`."""
-    from xkg.text.arxiv_id import arxiv_id
-
     _refuse_odd(name)
     known = arxiv_id(name)
     if known is not None:

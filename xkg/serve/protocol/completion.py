@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -18,9 +17,7 @@ from mcp_types import (
 from xkg.errors import XkgError
 from xkg.serve.graphs import asking, graphs_of, readable_graphs
 from xkg.serve.service import Service
-
-if TYPE_CHECKING:
-    from xkg.store.graph_store import Snapshot
+from xkg.store.graph_store import Snapshot
 
 MOST = 100
 """The protocol's maximum number of values in one completion."""
@@ -61,7 +58,7 @@ def _completed(service: Service, graph: str | None, kind: str, value: str) -> Co
     return Completion(values=found[:MOST], total=len(found) if len(found) <= MOST else None, has_more=len(found) > MOST)
 
 
-def _ids(snapshot: "Snapshot", kind: str, wanted: str) -> Iterator[str]:
+def _ids(snapshot: Snapshot, kind: str, wanted: str) -> Iterator[str]:
     papers = snapshot.paper_ids()
     if kind == "paper":
         yield from papers

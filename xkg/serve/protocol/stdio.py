@@ -6,18 +6,16 @@ answered."""
 import asyncio
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
+from xkg.serve.jobs.authority import Asked
 from xkg.serve.protocol.completion import add_completion
 from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.served import Served
-
-if TYPE_CHECKING:
-    from xkg.serve.jobs.authority import Asked
 
 _ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its \

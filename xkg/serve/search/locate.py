@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from xkg.embeddings.base import Embedder
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Location, Symbol, Technique, paper_of
 from xkg.serve.answers.lookup import place_of
@@ -15,7 +16,6 @@ from xkg.store.graph_store import Snapshot
 
 if TYPE_CHECKING:
     from xkg.build.grounding.working_copy import WorkingCopy
-    from xkg.embeddings.base import Embedder
 
 _NAME_WORDS = 12
 _ROWS = 5
@@ -31,7 +31,7 @@ def locate(
     most: int,
     copy: "WorkingCopy | None",
     search: Callable[[str, int], SearchAnswer],
-    embedder: "Callable[[], Embedder]",
+    embedder: Callable[[], Embedder],
 ) -> LocateAnswer:
     """Return the places of a technique of the graph (given by id, exact name or alias) or of a description, best first,
     at most `most`. Empty if neither a word nor the meaning fits.
@@ -104,7 +104,7 @@ class Known:
         self._techniques = techniques
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
-    def places(self, copy: "WorkingCopy | None", embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str]:
+    def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
         """Their places and a note; if they have none, the places of their components."""
         places, missing, changed = self.stored(self._techniques, copy)
         note = "" if places else "the graph stores no place of it"
@@ -152,7 +152,7 @@ class Known:
                     places.append(_located(_in(copy, new, focus), at, at.score * match.likeness, source, symbols))
         return places, missing, changed
 
-    def _retrieved(self, copy: "WorkingCopy", embedder: "Embedder") -> list[LocatedPlace]:
+    def _retrieved(self, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
         """Places that a search of the copy finds."""
         places = []
         for paper, bundle in self._bundles.items():
@@ -170,7 +170,7 @@ class Known:
 
 
 def _search_copy(
-    techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: "Embedder"
+    techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: Embedder
 ) -> list[LocatedPlace]:
     """The places in the copy of the wanted techniques of a paper."""
     from xkg.build.grounding.ground import ground
@@ -197,7 +197,7 @@ def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy |
     return [_weighed(place, fits[str(place.technique)]) for place in places]
 
 
-def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: "Embedder") -> list[LocatedPlace]:
+def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
     """The places in the copy that fit a description, in case it means no technique of the graph. `meant` is the
     probability that it means one."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xkg.serve.answers.types import SearchRow, short
 from xkg.serve.search.search import relation
-from xkg.serve.verification.code_excerpt import excerpt, heads, wanted_words
+from xkg.serve.verification.code_excerpt import excerpt, heads, terms
 from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms
 
@@ -18,9 +18,6 @@ LETTERS = "abcdefgh"
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS, _HEADS = 700, 240, 300, 1200, 300, 150
 _IN_FEW_WORDS = 300
 """Maximum number of characters of a briefly described candidate. In total, all candidates take about 4,000 tokens."""
-
-_STEP, _NAME, _DEFINED = 1.0, 1.0, 0.5
-"""Weights of the words that select code. The step may share no word with the technique."""
 
 _ALIKE = 0.8
 """The share of common words from which a second definition counts as a repetition."""
@@ -93,7 +90,7 @@ def _code(own: TechniqueView, step: str) -> Iterator[str]:
     if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
         yield f"documentation: {short(code.documentation, _DOCUMENTATION)}"
     yield f"code ({short(code.language, 30) or 'python'}, {code.standing}):"
-    wanted = wanted_words([(step, _STEP), (own.technique.name, _NAME), (own.technique.definition, _DEFINED)])
+    wanted = terms(f"{step} {own.technique.name} {own.technique.definition}")  # the step may share no word with it
     yield from (f"    {line}" for line in excerpt(code.implementation, wanted, _CODE))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from xkg.errors import QueryFailedError
 from xkg.store.cypher.parameters import checked_parameters, failure, one_line, overran
+from xkg.store.cypher.suggestions import suggestion
 from xkg.store.graph_store import Table
 
 _WORKER = Path(__file__).with_name("worker.py")
@@ -164,6 +165,4 @@ def _query_error(error: str, statement: str, seconds: float) -> QueryFailedError
         return overran(seconds)
     if any(words in error for words in _OUT_OF_MEMORY):
         return QueryFailedError("the query is too large: it ran out of memory; add a LIMIT or match less")
-    from xkg.store.cypher.suggestions import suggestion
-
     return failure(error, suggestion(error, statement))

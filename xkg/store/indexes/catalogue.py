@@ -114,9 +114,9 @@ class Catalogue:
             self._count = int(self._all("SELECT count(*) FROM paper")[0][0])
         return self._count
 
-    def called(self, words: str, most: int) -> list[str]:
-        """Ids of the papers with this title, ignoring case, spaces and punctuation, in order; if there are none, of
-        papers whose titles begin with these words. At most `most`."""
+    def called(self, words: str, most: int = MOST_TITLES) -> list[str]:
+        if self.paper_file(words) is not None:
+            return [words]
         key = name_key(words)
         if not key:
             return []

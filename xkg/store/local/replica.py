@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xkg.embeddings.base import EncodedDocuments, encode_documents
+from xkg.embeddings.base import Embedder, EncodedDocuments, encode_documents
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreBusyError, StoreError, XkgError
 from xkg.files import file_lock, private_folder
 from xkg.model import PaperBundle
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.embeddings.base import Embedder
 
 _T = TypeVar("_T")
 log = logging.getLogger(__name__)
@@ -52,7 +51,7 @@ class Replica:
         self,
         folder: Path,
         feed: Feed,
-        embedder: "Callable[[], Embedder]",
+        embedder: Callable[[], Embedder],
         *,
         model: str | None = None,
         background: bool,
@@ -218,7 +217,7 @@ class Replica:
         for paper, file in sorted(known.items()):
             yield bundles.read(self._generations.bundles / file.name, paper), file
 
-    def _embedder_of(self, model: str) -> "Embedder":
+    def _embedder_of(self, model: str) -> Embedder:
         embedder = self._embedder()
         if model and embedder.model != model:
             raise ModelMismatchError(f"the copy was made with embedding model {model!r}, not {embedder.model!r}")
@@ -318,7 +317,7 @@ class Replica:
                 raise _Closing
             yield value
 
-    def _stoppable(self) -> "Embedder":
+    def _stoppable(self) -> Embedder:
         return _Stoppable(self._embedder(), self._closing)
 
 
@@ -329,7 +328,7 @@ class _Closing(Exception):
 class _Stoppable:
     """An `Embedder` whose calls raise `_Closing` once `closing` is set."""
 
-    def __init__(self, embedder: "Embedder", closing: threading.Event) -> None:
+    def __init__(self, embedder: Embedder, closing: threading.Event) -> None:
         self._embedder = embedder
         self._closing = closing
         self.model = embedder.model

@@ -11,9 +11,10 @@ from xkg.embeddings.base import EncodedText
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import bundles
+from xkg.store.change_feed import Position
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
-from xkg.store.graph_store import MOST_TITLES, Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Hit, TechniqueView
 from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.store.change_feed import Position
     from xkg.store.cypher.process import QueryProcess
     from xkg.store.indexes.text import TextIndex
     from xkg.store.indexes.vectors import VectorIndex
@@ -36,35 +36,36 @@ _CHOICES = 16
 """The number of paper selections whose techniques are cached: the papers of some years are a third of all."""
 
 
-class EmbeddedSnapshot:
-    """`xkg.store.graph_store.Snapshot` over a locked generation, or over an empty graph (generation 0).
+class EmbeddedSnapshot(Catalogue):
+    """`xkg.store.graph_store.Snapshot`: the catalogue and the indexes of a locked generation, or an empty graph
+    (generation 0).
 
     Opening takes a few milliseconds. The first search that needs an index reads it and imports FAISS or Tantivy."""
 
     def __init__(self, root: Path, opened: Generation | None) -> None:
         self._root = root
         self._opened = opened
-        self._turn = threading.RLock()
+        self._loading = threading.RLock()
         self._vectors: VectorIndex | None = None
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
         self._numbers = functools.lru_cache(_CHOICES)(self._paper_numbers)
-        self._rows = functools.lru_cache(_CHOICES)(self._technique_rows)
+        self._chosen = functools.lru_cache(_CHOICES)(self._technique_rows)
         self.generation = 0
         self.current = True
         if opened is not None:
             opened.verify(CATALOGUE)
             at = opened.manifest.position
             self.generation = opened.manifest.number if at is None else at.counter
-        self._catalogue = Catalogue(opened.folder / CATALOGUE if opened is not None else None)
+        super().__init__(opened.folder / CATALOGUE if opened is not None else None)
 
     def close(self) -> None:
-        with self._turn:
+        with self._loading:
             if self._queries is not None:
                 self._queries.close()
-            self._catalogue.close()
+            super().close()
             if self._opened is not None:
                 self._opened.close()
             self._vectors = self._text = None
@@ -75,47 +76,30 @@ class EmbeddedSnapshot:
             self._opened.verify_again()
 
     @property
-    def position(self) -> "Position | None":
+    def position(self) -> Position | None:
         """The state of the graph that this generation copies; None for an original or empty graph."""
         return self._opened.manifest.position if self._opened else None
 
-    def papers(self) -> Sequence[Paper]:
+    def papers(self) -> list[Paper]:
         """All papers in id order; cited works are only in the graph."""
-        with self._turn:
+        with self._loading:
             if self._papers is None:
-                self._papers = self._catalogue.papers()
-            return tuple(self._papers)
-
-    def paper_lines(self) -> Sequence[PaperLine]:
-        return self._catalogue.paper_lines()
-
-    def paper_count(self) -> int:
-        return self._catalogue.paper_count()
-
-    def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        if self._catalogue.paper_file(words) is not None:
-            return [words]
-        return self._catalogue.called(words, most)
-
-    def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
-        return self._catalogue.headings(ids)
-
-    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        return self._catalogue.of_years(first, last)
+                self._papers = super().papers()
+            return [*self._papers]
 
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` if there is no such paper."""
-        if self._catalogue.paper_file(paper) is None:
+        if self.paper_file(paper) is None:
             raise unknown_id("paper", paper, self)
 
     def bundle(self, paper: str) -> PaperBundle:
-        name = self._catalogue.paper_file(paper)
+        name = self.paper_file(paper)
         if name is None:
             raise unknown_id("paper", paper, self)
         return bundles.read(self._root / "bundles" / name, paper)
 
     def technique(self, technique: str) -> TechniqueView:
-        found = self._catalogue.technique(technique)
+        found = super().technique(technique)
         if found is None:
             raise unknown_id("technique", technique, self)
         return found
@@ -124,26 +108,19 @@ class EmbeddedSnapshot:
         return [self.technique(technique) for technique in ids]
 
     def code(self, code: str) -> Code:
-        found = self._catalogue.code(code)
+        found = super().code(code)
         if found is None:
             raise unknown_id("code", code, self)
         return found
 
-    def named(self, name: str) -> Sequence[str]:
+    def named(self, name: str) -> list[str]:
         forms = names(name if len(name) <= _LONGEST_NAME else "")
-        found = self._catalogue.named(name)
+        found = super().named(name)
         for terse, own in enumerate((forms.telling, forms.terse)):
-            others = self._catalogue.ids(row for row, _ in self._catalogue.sharing(own, terse=bool(terse)))
+            others = self.ids(row for row, _ in self.sharing(own, terse=bool(terse)))
             # Rows are in the order in which papers were added.
             found += [other for _, other in sorted(others.items(), key=lambda item: (paper_of(item[1]), item[0]))]
         return list(dict.fromkeys(found))
-
-    def links(self) -> Sequence[Link]:
-        """`SAME_CONCEPT` and the pairs that wait for a decision."""
-        return self._catalogue.links()
-
-    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        return self._catalogue.links_of(ids)
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not in the graph."""
@@ -163,14 +140,14 @@ class EmbeddedSnapshot:
     def spelled(self, word: str) -> str | None:
         if self._opened is None:
             return None
-        return next(iter(difflib.get_close_matches(word, self._catalogue.spellings(word), 1, _ALIKE)), None)
+        return next(iter(difflib.get_close_matches(word, self.spellings(word), 1, _ALIKE)), None)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for a vector of another length,
         and `UnknownIdError` for a paper that is not in the graph."""
         if self._opened is None or k < 1:
             return []
-        rows = self._rows(tuple(papers)) if papers else None
+        rows = self._chosen(tuple(papers)) if papers else None
         manifest = self._opened.manifest
         if manifest.vectors is None:
             return []
@@ -184,23 +161,23 @@ class EmbeddedSnapshot:
     def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
         if self._opened is None:
             return {}, 0.0
-        rows = self._catalogue.rows(ids)
+        rows = self.rows(ids)
         found, total = self.text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, float]:
         if self._opened is None or not reading.words:
             return {}
-        rows = self._catalogue.rows(ids)
-        codes = self._catalogue.codes(rows.values())
+        rows = self.rows(ids)
+        codes = self.codes(rows.values())
         known = {technique: codes[row] for technique, row in rows.items() if row in codes}
         return interaction(reading, known, self.text_index().rarity)
 
     def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, Coverage]:
         if not reading.words:
             return {}
-        rows = self._catalogue.rows(ids)
-        codes = self._catalogue.codes(rows.values())
+        rows = self.rows(ids)
+        codes = self.codes(rows.values())
         known = [technique for technique, row in rows.items() if row in codes]
         names = {view.technique.id: view.technique.name for view in self.techniques(known)}
         return name_coverage(reading, {technique: codes[rows[technique]] for technique in known}, names)
@@ -214,17 +191,14 @@ class EmbeddedSnapshot:
     def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
         if self._opened is None or self._opened.manifest.vectors is None:
             return {}
-        rows = self._catalogue.rows(ids)
+        rows = self.rows(ids)
         return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
-
-    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
-        return self._catalogue.facts(ids)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         if self.position is None:
-            return self._catalogue.citations_of(paper)
+            return super().citations_of(paper)
         # A copy has no stored citations, since each change of the graph can change all of them.
-        with self._turn:
+        with self._loading:
             if self._citations is None:
                 self._citations = citations_among(self.papers())
         return citations_of(self._citations, paper)
@@ -233,7 +207,7 @@ class EmbeddedSnapshot:
         """The vector index, checked and mapped once."""
         from xkg.store.indexes.vectors import VectorIndex
 
-        with self._turn:
+        with self._loading:
             if self._vectors is None:
                 info = self._opened.manifest.vectors if self._opened else None
                 if info is None:
@@ -252,7 +226,7 @@ class EmbeddedSnapshot:
         """The process that runs Cypher over this generation, started by the first query. Raises `QueryFailedError`."""
         from xkg.store.cypher.process import QueryProcess
 
-        with self._turn:
+        with self._loading:
             if self._queries is None:
                 graph = self.graph_file()
                 if graph is None:
@@ -264,7 +238,7 @@ class EmbeddedSnapshot:
         """The text index, checked and opened once."""
         from xkg.store.indexes.text import TextIndex
 
-        with self._turn:
+        with self._loading:
             if self._text is None:
                 self._text = self._load(TEXT, lambda folder: TextIndex(folder / TEXT))
             return self._text
@@ -279,32 +253,26 @@ class EmbeddedSnapshot:
             raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}): {REBUILD}") from error
 
     def _paper_numbers(self, papers: tuple[str, ...]) -> list[int]:
-        numbers = self._catalogue.paper_numbers(papers)
+        numbers = self.paper_numbers(papers)
         for paper in papers:
             if paper not in numbers:
                 raise unknown_id("paper", paper, self)
         return list(numbers.values())
 
     def _technique_rows(self, papers: tuple[str, ...]) -> list[int]:
-        return self._catalogue.rows_of(self._numbers(papers))
+        return self.rows_of(self._numbers(papers))
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         if not found:
             return []
         rows, scores = zip(*found, strict=True)
-        ids = self._catalogue.ids(rows)
+        ids = self.ids(rows)
         return list(map(_hit, zip(map(ids.__getitem__, rows), scores, strict=True)))
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
-    def paper_ids(self) -> Sequence[str]:
-        return self._catalogue.paper_ids()
-
-    def technique_ids(self, paper: str) -> Sequence[str]:
-        return self._catalogue.technique_ids(paper)
-
     def paper_bundle(self, paper: str) -> PaperBundle | None:
-        name = self._catalogue.paper_file(paper)
+        name = self.paper_file(paper)
         try:
             return None if name is None else bundles.read(self._root / "bundles" / name)
         except CorruptStoreError:

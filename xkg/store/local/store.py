@@ -6,22 +6,22 @@ or fills the disk, nothing changes: the next writer removes its leftovers."""
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xkg.embeddings.base import Embedder
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.files import private_folder
 from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store import ablations, bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
+from xkg.store.cypher.guard import guard
+from xkg.store.cypher.ladybug_dialect import for_ladybug, heads
 from xkg.store.graph_store import Decision, Recognise, Table
 from xkg.store.local import generation, graph_rows
 from xkg.store.local.generation import REBUILD, Current, Generation, Manifest
 from xkg.store.local.generations import Built, Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
-
-if TYPE_CHECKING:
-    from xkg.embeddings.base import Embedder
 
 WAIT_SECONDS = 60.0
 """The time that a writer waits for another: publishing one paper takes seconds."""
@@ -37,7 +37,7 @@ class EmbeddedStore:
     def __init__(
         self,
         folder: Path,
-        embedder: "Callable[[], Embedder]",
+        embedder: Callable[[], Embedder],
         *,
         model: str | None = None,
         wait: float = WAIT_SECONDS,
@@ -254,9 +254,6 @@ class EmbeddedStore:
     ) -> Table:
         """Runs a read-only statement that passes the guard, in a process without file access. Raises
         `QueryRefusedError` and `QueryFailedError`."""
-        from xkg.store.cypher.guard import guard
-        from xkg.store.cypher.ladybug_dialect import for_ladybug, heads
-
         checked = guard(statement, parameters)
         with self.snapshot() as snapshot:
             table = snapshot.queries().run(for_ladybug(checked), parameters, rows=rows, seconds=seconds)
@@ -339,7 +336,7 @@ class EmbeddedStore:
         for paper in papers:
             yield bundles.read(self._generations.bundles / known[paper].name, paper), known[paper]
 
-    def _embedder_of(self, stored_model: str) -> "Embedder":
+    def _embedder_of(self, stored_model: str) -> Embedder:
         embedder = self._embedder()
         if stored_model and embedder.model != stored_model:
             raise ModelMismatchError(_mismatch(stored_model, embedder.model))

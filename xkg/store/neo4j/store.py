@@ -6,11 +6,12 @@ with its indexes, which follows the graph."""
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import neo4j
 
 from xkg.config import Settings
+from xkg.embeddings.base import Embedder
 from xkg.errors import StoreError, UnknownIdError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles
@@ -21,9 +22,6 @@ from xkg.store.neo4j import cross_paper_edges, earlier_states, leases, read, wri
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
-
-if TYPE_CHECKING:
-    from xkg.embeddings.base import Embedder
 
 T = TypeVar("T")
 
@@ -40,7 +38,7 @@ class Neo4jStore:
     def __init__(
         self,
         settings: Settings,
-        embedder: "Callable[[], Embedder]",
+        embedder: Callable[[], Embedder],
         *,
         background: bool = False,
         connect: bool = True,
