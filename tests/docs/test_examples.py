@@ -166,7 +166,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_examples_with_a_model_work(here: Path, model: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     _try(NEEDS_MODEL, here, str, monkeypatch)
-    assert len(model.requests) > 5
+    assert len(model.requests) > 3
 
 
 @pytest.mark.product("each page × its examples")

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.source_files import Skips, is_wanted
+from xkg.build.code.source_files import Skips, is_source, is_wanted
 from xkg.build.grounding.index.block_index import BlockIndex
 from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.parsing.parsers import Parsers, deadly, elsewhere
@@ -76,6 +76,7 @@ def _content_hash(checkout: Checkout) -> str:
     paths = [f.path for f in checkout.files if is_wanted(f, skipped)]
     for at in range(0, len(paths), _BATCH):
         for path, content in checkout.read(paths[at : at + _BATCH]):
-            data = content if content is not None else b"\0"
-            digest.update(f"{path}\0{len(data)}\0".encode("utf-8", "surrogatepass") + data)
+            if content is None or is_source(path, content, skipped):
+                data = b"\0" if content is None else content
+                digest.update(f"{path}\0{len(data)}\0".encode("utf-8", "surrogatepass") + data)
     return digest.hexdigest()
