@@ -3,6 +3,9 @@ import os
 import re
 import shutil
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,6 +87,24 @@ def test_another_set_with_the_same_wheel_links_to_it(index: Index, tmp_path: Pat
     assert (first.site / "alpha.py").samefile(second.site / "alpha.py")
     assert (second.site / "__pycache__" / f"alpha.{sys.implementation.cache_tag}.pyc").exists()
     assert [str(event).partition(":")[0] for event in told] == ["installing alpha 1.0", "installing beta 1.0"]
+
+
+def test_nobody_waits_for_the_choice_of_other_versions(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("slow", "1.0", {"slow.py": ""})
+    told: list[Installing] = []
+    settings = EnvironmentSettings(folder=tmp_path / "e", max_mb=20)
+    with ThreadPoolExecutor(1) as pool:
+        answer = index.held["slow"] = threading.Event()
+        other = pool.submit(UvEnvironments(settings, BubblewrapRunner()).make, ["alpha", "slow"])
+        while "/simple/slow/" not in index.asked:
+            time.sleep(0.01)
+        try:
+            assert UvEnvironments(settings, BubblewrapRunner(), told.append).make(["alpha"]).packages == ("alpha==1.0",)
+        finally:
+            answer.set()
+        assert other.result().packages == ("alpha==1.0", "slow==1.0")
+    assert not any(event.waiting for event in told)
 
 
 def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path: Path) -> None:
