@@ -36,7 +36,8 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
 
 class Index:
     """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
-    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer; a project that is `held` is answered after its event."""
+    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer; a project that is
+    `held` is answered after its event."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}

@@ -139,11 +139,15 @@ class InstallerRuns:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
         received = self._progress(installing) if installing else None
+        request = json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work))
         with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
             confined = Confined(
                 command=(str(own().program), *_INSTALLER),
                 limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=_PROCESSES),
-                files={**_installer(), "request.json": json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work))},
+                files={
+                    **_installer(),
+                    "request.json": json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work)),
+                },
                 mounts=(*mounts, Mount(socket, _SOCKET)),
                 variables=variables,
                 other=interpreter if interpreter != own() else None,

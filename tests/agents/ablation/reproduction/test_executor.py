@@ -152,6 +152,10 @@ class Dated(Maker):
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
+SCALAR = "raise TypeError('only 0-dimensional arrays can be converted to Python scalars')"
+"""Of NumPy 2.4."""
+
+
 def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: World, tmp_path: Path) -> None:
     (world.repository / "train.py").write_text("rate\n" + TRAIN)
     commit(world.repository, "2019-05-01T12:00:00")
@@ -169,6 +173,7 @@ def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: Wo
         ("fakelib.rate()", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
         ("fakelib.level()", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
         ("[0][not hasattr(fakelib, 'rate')]", "2019-05-01", {}, ["2019-05-01"], "old"),
+        (f"if not hasattr(fakelib, 'rate'):\n    {SCALAR}", None, {}, [], "old"),
     ],
 )
 def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commits_day(

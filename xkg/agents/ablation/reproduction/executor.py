@@ -141,8 +141,8 @@ class Executor:
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help: also for any error of code that is older than this Python, since
-        newer packages return other values without a word."""
-        if outcome.failure != "error":
+        newer packages return other values and shapes without a word."""
+        if outcome.failure not in ("error", "shape"):
             return outcome.failure == "removed API"
         is_older = bool(self.committed) and str(self.committed) < first_day(own().minor)
         problem = outcome.problem or ""
