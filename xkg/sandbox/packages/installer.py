@@ -99,7 +99,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     missing |= {want.module: reason for want, reason in unprovided.items()}
 
     # A module that neither the tables nor its name resolve may be in one of the repository's own requirements.
-    aside = uv.until(uv.newest)  # requirements without a wheel that nothing imports by name
+    aside = uv.aside()  # requirements without a wheel that nothing imports by name
     own = _available(others, aside) if missing else []
     inspect(own)
     for wheel in own:
@@ -261,17 +261,22 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. Lists that do not
-    resolve are halved, so that a few bad requirements among many cost few starts of uv."""
-    why = ""
-    for choice in (wanted, _later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
-        if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):
-            return list(choice), {}
-    if len(wanted) == 1:
-        return [], {wanted[0].module: why}
-    middle = len(wanted) // 2
-    first, lost = _together(wanted[:middle], uv, beside)
-    rest, also_lost = _together(wanted[middle:], uv, [*beside, *first])
+    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. Of lists that do not
+    resolve, those that uv names as lacking a wheel follow the others; other lists are halved. Thus, a few bad
+    requirements among many cost few starts of uv."""
+    if not (why := _why_not([*beside, *wanted], uv)):
+        return list(wanted), {}
+    lacking = {name_of(line) for line in uv.without_wheel}
+    parts = [[want for want in wanted if (want.distribution in lacking) == late] for late in (False, True)]
+    if not all(parts):
+        for choice in (_later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
+            if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):
+                return list(choice), {}
+        if len(wanted) == 1:
+            return [], {wanted[0].module: why}
+        parts = [list(wanted[: len(wanted) // 2]), list(wanted[len(wanted) // 2 :])]
+    first, lost = _together(parts[0], uv, beside)
+    rest, also_lost = _together(parts[1], uv, [*beside, *first])
     return [*first, *rest], lost | also_lost
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import platform
 import re
 import subprocess
@@ -59,8 +60,14 @@ class Uv:
 
     def until(self, day: str) -> "Uv":
         """The same, but versions published after that day are ignored."""
+        other = self.aside()
+        other.newest, other._resolved = day, {}
+        return other
+
+    def aside(self) -> "Uv":
+        """The same, which collects requirements without a wheel for itself."""
         other = copy.copy(self)
-        other.newest, other.without_wheel, other._resolved = day, {}, {}
+        other.without_wheel = {}
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
@@ -144,13 +151,14 @@ class Uv:
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
         """Other sources of a requirement without a wheel: the Python versions that have one, and its source
-        distribution."""
+        distribution. A version that is gone is replaced by the next later one."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
-        for oldest in (_BEFORE, *reversed(versions)):
+        later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
+        for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
             # Without dependencies uv reads only file names, and builds nothing.
-            options = ("--no-deps", "--universal", "--python-version", oldest, *self._dated)
+            options = ("--no-deps", "--universal", "--python-version", oldest, *lowest, *self._dated)
             try:
-                package = self._packages([line], options, wheels=False)[0]
+                package = self._packages([wanted], options, wheels=False)[0]
             except (Failed, IndexError):
                 continue
             names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
