@@ -239,6 +239,16 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     assert "+fakelib>1.0" in repair.diff
 
 
+def test_a_version_that_nobody_asked_for_is_not_made_newer(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
+    (world.repository / "requirement.txt").write_text("fakelib==0.5\n")
+    commit(world.repository)
+    maker = Pinned(tmp_path / "sites")
+    with pytest.raises(BaselineError, match="gcd"):
+        campaign_with(maker, world)
+    assert all("fakelib==0.5" in asked for asked in maker.asked)
+
+
 class Plugins(Maker):
     """An `EnvironmentMaker` that has the package of two modules, which no file imports by name."""
 
