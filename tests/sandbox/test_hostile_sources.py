@@ -2,6 +2,7 @@
 the real sandbox."""
 
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -175,12 +176,14 @@ def test_a_dependency_without_a_wheel_does_not_make_its_package_old(index: Index
 OK = "def attack():\n    return 1\n"
 
 
-def built(folder: Path, imports: list[str], lines: list[str]) -> tuple[Environment, list[str]]:
+def built(
+    folder: Path, imports: list[str], lines: list[str], declared: Sequence[str] = ()
+) -> tuple[Environment, list[str]]:
     """The environment, and the packages that were built for it."""
     folder.chmod(0o755)
     told: list[Installing] = []
     maker = UvEnvironments(EnvironmentSettings(folder=folder / "e", max_mb=20), BubblewrapRunner(), told.append)
-    return maker.make(imports, lines), [event.packages for event in told if event.from_source]
+    return maker.make(imports, lines, None, declared), [event.packages for event in told if event.from_source]
 
 
 def test_c_code_older_than_every_python_here_is_not_built(index: Index, tmp_path: Path) -> None:
@@ -203,14 +206,13 @@ def test_a_source_that_is_gone_is_replaced_by_the_next_later_one(index: Index, t
     assert (environment.packages, names) == (("alpha==1.0",), ["alpha 1.0"])
 
 
-def test_of_packages_that_nothing_imports_those_with_a_missing_module_are_built(index: Index, tmp_path: Path) -> None:
+def test_sources_that_nothing_imports_are_built_only_if_they_are_declared(index: Index, tmp_path: Path) -> None:
     source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("alpha.py", "waves.py"), "attack.py": OK}
-    index.add_source("alpha", "1.0", source | {"src/waves.py": ""})
-    index.add_source("other", "1.0", source | {"tides.py": ""})
-    environment, names = built(tmp_path, ["waves", "gone"], ["other", "alpha"])
-    assert environment.provided == {"waves": "alpha==1.0"}
-    assert environment.missing.keys() == {"gone"}
-    assert names == ["alpha 1.0"]
+    index.add_source("alpha", "1.0", source)
+    environment, names = built(tmp_path, ["waves"], ["alpha"])
+    assert (environment.missing.keys(), names) == ({"waves"}, [])
+    environment, names = built(tmp_path, ["waves"], ["alpha"], declared=["alpha"])
+    assert (environment.provided, names) == ({"waves": "alpha==1.0"}, ["alpha 1.0"])
 
 
 def test_a_program_that_a_build_starts_comes_from_its_package(index: Index, tmp_path: Path) -> None:

@@ -280,30 +280,26 @@ class UvEnvironments:
         for _ in range(_MOST_ROUNDS):
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
-            known = len(built) + len(failed)
-            sources: dict[str, tuple[Source, tuple[str, ...]]] = {}
+            sources: dict[str, Source] = {}
             # Those that the repository asks for come first.
             for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
                 source = offer.source
                 if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
                     continue
                 if not (offer.pythons and source.name in present):
-                    sources.setdefault(source.name, (source, offer.modules))
+                    sources.setdefault(source.name, source)
             # Another project may share the name of a module that comes from one of the repository's own requirements.
-            for name in [name for name in sources if name in hints] or list(sources):
-                source, modules = sources[name]
+            named = [source for source in sources.values() if source.name in hints] or list(sources.values())
+            for source in named:
                 tried.add(source.pin)
-                pins = [wheel.pin for wheel in plan.wheels]
                 try:
-                    folder = self._sources.folder(source, modules, pins, at(plan.python), limits)
+                    folder = self._sources.folder(source, [w.pin for w in plan.wheels], at(plan.python), limits)
                     built.append(f"{BUILT}/{folder}")
                 except FailedBuild as error:
-                    if not modules:
-                        failed[name] = str(error)
-            if not sources:
+                    failed[source.name] = str(error)
+            if not named:
                 break
-            if len(built) + len(failed) > known:
-                plan = self._plan(request, at(plan.python), limits, built, failed)
+            plan = self._plan(request, at(plan.python), limits, built, failed)
         return plan
 
     def _with_more_wheels(self, request: _Request, plan: Plan) -> Iterator[Interpreter]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xkg.sandbox.guest.forward import forwarded
-from xkg.sandbox.packages.source_files import contents_of, fetched
+from xkg.sandbox.packages.source_files import build_requirements, fetched
 from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheel_exports import foreign
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, member
@@ -147,7 +147,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "provided": providers(wanted, wheels, inspected),
         "incomplete": too_large,
         "day": uv.newest,
-        "offers": offers(request, seen) + (offers(request, [aside], sorted(missing)) if missing else []),
+        "offers": offers(request, seen),
     }
 
 
@@ -161,18 +161,14 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
             _why_not([free[newest.name]._replace(hint=newest.pin)], uv)
 
 
-def offers(
-    request: dict[str, Any], dated_or_not: Sequence[Uv | None], modules: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """Other sources of the requirements that lacked a wheel, in versions that the repository asks for. With `modules`,
-    only sources that have one of them are of use."""
+def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
+    """Other sources of the requirements that lacked a wheel, in versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in filter(None, dated_or_not):
         for line in uv.without_wheel:
             lacking.setdefault(request["hints"].get(line, line), uv)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        found = pool.map(lambda of: of[1].offer(of[0], request["pythons"]), list(lacking.items())[:_MOST_OFFERS])
-        return [{**offer, "modules": modules} for offer in found]
+        return list(pool.map(lambda of: of[1].offer(of[0], request["pythons"]), list(lacking.items())[:_MOST_OFFERS]))
 
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
@@ -363,10 +359,7 @@ def fetch(request: dict[str, Any]) -> dict[str, Any]:
     """Fetches a source distribution. No code of it is run."""
     try:
         place = fetched(request["url"], request["sha256"], Path(request["target"]), request["max_mb"] << 20)
-        requires, names = contents_of(place)
-        if request["modules"] and not names & set(request["modules"]):
-            return {"error": "it has no module that is missing"}
-        return {"error": None, "file": place.name, "requires": requires}
+        return {"error": None, "file": place.name, "requires": build_requirements(place)}
     except (Failed, OSError) as error:
         return {"error": str(error)}
 

@@ -46,13 +46,11 @@ class Source(Value):
 
 
 class Offer(Value):
-    """Other sources of a requirement that has no wheel: Python versions that have one, and its source distribution,
-    which is of use only if it has one of `modules`, if there are any."""
+    """Other sources of a requirement that has no wheel: Python versions that have one, and its source distribution."""
 
     line: str
     pythons: tuple[str, ...]
     source: Source | None
-    modules: tuple[str, ...] = ()
 
 
 class Plan(Value):

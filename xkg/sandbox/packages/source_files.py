@@ -2,16 +2,12 @@
 only, and runs none of its code."""
 
 import contextlib
-import functools
 import hashlib
-import itertools
 import tarfile
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
 from xkg.sandbox.packages.toml_text import read_toml
 from xkg.sandbox.packages.wheels import Failed, get
@@ -40,35 +36,32 @@ def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
     return place
 
 
-def contents_of(source: Path) -> tuple[list[str], set[str]]:
-    """The build requirements that a source distribution states, otherwise those of setuptools, and the names of its
-    modules and folders."""
-    names: set[str] = set()
-    requires = _DEFAULT
+def build_requirements(source: Path) -> list[str]:
+    """The build requirements that a source distribution states, otherwise those of setuptools."""
     with contextlib.suppress(
         OSError, ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, KeyError, RuntimeError
     ):
-        for path, read in _members(source):
-            names |= set(path.removesuffix(".py").split("/"))
-            if path.count("/") == 1 and path.endswith(f"/{_SETTINGS}"):
-                stated = read_toml(read().decode()).get("build-system", {}).get("requires", _DEFAULT)
-                requires = [line for line in stated if isinstance(line, str)]
-    return requires, names
+        settings = _member(source)
+        if settings is not None:
+            stated = read_toml(settings.decode()).get("build-system", {}).get("requires", _DEFAULT)
+            return [line for line in stated if isinstance(line, str)]
+    return _DEFAULT
 
 
-def _members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """The paths of an archive's files, below a single folder at the top, each with a function that reads it."""
+def _member(source: Path) -> bytes | None:
+    """The project's settings, from the single folder at the top."""
     if source.name.endswith(".zip"):
         with zipfile.ZipFile(source) as archive:
             for name in archive.namelist()[:_MOST_MEMBERS]:
-                yield name, functools.partial(_start, functools.partial(archive.open, name))
-        return
+                if name.count("/") == 1 and name.endswith(f"/{_SETTINGS}"):
+                    with archive.open(name) as file:
+                        return file.read(_LONGEST_SETTINGS)
+        return None
     with tarfile.open(source) as packed:
-        for member in itertools.islice(packed, _MOST_MEMBERS):
-            if member.isreg():
-                yield member.name, functools.partial(_start, functools.partial(packed.extractfile, member))
-
-
-def _start(opened: Callable[[], IO[bytes] | None]) -> bytes:
-    file = opened()
-    return file.read(_LONGEST_SETTINGS) if file else b""
+        for number, member in enumerate(packed):
+            if member.isreg() and member.name.count("/") == 1 and member.name.endswith(f"/{_SETTINGS}"):
+                held = packed.extractfile(member)
+                return held.read(_LONGEST_SETTINGS) if held else None
+            if number > _MOST_MEMBERS:
+                break
+    return None

@@ -43,12 +43,9 @@ class SourceWheels:
     def __init__(self, runs: InstallerRuns, tools: Tools, notify: Callable[[Installing], None]) -> None:
         self._runs, self._tools, self._notify = runs, tools, notify
 
-    def folder(
-        self, source: Source, modules: Sequence[str], pins: Sequence[str], interpreter: Interpreter, limits: Quota
-    ) -> str:
+    def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
         """The folder, below `InstallerRuns.built`, of the wheel of a source distribution that is to run together with
-        the packages `pins` and, if `modules` are given, to have one of them. Builds it if it does not exist. Raises
-        `FailedBuild`."""
+        the packages `pins`. Builds it if it does not exist. Raises `FailedBuild`."""
         name = folder_of(source, interpreter)
         target = self._runs.built / name
         if stored(target):
@@ -57,31 +54,22 @@ class SourceWheels:
             raise FailedBuild(reason)
         if not isinstance(self._runs.sandbox, BubblewrapRunner):
             raise FailedBuild("source is built only in bubblewrap", passing=True)
+        self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
         target.mkdir(parents=True, exist_ok=True)
         with file_lock(target / ".lock"):
             if stored(target):  # by another process meanwhile
                 return name
             try:
-                self._make(source, modules, pins, interpreter, limits, target)
+                self._make(source, pins, interpreter, limits, target)
             except FailedBuild as error:
                 if not error.passing:
                     store_failure(target, str(error))
                 raise
         return name
 
-    def _make(
-        self,
-        source: Source,
-        modules: Sequence[str],
-        pins: Sequence[str],
-        interpreter: Interpreter,
-        limits: Quota,
-        target: Path,
-    ) -> None:
+    def _make(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota, target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="xkg-source-") as kept:
-            file, stated = self._fetched(source, modules, interpreter, limits, Path(kept))
-            told = f"{source.name} {source.version}"
-            self._notify(Installing(packages=told, total_mb=0, disk_mb=0, from_source=True))
+            file, stated = self._fetched(source, interpreter, limits, Path(kept))
             # Later versions of setuptools have removed features that older projects use, such as the conversion of
             # Python 2.
             days = sorted({max(source.day, first_day(interpreter.minor)), max(source.day, _LAST_2TO3)}, reverse=True)
@@ -105,9 +93,9 @@ class SourceWheels:
             raise failure
 
     def _fetched(
-        self, source: Source, modules: Sequence[str], interpreter: Interpreter, limits: Quota, folder: Path
+        self, source: Source, interpreter: Interpreter, limits: Quota, folder: Path
     ) -> tuple[Path, tuple[str, ...]]:
-        query = {"mode": "fetch", "url": source.url, "sha256": source.sha256, "max_mb": _MOST_MB, "modules": modules}
+        query = {"mode": "fetch", "url": source.url, "sha256": source.sha256, "max_mb": _MOST_MB}
         with self._runs.run(query, limits, interpreter) as (answer, trouble, work):
             try:
                 fetched = Fetched.model_validate(answer)
