@@ -154,6 +154,8 @@ class Dated(Maker):
 
 SCALAR = "raise TypeError('only 0-dimensional arrays can be converted to Python scalars')"
 """Of NumPy 2.4."""
+WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed')"
+"""Of torch 2.6."""
 
 
 def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: World, tmp_path: Path) -> None:
@@ -174,6 +176,7 @@ def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: Wo
         ("fakelib.level()", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
         ("[0][not hasattr(fakelib, 'rate')]", "2019-05-01", {}, ["2019-05-01"], "old"),
         (f"if not hasattr(fakelib, 'rate'):\n    {SCALAR}", None, {}, [], "old"),
+        (f"if not hasattr(fakelib, 'rate'):\n    {WEIGHTS}", None, {}, [], "old"),
     ],
 )
 def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commits_day(

@@ -141,7 +141,10 @@ class Executor:
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help: also for any error of code that is older than this Python, since
-        newer packages return other values and shapes without a word."""
+        newer packages return other values and shapes without a word. Later versions refuse checkpoints that are
+        whole."""
+        if outcome.failure == "broken checkpoint":
+            return not damaged(self.workspace, self.task.data)
         if outcome.failure not in ("error", "shape"):
             return outcome.failure == "removed API"
         is_older = bool(self.committed) and str(self.committed) < first_day(own().minor)
