@@ -210,7 +210,7 @@ def test_sources_that_nothing_imports_are_built_only_if_they_are_declared(index:
     source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("alpha.py", "waves.py"), "attack.py": OK}
     index.add_source("alpha", "1.0", source)
     environment, names = built(tmp_path, ["waves"], ["alpha"])
-    assert (environment.missing.keys(), names) == ({"waves"}, [])
+    assert (list(environment.missing), names) == (["waves"], [])
     environment, names = built(tmp_path, ["waves"], ["alpha"], declared=["alpha"])
     assert (environment.provided, names) == ({"waves": "alpha==1.0"}, ["alpha 1.0"])
 
