@@ -174,6 +174,7 @@ def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: Wo
         ("fakelib.rate()", None, {}, [], "old"),
         ("fakelib.rate()", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
         ("fakelib.level()", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
+        ("fakelib.level()", "2025-05-01", {}, ["2025-05-01", FIRST_DAY], "oldest"),
         ("[0][not hasattr(fakelib, 'rate')]", "2019-05-01", {}, ["2019-05-01"], "old"),
         (f"if not hasattr(fakelib, 'rate'):\n    {SCALAR}", None, {}, [], "old"),
         (f"if not hasattr(fakelib, 'rate'):\n    {WEIGHTS}", None, {}, [], "old"),

@@ -296,13 +296,15 @@ class Executor:
         return True
 
     def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
-        """Untried packages of another day, with the day and its name: that of the commit or, if the code is older
-        than this Python, the first day with packages for it. None if there is no such day."""
+        """Untried packages of another day, with the day and its name: that of the commit, then the first day with
+        packages for this Python, which suit older code and that of authors who had older packages. None if there is no
+        such day."""
         if not self.committed:
             return None
-        days = {self.committed: "the commit's half-year"}
-        if self.committed < (first := first_day(own().minor)):
-            days[first] = "the first day with packages for this Python"
+        days = {
+            self.committed: "the commit's half-year",
+            first_day(own().minor): "the first day with packages for this Python",
+        }
         for day, name in days.items():
             if day in self._tried:
                 continue
