@@ -131,6 +131,12 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
+    # Tools may be younger than the code.
+    if later := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
+        uv = uv.of_any_day([want.distribution for want in later])
+        more, lost = _together(later, uv, [*wanted, *indirect.values(), *declared])
+        declared += more
+        left_out = {name: why for name, why in left_out.items() if name not in {want.module for want in more}} | lost
     wheels = closure([*wanted, *declared])
     while declared and sum(inspected[wheel].size for wheel in wheels) > limit:
         largest = max(declared, key=lambda want: sum(inspected[wheel].size for wheel in closure([want])))
