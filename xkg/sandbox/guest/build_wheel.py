@@ -12,8 +12,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-_VERSION = rb"(?:[<>=!~]=|[<>])\s*\d+(?:\.\d+)*(?:\.\*)?"
-_SOUND = re.compile(rb"Requires-Dist: [\w.-]+(?:\[[\w,-]*\])?\s*\(?(?:%s(?:,\s*%s)*)?\)?\s*;" % (_VERSION, _VERSION))
+_VERSION = rb"(?:[<>=!~]=|[<>])\d+(?:\.\d+)*(?:\.\*)?"
+_SOUND = re.compile(rb"Requires-Dist:[\w.-]+(?:\[[\w,-]*\])?\(?(?:%s(?:,%s)*)?\)?;extra==" % (_VERSION, _VERSION))
 
 
 def main() -> None:
@@ -57,7 +57,9 @@ def without_malformed_extras(built: Path, target: Path) -> None:
             content = old.read(member)
             if member.filename.endswith(".dist-info/METADATA"):
                 lines = content.splitlines(keepends=True)
-                content = b"".join(line for line in lines if b"extra ==" not in line or _SOUND.match(line))
+                content = b"".join(
+                    line for line in lines if b"extra ==" not in line or _SOUND.match(line.replace(b" ", b""))
+                )
             new.writestr(member, content)
 
 

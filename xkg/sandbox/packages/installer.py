@@ -136,7 +136,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         uv = uv.of_any_day([want.distribution for want in later])
         more, lost = _together(later, uv, [*wanted, *indirect.values(), *declared])
         declared += more
-        left_out = {name: why for name, why in left_out.items() if name not in {want.module for want in more}} | lost
+        left_out = {name: left_out[name] for name in left_out.keys() - {each.module for each in more}} | lost
     wheels = closure([*wanted, *declared])
     while declared and sum(inspected[wheel].size for wheel in wheels) > limit:
         largest = max(declared, key=lambda want: sum(inspected[wheel].size for wheel in closure([want])))
