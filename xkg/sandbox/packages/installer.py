@@ -131,10 +131,10 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
-    # Tools may be younger than the code.
-    if later := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
-        uv = uv.of_any_day([want.distribution for want in later])
-        more, lost = _together(later, uv, [*wanted, *indirect.values(), *declared])
+    # Tools may be of a later day than the code.
+    if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
+        uv = uv.of_any_day([want.distribution for want in younger])
+        more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
         declared += more
         left_out = {name: left_out[name] for name in left_out.keys() - {each.module for each in more}} | lost
     wheels = closure([*wanted, *declared])
