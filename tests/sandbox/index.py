@@ -6,6 +6,7 @@ import io
 import json
 import re
 import tarfile
+import threading
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -35,7 +36,8 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
 
 class Index:
     """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
-    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer."""
+    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer; a project that is
+    `held` is answered after its event."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -44,6 +46,7 @@ class Index:
         self.parts = True
         self.status = 200
         self.silent_seconds = 0.0
+        self.held: dict[str, threading.Event] = {}
         self.url = ""
 
     def add(
@@ -79,6 +82,8 @@ def serving(index: Index) -> Iterator[Index]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             index.asked.append(self.path)
+            if name := index.held.get(self.path.strip("/").rpartition("/")[2]):
+                name.wait(60)
             time.sleep(index.silent_seconds)
             status, content, extra = self._found() if index.status == 200 else (index.status, b"", {})
             self.send_response(status)

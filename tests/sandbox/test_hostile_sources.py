@@ -1,6 +1,8 @@
 """Source distributions whose build attacks what builds it: real archives from an index on the loopback, the real uv,
 the real sandbox."""
 
+import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages import source_builds
 from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.runner import Environment, Job, Limits
 
 PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
@@ -168,6 +171,70 @@ def test_a_dependency_without_a_wheel_does_not_make_its_package_old(index: Index
     maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
     assert maker.make(["beta"], ["beta"]).packages == ("alpha==1.0", "beta==2.0")
     assert maker.make(["beta"], ["beta==1.0"]).packages == ("beta==1.0",)
+
+
+OK = "def attack():\n    return 1\n"
+
+
+def built(
+    folder: Path, imports: list[str], lines: list[str], declared: Sequence[str] = ()
+) -> tuple[Environment, list[str]]:
+    """The environment, and the packages that were built for it."""
+    folder.chmod(0o755)
+    told: list[Installing] = []
+    maker = UvEnvironments(EnvironmentSettings(folder=folder / "e", max_mb=20), BubblewrapRunner(), told.append)
+    return maker.make(imports, lines, None, declared), [event.packages for event in told if event.from_source]
+
+
+def test_c_code_older_than_every_python_here_is_not_built(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "2.0", {"alpha.py": ""})
+    index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": OK})
+    system = f"manylinux2014_{platform.machine()}"
+    tags = {"cp36-none-any": ("1.0", ["alpha 1.0"]), f"cp36-cp36m-{system}": ("2.0", [])}
+    for tag, (version, sources) in tags.items():
+        index.add("alpha", "1.0", {"alpha.py": ""}, tag=tag)
+        (tmp_path / version).mkdir()
+        environment, names = built(tmp_path / version, ["alpha"], ["alpha==1.0"])
+        assert (environment.packages, names) == ((f"alpha=={version}",), sources)
+
+
+def test_a_source_that_is_gone_is_replaced_by_the_next_later_one(index: Index, tmp_path: Path) -> None:
+    for version in ("0.9", "1.0", "2.0"):
+        source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("1.0", version), "attack.py": OK}
+        index.add_source("alpha", version, source)
+    environment, names = built(tmp_path, ["alpha"], ["alpha==0.95"])
+    assert (environment.packages, names) == (("alpha==1.0",), ["alpha 1.0"])
+
+
+def test_sources_that_nothing_imports_are_built_only_if_they_are_declared(index: Index, tmp_path: Path) -> None:
+    source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("alpha.py", "waves.py"), "attack.py": OK}
+    index.add_source("alpha", "1.0", source)
+    environment, names = built(tmp_path, ["waves"], ["alpha"])
+    assert (list(environment.missing), names) == (["waves"], [])
+    environment, names = built(tmp_path, ["waves"], ["alpha"], declared=["alpha"])
+    assert (environment.provided, names) == ({"waves": "alpha==1.0"}, ["alpha 1.0"])
+
+
+def test_a_program_that_a_build_starts_comes_from_its_package(index: Index, tmp_path: Path) -> None:
+    entry = "[console_scripts]\nweave = weave:main\n"
+    files = {"weave.py": "def main(): print(7)", "weave-1.0.dist-info/entry_points.txt": entry}
+    index.add("weave", "1.0", files, day="2020-01-01")
+    attack = "import subprocess\ndef attack():\n    try:\n        return int(subprocess.check_output(['weave']))\n"
+    attack += (
+        "    except OSError as error:\n        raise ValueError(\"command 'weave' failed: No such file\") from error\n"
+    )
+    assert value(made(index, tmp_path, attack)) == "7"
+
+
+def test_a_built_package_has_its_sound_extras(index: Index, tmp_path: Path) -> None:
+    index.add("boxes", "2.3", {"boxes.py": ""})
+    lines = ["boxes (==2.*) ; extra == 'box'", "boxes>=1. ; extra == 'bad'"]
+    metadata = "Metadata-Version: 2.1\nName: alpha\nVersion: 1.0\nProvides-Extra: box\nProvides-Extra: bad\n"
+    metadata += "".join(f"Requires-Dist: {line}\n" for line in lines)
+    source = {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": f"METADATA = {metadata!r}\n{OK}"}
+    index.add_source("alpha", "1.0", source)
+    environment, _ = built(tmp_path, ["alpha"], ["alpha[box]"])
+    assert environment.packages == ("alpha==1.0", "boxes==2.3")
 
 
 def test_packages_later_than_the_code_come_from_their_first_day_with_its_sources(index: Index, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment
     environment = maker.make(["alpha", *names])
     assert sorted(place.name for place in folder.iterdir()) == ["beside", "kg"]
     assert not list((folder / "beside").iterdir())
-    kept = {"making", "requests", "sets", "sizes.json", ".lock", environment.hash}
+    kept = {"making", "requests", "sets", "sizes.json", ".lock", ".planning", environment.hash}
     assert {place.name for place in (folder / "kg" / "environments").iterdir()} <= kept
     assert not list(Path("/tmp").glob("pwned*"))
     if environment.site is not None:
@@ -160,7 +160,7 @@ facts = {
     "variables": sorted(os.environ), "homes": [p for p in ("/home", "/etc/shadow") if os.path.exists(p)],
 }
 answer = {"wheels": [], "missing": {"alpha": json.dumps(facts)}, "incomplete": False}
-pathlib.Path("/make/work/answer.json").write_text(json.dumps(answer))
+next(pathlib.Path("/make").glob("work-*")).joinpath("answer.json").write_text(json.dumps(answer))
 """
 
 
@@ -188,9 +188,10 @@ INSTEAD = {
     "a folder": "os.mkdir('answer.json')",
     "a file without end": "os.truncate(os.open('answer.json', os.O_CREAT | os.O_WRONLY), 19 << 20)",
     "a link to other packages": "os.symlink({folder!r}, 'site')",
-    "a link in the place of all": "os.chdir('..'); os.rename('work', 'gone'); os.symlink({folder!r}, 'work')",
-    "nothing": "os.chdir('..'); os.rename('work', 'gone')",
+    "a link in the place of all": "os.chdir('..'); os.rename(work, 'gone'); os.symlink({folder!r}, work)",
+    "nothing": "os.chdir('..'); os.rename(work, 'gone')",
 }
+OWN_FOLDER = "import glob, os\n[work] = glob.glob('/make/work-*')\nos.chdir(work)\n"
 
 
 @pytest.mark.usefixtures("index")
@@ -203,7 +204,7 @@ def test_what_the_installer_leaves_leads_nowhere(tmp_path: Path, monkeypatch: py
     secret.write_text('{"wheels": [], "missing": {"alpha": "a secret was read"}, "incomplete": false}')
     secret.chmod(0o600)
     leave = INSTEAD[what].format(secret=str(secret), folder=str(beside))
-    environment = taken_over(monkeypatch, tmp_path, f"import os\nos.chdir('/make/work')\n{leave}\n")
+    environment = taken_over(monkeypatch, tmp_path, f"{OWN_FOLDER}{leave}\n")
     assert environment.site is None
     assert "secret" not in environment.missing["alpha"]
     assert secret.stat().st_mode & 0o777 == 0o600
@@ -212,7 +213,7 @@ def test_what_the_installer_leaves_leads_nowhere(tmp_path: Path, monkeypatch: py
 @pytest.mark.usefixtures("index")
 def test_after_a_broken_installer_the_next_is_made_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leave = INSTEAD["a link in the place of all"].format(folder=str(tmp_path))
-    assert taken_over(monkeypatch, tmp_path, f"import os\nos.chdir('/make/work')\n{leave}\n").site is None
+    assert taken_over(monkeypatch, tmp_path, f"{OWN_FOLDER}{leave}\n").site is None
     monkeypatch.undo()
     with serving(Index()) as index:
         monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)

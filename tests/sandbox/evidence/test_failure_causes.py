@@ -119,6 +119,7 @@ def test_an_error_of_several_lines_is_read_whole() -> None:
         ("ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.", ["openpyxl"]),
         ("ImportError: `Import openpyxl` failed.  Use pip, conda, or your preferred package manager.", ["openpyxl"]),
         ("ImportError: Import lxml failed", ["lxml"]),
+        ("ImportError: Trying to log data to tensorboard but tensorboard is not installed.", ["tensorboard"]),
         (
             "ModuleNotFoundError: No module named 'Box2D'\n\nThe above exception was the direct cause of the following "
             "exception:\n\nTraceback (most recent call last):\nError: box2d is not installed",

@@ -75,6 +75,7 @@ def _needs_driver(*_):
     raise RuntimeError("Found no NVIDIA driver")
 
 
+fft = len  # a function before torch 1.7
 cuda = types.SimpleNamespace()
 for _name in ("synchronize", "current_device", "get_device_name", "memory_reserved", "set_device"):
     setattr(cuda, _name, _needs_driver)

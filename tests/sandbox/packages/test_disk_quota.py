@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from xkg.config import EnvironmentSettings
-from xkg.sandbox.packages.disk_quota import in_use, prune, quota
+from xkg.sandbox.packages.disk_quota import in_use, planning, prune, quota
 from xkg.sandbox.runner import Environment
 
 
@@ -16,7 +16,7 @@ def test_old_environments_make_room(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (time.time() - age * 7200,) * 2)
     (tmp_path / "requests").mkdir()
     assert prune(tmp_path, 2) == names[:1:-1]
-    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests", "sizes.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests", "sizes.json", ".planning"}
     assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
 
 
@@ -45,8 +45,16 @@ def test_downloads_and_wheels_that_nothing_uses_go_before_environments(tmp_path:
     assert (making / "cache").exists()  # links take no room
     loose.mkdir()
     (loose / "data").write_bytes(bytes(1 << 20))
+    (making / "work-killed").mkdir()
+    with planning(tmp_path):  # with the help of the cache
+        assert prune(tmp_path, 1) == []
+        assert (making / "cache").exists()
+    assert not loose.exists()
+    loose.mkdir()
+    (loose / "data").write_bytes(bytes(1 << 20))
     assert prune(tmp_path, 1) == []
     assert not loose.exists()
+    assert not (making / "work-killed").exists()
     assert not (making / "cache").exists()
     assert used.exists()
     assert prune(tmp_path, 0) == [home.name]

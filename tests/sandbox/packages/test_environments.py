@@ -3,6 +3,9 @@ import os
 import re
 import shutil
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,6 +87,24 @@ def test_another_set_with_the_same_wheel_links_to_it(index: Index, tmp_path: Pat
     assert (first.site / "alpha.py").samefile(second.site / "alpha.py")
     assert (second.site / "__pycache__" / f"alpha.{sys.implementation.cache_tag}.pyc").exists()
     assert [str(event).partition(":")[0] for event in told] == ["installing alpha 1.0", "installing beta 1.0"]
+
+
+def test_nobody_waits_for_the_choice_of_other_versions(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("slow", "1.0", {"slow.py": ""})
+    told: list[Installing] = []
+    settings = EnvironmentSettings(folder=tmp_path / "e", max_mb=20)
+    with ThreadPoolExecutor(1) as pool:
+        answer = index.held["slow"] = threading.Event()
+        other = pool.submit(UvEnvironments(settings, BubblewrapRunner()).make, ["alpha", "slow"])
+        while "/simple/slow/" not in index.asked:
+            time.sleep(0.01)
+        try:
+            assert UvEnvironments(settings, BubblewrapRunner(), told.append).make(["alpha"]).packages == ("alpha==1.0",)
+        finally:
+            answer.set()
+        assert other.result().packages == ("alpha==1.0", "slow==1.0")
+    assert not any(event.waiting for event in told)
 
 
 def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path: Path) -> None:
@@ -382,6 +403,15 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     first = environments.make(["alpha", "beta"], written="2024-06-01")
     assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
     assert "packages are those of 2025-01-01: fewer of them are available as of 2024-07-01" in first.notes
+
+
+def test_a_declared_package_may_be_younger_than_the_code(index: Index, environments: UvEnvironments) -> None:
+    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
+        index.add("alpha", version, {"alpha.py": ""}, day=day)
+    index.add("tool", "1.0", {"tool.py": ""}, day="2025-01-01")
+    made = environments.make(["alpha"], ["tool"], "2024-06-01", ["tool", "gone"])
+    assert made.packages == ("alpha==1.0", "tool==1.0")
+    assert [note.partition(",")[0] for note in made.notes if "is not installed" in note] == ["gone"]
 
 
 def test_a_registry_that_does_not_answer_is_asked_again(

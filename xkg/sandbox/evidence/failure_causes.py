@@ -49,7 +49,7 @@ _NOT_INSTALLED = re.compile(
 _ABSENT = re.compile(
     r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100})`? failed"
     # rich indents tracebacks in a log and wraps their lines.
-    r"|^[^\S\n]{0,200}[\w.]{0,100}(?:Error|Installed): (\w{1,100}) is not\s{1,300}installed",
+    r"|^[^\S\n]{0,200}[\w.]{0,100}(?:Error|Installed): (?:[^\n]{0,300}\W)?(\w{1,100}) is not\s{1,300}installed",
     re.MULTILINE,
 )
 _NO_SUCH_NAME = re.compile(r"cannot import name '(\w{1,100})' from '([\w.]{1,100})'")

@@ -5,13 +5,15 @@ of the build. All of it is untrusted, because the build runs code of the source.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-_REQUIRES = b"Requires-Dist:"
+_VERSION = rb"(?:[<>=!~]=|[<>])\d+(?:\.\d+)*(?:\.\*)?"
+_SOUND = re.compile(rb"Requires-Dist:[\w.-]+(?:\[[\w,-]*\])?\(?(?:%s(?:,%s)*)?\)?;extra==" % (_VERSION, _VERSION))
 
 
 def main() -> None:
@@ -34,25 +36,30 @@ def main() -> None:
         "--out-dir",
         str(home / "out"),
     ]
-    ended = subprocess.run([*command, request["source"]], stdin=subprocess.DEVNULL, close_fds=True, check=False)
+    variables = dict(os.environ)
+    if packages := request["packages"]:  # programs of packages, such as swig, run on the plain interpreter
+        variables |= {"PATH": f"{packages}/bin:{variables['PATH']}", "PYTHONPATH": packages}
+    ended = subprocess.run([*command, request["source"]], stdin=subprocess.DEVNULL, env=variables, check=False)
     built = sorted((home / "out").glob("*.whl"))
     if ended.returncode != 0 or len(built) != 1:
         sys.exit(1)
-    without_extras(built[0], home / "wheel")
+    without_malformed_extras(built[0], home / "wheel")
     with os.fdopen(out, "wb") as stdout, (home / "wheel").open("rb") as wheel:
         stdout.write(built[0].name.encode() + b"\n")
         shutil.copyfileobj(wheel, stdout)
 
 
-def without_extras(built: Path, target: Path) -> None:
-    """Copies a wheel without the requirements of its extras. Nothing uses them, and old ones are often malformed, for
-    which uv refuses the whole wheel."""
+def without_malformed_extras(built: Path, target: Path) -> None:
+    """Copies a wheel without malformed requirements of its extras, which old ones often have, and for which uv refuses
+    the whole wheel."""
     with zipfile.ZipFile(built) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.infolist():
             content = old.read(member)
             if member.filename.endswith(".dist-info/METADATA"):
                 lines = content.splitlines(keepends=True)
-                content = b"".join(line for line in lines if not (line.startswith(_REQUIRES) and b"extra ==" in line))
+                content = b"".join(
+                    line for line in lines if b"extra ==" not in line or _SOUND.match(line.replace(b" ", b""))
+                )
             new.writestr(member, content)
 
 

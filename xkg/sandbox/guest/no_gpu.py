@@ -137,7 +137,8 @@ class Torch:
     def documented(self) -> Iterator[tuple[Any, str, Any]]:
         """Functions that take a device, as (module, name, function)."""
         for place in (self.torch, getattr(self.torch, "fft", None)):
-            for name, function in list(vars(place).items()) if place else ():
+            # Before torch 1.7, `fft` is a function.
+            for name, function in list(getattr(place, "__dict__", {}).items()):
                 if isinstance(function, (types.BuiltinFunctionType, types.FunctionType)) and _DOCUMENTED in (
                     function.__doc__ or ""
                 ):

@@ -15,7 +15,9 @@ from xkg.files import file_lock, write_whole
 from xkg.operating_system import lock
 from xkg.sandbox.runner import Environment
 
-_USED, _SIZES = ".used", "sizes.json"
+_USED, _SIZES, _PLANNING = ".used", "sizes.json", ".planning"
+WORK = "work-"
+"""The folders of runs of the installer begin with this, below `making`."""
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
 """Default for one environment: torch with CUDA takes 4,300 MB, with other frameworks 10,000."""
@@ -56,10 +58,20 @@ def in_use(environment: Environment) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def planning(folder: Path) -> Iterator[None]:
+    """Keeps this and other processes from removing what plans refer to (uv's cache, built wheels), while the context
+    lasts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with file_lock(folder / _PLANNING, shared=True):
+        yield
+
+
 def prune(folder: Path, keep_mb: int) -> list[str]:
     """Removes uv's cache, then built and unpacked wheels that no environment uses, then the least recently requested
     environments with their wheels, until the rest fits in `keep_mb`. Keeps environments in use, and those requested
-    within the last ten minutes, which may be about to be used. Returns the removed hashes."""
+    within the last ten minutes, which may be about to be used; and the cache and built wheels while anybody plans. The
+    caller sees to it that nobody installs. Returns the removed hashes."""
     homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
@@ -79,14 +91,20 @@ def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
     free. Returns the bytes that remain."""
     total = _total(folder)
     if total > keep_mb << 20:
-        for remade in ("making/cache", "built"):  # the cache has links to all wheels
-            shutil.rmtree(folder / remade, ignore_errors=True)
+        with file_lock(folder / _PLANNING, wait=False) as unused:
+            # The cache has links to all wheels. Runs that were killed leave their folders.
+            for remade in ("making/cache", "built", *_left(folder)) if unused else ():
+                shutil.rmtree(folder / remade, ignore_errors=True)
         total = _total(folder)
     for wheel in sorted((folder / "making" / "wheels").glob("*"), key=lambda wheel: wheel.stat().st_mtime):
         if total > keep_mb << 20 and not _linked(wheel):
             total -= _size(wheel, linked=True)
             shutil.rmtree(wheel, ignore_errors=True)
     return total
+
+
+def _left(folder: Path) -> list[str]:
+    return [f"making/{work.name}" for work in (folder / "making").glob(f"{WORK}*")]
 
 
 def _free(home: Path) -> bool:

@@ -11,7 +11,7 @@ file. A wheel with false sizes can still fill the disk, up to what uv unpacks in
     folder/requests/<key>.json   the set that answers a request
     folder/sets/<hash>.json      the wheels of a set, to install it again if its folder was removed
     folder/built/<key>/          the wheel of a source distribution, or why its build failed
-    folder/making/               uv's cache, unpacked wheels, and sets under construction
+    folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
     folder/sizes.json            bytes of each unpacked wheel and set, measured once
 
 All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
@@ -44,7 +44,7 @@ from xkg.sandbox.isolation.container import IMAGE_PYTHON, ContainerRunner
 from xkg.sandbox.isolation.host_proxy import configured_index
 from xkg.sandbox.isolation.interpreters import Interpreter, at, download, installed, own
 from xkg.sandbox.packages import python_choice
-from xkg.sandbox.packages.disk_quota import Quota, prune, quota
+from xkg.sandbox.packages.disk_quota import Quota, planning, prune, quota
 from xkg.sandbox.packages.distributions import LAST_WITH, distribution_of
 from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
 from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan, Source
@@ -54,6 +54,7 @@ from xkg.sandbox.packages.source_wheels import SourceWheels
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
+_INSTALLING = ".lock"
 _MOST_ROUNDS = 8
 """For builds from source: uv names one package without a wheel at a time. TensorFlow 1.15 needs five of them."""
 _MOST_VERSIONS = 2
@@ -102,8 +103,8 @@ class UvEnvironments:
 
     `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
     unavailable ones with their reasons; the rest is installed. Declared packages are installed too if they fit; a note
-    names each that does not. Raises `PackagesError` only if the folder cannot be written. One environment is made at a
-    time, also across processes."""
+    names each that does not. Raises `PackagesError` only if the folder cannot be written. Processes choose versions
+    side by side, and install one after the other."""
 
     def __init__(
         self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
@@ -168,9 +169,8 @@ class UvEnvironments:
                 return None
             if self._is_there(digest):
                 return self._environment(plan, digest)
-            with self._locked():
-                environment = self._installed(plan, (limits := quota(self._folder, self._settings)))
-                prune(self._folder, limits.total)
+            environment = self._installed(plan, (limits := quota(self._folder, self._settings)))
+            self._prune(limits)
         except (OSError, ValueError, SandboxUnavailableError):
             return None
         return environment if environment.hash == digest else None
@@ -225,21 +225,22 @@ class UvEnvironments:
         known = self._known(stamp)
         if known is not None:
             return known
-        with self._locked():
+        with self._alone(stamp.with_suffix(".lock")):
             known = self._known(stamp)
             if known is not None:
                 return known
             limits = quota(self._folder, self._settings)
             interpreter, notes = self._first(request.versions)
             not_downloaded = downloads and bool(notes)
-            plan = self._best_plan(request, interpreter, limits)
-            environment = self._installed(plan, limits)
+            with planning(self._folder):
+                plan = self._best_plan(request, interpreter, limits)
+                environment = self._installed(plan, limits)
             used = at(plan.python)
             notes += _version_notes(environment, plan, request.hints(used), request.newest(used))
             environment = environment.model_copy(update={"notes": notes})
             if not environment.incomplete and not not_downloaded:
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
-            prune(self._folder, limits.total)
+            self._prune(limits)
         return environment
 
     def _known(self, stamp: Path) -> Environment | None:
@@ -350,11 +351,11 @@ class UvEnvironments:
             "built": built,
             "failed": failed or {},
         }
-        answer, trouble = self._runs.run(query, limits, interpreter)
-        try:
-            plan = Plan.model_validate(answer)
-        except ValidationError:
-            return Plan(wheels=(), missing=dict.fromkeys(names, trouble), incomplete=True)
+        with self._runs.run(query, limits, interpreter) as (answer, trouble, _):
+            try:
+                plan = Plan.model_validate(answer)
+            except ValidationError:
+                return Plan(wheels=(), missing=dict.fromkeys(names, trouble), incomplete=True)
         python = None if interpreter == own() else interpreter.program
         return plan.model_copy(update={"missing": missing | plan.missing, "python": python})
 
@@ -367,18 +368,21 @@ class UvEnvironments:
         )
         if not plan.wheels:
             return environment
-        home = self._folder / digest
-        if not (home / "site").is_dir():
-            making = self._runs.making
-            wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
-            new = {making / "wheels" / key: wheel for key, wheel in wheels.items()}
-            new = {place: wheel for place, wheel in new.items() if not place.is_dir()}
-            answer, trouble = self._runs.run(
-                {"mode": "install", "wheels": [(key, wheel.line) for key, wheel in wheels.items()]},
-                limits,
-                interpreter,
-                Installing.of(plan, [*new.values()]) if new else None,
-            )
+        with self._alone(self._folder / _INSTALLING):
+            trouble = "" if self._is_there(digest) else self._install(plan, digest, interpreter, limits)
+        if trouble:
+            why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
+            return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})
+        return self._environment(plan, digest)
+
+    def _install(self, plan: Plan, digest: str, interpreter: Interpreter, limits: Quota) -> str:
+        """Why a set could not be installed, '' if it was."""
+        wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
+        new = {self._runs.making / "wheels" / key: wheel for key, wheel in wheels.items()}
+        new = {place: wheel for place, wheel in new.items() if not place.is_dir()}
+        query = {"mode": "install", "wheels": [(key, wheel.line) for key, wheel in wheels.items()]}
+        told = Installing.of(plan, [*new.values()]) if new else None
+        with self._runs.run(query, limits, interpreter, told) as (answer, trouble, work):
             with contextlib.suppress(ValidationError):
                 trouble = Done.model_validate(answer).error or ""
             known = sum(wheel.size for wheel in wheels.values() if wheel not in new.values())
@@ -387,12 +391,11 @@ class UvEnvironments:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
                 for place in new:  # a wheel in the store has the size that its list states
                     shutil.rmtree(place, ignore_errors=True)
-            if trouble:
-                why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
-                return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})
-            _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
-            (making / "work").rename(home)
-        return self._environment(plan, digest)
+            if not trouble:
+                _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
+                (self._folder / digest).mkdir(exist_ok=True)
+                (work / "site").rename(self._folder / digest / "site")
+        return trouble
 
     def _environment(self, plan: Plan, digest: str) -> Environment:
         """The environment of an installed set."""
@@ -412,15 +415,20 @@ class UvEnvironments:
         text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
+    def _prune(self, limits: Quota) -> None:
+        with self._alone(self._folder / _INSTALLING):
+            prune(self._folder, limits.total)
+
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with file_lock(self._folder / ".lock", wait=False) as held:
+    def _alone(self, lock: Path) -> Iterator[None]:
+        """Waits until no other process holds the lock."""
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(lock, wait=False) as held:
             if held:
                 yield
                 return
         self._notify(Installing(packages="the packages of another process", total_mb=0, disk_mb=0, waiting=True))
-        with file_lock(self._folder / ".lock"):
+        with file_lock(lock):
             yield
 
 

@@ -99,7 +99,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     missing |= {want.module: reason for want, reason in unprovided.items()}
 
     # A module that neither the tables nor its name resolve may be in one of the repository's own requirements.
-    own = _available(others, uv) if missing else []
+    aside = uv.aside()  # requirements without a wheel that nothing imports by name
+    own = _available(others, aside) if missing else []
     inspect(own)
     for wheel in own:
         for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
@@ -111,7 +112,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     # Versions for packages that are only installed as dependencies.
     names = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
-    indirect |= {want.distribution: want for want in _together(asked, uv, wanted)[0] if want.hint}
+    indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
     wheels = closure(wanted)
 
     limit, too_large = request["max_mb"] << 20, False
@@ -130,6 +131,12 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
+    # Tools may be of a later day than the code.
+    if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
+        uv = uv.of_any_day([want.distribution for want in younger])
+        more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
+        declared += more
+        left_out = {name: left_out[name] for name in left_out.keys() - {each.module for each in more}} | lost
     wheels = closure([*wanted, *declared])
     while declared and sum(inspected[wheel].size for wheel in wheels) > limit:
         largest = max(declared, key=lambda want: sum(inspected[wheel].size for wheel in closure([want])))
@@ -256,17 +263,22 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. Lists that do not
-    resolve are halved, so that a few bad requirements among many cost few starts of uv."""
-    why = ""
-    for choice in (wanted, _later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
-        if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):
-            return list(choice), {}
-    if len(wanted) == 1:
-        return [], {wanted[0].module: why}
-    middle = len(wanted) // 2
-    first, lost = _together(wanted[:middle], uv, beside)
-    rest, also_lost = _together(wanted[middle:], uv, [*beside, *first])
+    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. Of lists that do not
+    resolve, those that uv names as lacking a wheel follow the others; other lists are halved. Thus, a few bad
+    requirements among many cost few starts of uv."""
+    if not (why := _why_not([*beside, *wanted], uv)):
+        return list(wanted), {}
+    lacking = {name_of(line) for line in uv.without_wheel}
+    parts = [[want for want in wanted if (want.distribution in lacking) == late] for late in (False, True)]
+    if not all(parts):
+        for choice in (_later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
+            if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):
+                return list(choice), {}
+        if len(wanted) == 1:
+            return [], {wanted[0].module: why}
+        parts = [list(wanted[: len(wanted) // 2]), list(wanted[len(wanted) // 2 :])]
+    first, lost = _together(parts[0], uv, beside)
+    rest, also_lost = _together(parts[1], uv, [*beside, *first])
     return [*first, *rest], lost | also_lost
 
 

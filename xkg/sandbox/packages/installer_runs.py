@@ -8,7 +8,8 @@ import shutil
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, configured_index, reac
 from xkg.sandbox.isolation.interpreters import Interpreter, own, uv_program
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
-from xkg.sandbox.packages.disk_quota import Quota
+from xkg.sandbox.packages.disk_quota import WORK, Quota
 from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.runner import Limits, Runner
 
 _SECONDS = 600
+_PROCESSES = 2048
+"""uv starts hundreds of threads, and the kernel counts those of all runs together, since one uid owns the store."""
 _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
@@ -71,43 +74,49 @@ class InstallerRuns:
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
         return url if url and (self._settings.cpu or not nvidia_gpus()) and reachable(url) else None
 
+    @contextlib.contextmanager
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
-    ) -> tuple[Any, str]:
-        """The installer's answer, or the reason why there is none. Wheels are for `interpreter`."""
+    ) -> Iterator[tuple[Any, str, Path]]:
+        """The installer's answer or the reason why there is none, and the folder of this run, which is removed
+        afterwards: its `site` has what was installed. Wheels are for `interpreter`. Runs may overlap."""
+        trouble = ""
         if self._contained and self.sandbox is None:
-            return None, "packages can be installed in bubblewrap and containers only"
+            trouble = "packages can be installed in bubblewrap and containers only"
         if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
-            return None, "packages can be installed in containers only on Linux, where they can reach only the index"
+            trouble = "packages can be installed in containers only on Linux, where they can reach only the index"
+        if trouble:
+            yield None, trouble, self.making
+            return
         making = self.making
         keeper = outside_uid(keeper="packages") if self.sandbox else None
         owner = os.getuid() if keeper is None else keeper
         if making.exists() and making.stat().st_uid != owner:
             shutil.rmtree(making)
-        work, unpacking = making / "work", making / "unpacking"
-        for folder in (work, unpacking):
-            shutil.rmtree(folder, ignore_errors=True)
-        for folder in (making, work, unpacking, making / "wheels", making / "cache"):
+        making.mkdir(exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=WORK, dir=making))
+        work.chmod(0o755)
+        for folder in (making, work, work / "unpacking", making / "wheels", making / "cache"):
             folder.mkdir(exist_ok=True)
             os.chown(folder, owner, owner if os.getuid() == 0 else -1)
-        answer = making / "work/answer.json"
         if installing is not None:
             self._notify(installing)
-        ended = (
-            self._confined(query, limits, keeper, interpreter, installing)
-            if self.sandbox
-            else self._plain(query, interpreter)
-        )
-        if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
-            shutil.rmtree(making, ignore_errors=True)
-            return None, "the installation left something other than its folder"
         try:
-            return json.loads(read_regular(answer, _MOST_ANSWERED, links=False)), ended
-        except (OSError, ValueError):
-            return None, ended
+            ended = (
+                self._confined(query, limits, keeper, interpreter, installing, work.name)
+                if self.sandbox
+                else self._plain(query, interpreter, work.name)
+            )
+            if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
+                shutil.rmtree(making, ignore_errors=True)
+                yield None, "the installation left something other than its folder", work
+                return
+            answer = None
+            with contextlib.suppress(OSError, ValueError):
+                answer = json.loads(read_regular(work / "answer.json", _MOST_ANSWERED, links=False))
+            yield answer, ended, work
         finally:
-            with contextlib.suppress(OSError):
-                answer.unlink(missing_ok=True)
+            shutil.rmtree(work, ignore_errors=True)
 
     def _confined(
         self,
@@ -116,6 +125,7 @@ class InstallerRuns:
         keeper: int | None,
         interpreter: Interpreter,
         installing: Installing | None,
+        work: str,
     ) -> str:
         index, cpu = configured_index(), self.cpu_index()
         if cpu:
@@ -129,11 +139,15 @@ class InstallerRuns:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
         received = self._progress(installing) if installing else None
+        request = json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work))
         with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
             confined = Confined(
                 command=(str(own().program), *_INSTALLER),
-                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=512),
-                files={**_installer(), "request.json": json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE))},
+                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=_PROCESSES),
+                files={
+                    **_installer(),
+                    "request.json": json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work)),
+                },
                 mounts=(*mounts, Mount(socket, _SOCKET)),
                 variables=variables,
                 other=interpreter if interpreter != own() else None,
@@ -141,7 +155,7 @@ class InstallerRuns:
                 keeper="packages",
             )
             if isinstance(self.sandbox, ContainerRunner):
-                request = json.dumps(_request(query, None, IMAGE_UV, _SOCKET, _MAKE))
+                request = json.dumps(_request(query, None, IMAGE_UV, _SOCKET, _MAKE, work))
                 inside = replace(
                     confined, command=(IMAGE_PYTHON, *_INSTALLER), files={**_installer(), "request.json": request}
                 )
@@ -164,17 +178,17 @@ class InstallerRuns:
 
         return received
 
-    def _plain(self, query: dict[str, Any], interpreter: Interpreter) -> str:
-        making = self.making
-        request = _request(query, interpreter, str(uv_program()), None, str(making))
-        fill(making, {**_installer(), "request.json": json.dumps(request)})
-        variables = QUIET | {"HOME": str(making), "TMPDIR": str(making), "PATH": os.defpath} | _PATIENCE
+    def _plain(self, query: dict[str, Any], interpreter: Interpreter, work: str) -> str:
+        home = self.making / work
+        request = _request(query, interpreter, str(uv_program()), None, str(self.making), work)
+        fill(home, {**_installer(), "request.json": json.dumps(request)})
+        variables = QUIET | {"HOME": str(home), "TMPDIR": str(home), "PATH": os.defpath} | _PATIENCE
         variables |= {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
         variables |= configured_index().variables
         command = (str(own().program), *_INSTALLER)
         try:
             ran = subprocess.run(
-                command, cwd=making, env=variables, capture_output=True, text=True, timeout=3 * _SECONDS, check=False
+                command, cwd=home, env=variables, capture_output=True, text=True, timeout=3 * _SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
             return _trouble("timeout", "")
@@ -187,11 +201,11 @@ def _seconds(installing: Installing | None) -> int:
 
 
 def _request(
-    query: dict[str, Any], interpreter: Interpreter | None, uv: str, socket: str | None, making: str
+    query: dict[str, Any], interpreter: Interpreter | None, uv: str, socket: str | None, making: str, work: str
 ) -> dict[str, Any]:
-    work = f"{making}/work"
-    paths = {"cache": f"{making}/cache", "answer": f"{work}/answer.json", "target": f"{work}/site"}
-    paths |= {"store": f"{making}/wheels", "unpacking": f"{making}/unpacking"}
+    mine = f"{making}/{work}"
+    paths = {"cache": f"{making}/cache", "answer": f"{mine}/answer.json", "target": f"{mine}/site"}
+    paths |= {"store": f"{making}/wheels", "unpacking": f"{mine}/unpacking"}
     other = None if interpreter in (None, own()) else interpreter
     program = IMAGE_PYTHON if interpreter is None else str(interpreter.program)
     return query | paths | {"uv": uv, "socket": socket, "python": other and other.full, "interpreter": program}

@@ -28,6 +28,7 @@ LIMITS = Limits(seconds=300, memory_mb=4096, disk_mb=1024, processes=256)
 _LONGEST_NAME = 300
 _NO_MODULE = re.compile(r"No module named '?([A-Za-z_]\w{0,100})")
 _NO_COMPILER = re.compile(r"command '?[\w./-]{0,200}?(gcc|g\+\+|clang|cc|gfortran)'? (?:failed: No such|not found)")
+_NO_PROGRAM = re.compile(r"(?:command|execute) '([A-Za-z][\w-]{0,50})'(?: failed)?: No such file")
 _REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?!Failed to build)).*)", re.MULTILINE)
 
 
@@ -38,8 +39,8 @@ def folder_of(source: Source, interpreter: Interpreter) -> str:
 
 
 class FailedBuild(Exception):
-    """One line on why there is no wheel. `lacks` is a module that the build imports but does not require. `passing`: a
-    later attempt may succeed."""
+    """One line on why there is no wheel. `lacks` is a module that the build imports, or a program that it starts, but
+    does not require. `passing`: a later attempt may succeed."""
 
     def __init__(self, reason: str, lacks: str | None = None, *, passing: bool = False) -> None:
         super().__init__(reason)
@@ -55,6 +56,7 @@ def build(source: Source, file: Path, site: Path | None, interpreter: Interprete
         "uv": str(uv_program()),
         "source": str(file),
         "python": python_files(str(site) if site else None, interpreter),
+        "packages": str(site or ""),
         "interpreter": str(interpreter.program),
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +104,7 @@ def _failure(ran: programs.ProgramResult) -> FailedBuild:
             f"its build needs the compiler {compiler[1]}, which is not installed (apt-get install build-essential)",
             passing=True,
         )
-    absent = _NO_MODULE.findall(ran.stderr)
+    absent = _NO_MODULE.findall(ran.stderr) or _NO_PROGRAM.findall(ran.stderr)
     reported = _REPORTED.findall(ran.stderr) or ran.stderr.strip().splitlines() or ["no message"]
     return FailedBuild(f"its build failed ({reported[-1].strip()[:160]})", absent[-1] if absent else None)
 

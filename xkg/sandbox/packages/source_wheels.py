@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from xkg.files import file_lock
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.interpreters import Interpreter
 from xkg.sandbox.packages.disk_quota import Quota
@@ -54,12 +55,16 @@ class SourceWheels:
         if not isinstance(self._runs.sandbox, BubblewrapRunner):
             raise FailedBuild("source is built only in bubblewrap", passing=True)
         self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
-        try:
-            self._make(source, pins, interpreter, limits, target)
-        except FailedBuild as error:
-            if not error.passing:
-                store_failure(target, str(error))
-            raise
+        target.mkdir(parents=True, exist_ok=True)
+        with file_lock(target / ".lock"):
+            if stored(target):  # by another process meanwhile
+                return name
+            try:
+                self._make(source, pins, interpreter, limits, target)
+            except FailedBuild as error:
+                if not error.passing:
+                    store_failure(target, str(error))
+                raise
         return name
 
     def _make(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota, target: Path) -> None:
@@ -91,14 +96,14 @@ class SourceWheels:
         self, source: Source, interpreter: Interpreter, limits: Quota, folder: Path
     ) -> tuple[Path, tuple[str, ...]]:
         query = {"mode": "fetch", "url": source.url, "sha256": source.sha256, "max_mb": _MOST_MB}
-        answer, trouble = self._runs.run(query, limits, interpreter)
-        try:
-            fetched = Fetched.model_validate(answer)
-        except ValidationError:
-            raise FailedBuild(trouble or "its source has no usual name", passing=bool(trouble)) from None
-        left = self._runs.making / "work" / "site" / fetched.file
-        if fetched.error is not None or left.is_symlink() or not left.is_file():
-            raise FailedBuild(fetched.error or "its source was not fetched", passing=True)
-        folder.chmod(0o755)
-        shutil.copyfile(left, folder / fetched.file, follow_symlinks=False)
+        with self._runs.run(query, limits, interpreter) as (answer, trouble, work):
+            try:
+                fetched = Fetched.model_validate(answer)
+            except ValidationError:
+                raise FailedBuild(trouble or "its source has no usual name", passing=bool(trouble)) from None
+            left = work / "site" / fetched.file
+            if fetched.error is not None or left.is_symlink() or not left.is_file():
+                raise FailedBuild(fetched.error or "its source was not fetched", passing=True)
+            folder.chmod(0o755)
+            shutil.copyfile(left, folder / fetched.file, follow_symlinks=False)
         return folder / fetched.file, fetched.requires

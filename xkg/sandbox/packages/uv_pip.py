@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import platform
 import re
 import subprocess
@@ -20,6 +21,9 @@ _WITHOUT_WHEEL = re.compile(
     r"(?:all versions of (\S{1,200}+)|\b([A-Za-z0-9][\w.-]{0,200}+)((?:[<>=!~]=?[\w.*+]{1,60}+,?){0,9}+))"
     r" ha(?:s|ve) no (?:usable )?wheels"
 )
+_BEFORE = "3.6"
+"""The Python before all that run code. uv lists no wheels of older ones."""
+_EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
@@ -43,6 +47,7 @@ class Uv:
         self.without_wheel: dict[str, None] = {}
         self._python = python
         self._failed = failed or {}
+        self._free: tuple[str, ...] = ()
         self._built = tuple(option for folder in built for option in ("--find-links", folder))
         self._base = (program, "pip")
         self.newest = newest or ""
@@ -53,12 +58,25 @@ class Uv:
 
     @property
     def _dated(self) -> tuple[str, ...]:
-        return ("--exclude-newer", self.newest) if self.newest else ()
+        free = (option for name in self._free for option in ("--exclude-newer-package", f"{name}={_EVER}"))
+        return ("--exclude-newer", self.newest, *free) if self.newest else ()
+
+    def of_any_day(self, names: Sequence[str]) -> "Uv":
+        """The same, but these packages may be of any day."""
+        other = self.until(self.newest)
+        other._free = tuple(names)
+        return other
 
     def until(self, day: str) -> "Uv":
         """The same, but versions published after that day are ignored."""
+        other = self.aside()
+        other.newest, other._resolved = day, {}
+        return other
+
+    def aside(self) -> "Uv":
+        """The same, which collects requirements without a wheel for itself."""
         other = copy.copy(self)
-        other.newest, other.without_wheel, other._resolved = day, {}, {}
+        other.without_wheel = {}
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
@@ -142,18 +160,21 @@ class Uv:
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
         """Other sources of a requirement without a wheel: the Python versions that have one, and its source
-        distribution."""
+        distribution. A version that is gone is replaced by the next later one."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
-        for oldest in reversed(versions):
+        later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
+        for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
             # Without dependencies uv reads only file names, and builds nothing.
-            options = ("--no-deps", "--universal", "--python-version", oldest, *self._dated)
+            options = ("--no-deps", "--universal", "--python-version", oldest, *lowest, *self._dated)
             try:
-                package = self._packages([line], options, wheels=False)[0]
+                package = self._packages([wanted], options, wheels=False)[0]
             except (Failed, IndexError):
                 continue
             names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
             offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
-            if file := package.get("sdist"):
+            # C code of a time before all these Pythons does not compile for them.
+            outdated = not offer["pythons"] and any(_is_compiled_here(name) for name in names)
+            if (file := package.get("sdist")) and not outdated:
                 day = str(file.get("upload-time", ""))[:10]
                 offer["source"] = {key: package[key] for key in ("name", "version")}
                 offer["source"] |= {"url": file["url"], "sha256": _sha256(file), "day": day}
@@ -173,14 +194,27 @@ def _sha256(file: Mapping[str, Any]) -> str:
 
 def suits(wheel: str, version: str) -> bool:
     """Whether a wheel, given by its file name, is for a Python version (3.8) and this machine."""
-    pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
+    pythons, abi, places = _tags(wheel)
     minor = int(version.partition(".")[2])
     stable = {int(tag[3:]) for tag in pythons if abi == ["abi3"] and re.fullmatch(r"cp3\d+", tag)}
     of_version = {"py3", f"py3{minor}", f"cp3{minor}"} & set(pythons) or min(stable, default=minor + 1) <= minor
+    return bool(of_version) and (places == ["any"] or _is_here(places))
+
+
+def _is_compiled_here(wheel: str) -> bool:
+    return _is_here(_tags(wheel)[2])
+
+
+def _is_here(places: Iterable[str]) -> bool:
     system = "macosx" if sys.platform == "darwin" else sys.platform
     machines = (platform.machine().lower(), "universal2")
-    here = any(place == "any" or (system[:3] in place and place.endswith(machines)) for place in places)
-    return bool(of_version) and here
+    return any(system[:3] in place and place.endswith(machines) for place in places)
+
+
+def _tags(wheel: str) -> tuple[list[str], list[str], list[str]]:
+    """The Python versions, ABIs and systems of a wheel, given by its file name."""
+    pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
+    return pythons, abi, places
 
 
 def name_of(line: str) -> str:

@@ -152,6 +152,12 @@ class Dated(Maker):
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
+SCALAR = "raise TypeError('only 0-dimensional arrays can be converted to Python scalars')"
+"""Of NumPy 2.4."""
+WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed')"
+"""Of torch 2.6."""
+
+
 def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: World, tmp_path: Path) -> None:
     (world.repository / "train.py").write_text("rate\n" + TRAIN)
     commit(world.repository, "2019-05-01T12:00:00")
@@ -168,7 +174,10 @@ def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: Wo
         ("fakelib.rate()", None, {}, [], "old"),
         ("fakelib.rate()", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
         ("fakelib.level()", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
+        ("fakelib.level()", "2025-05-01", {}, ["2025-05-01", FIRST_DAY], "oldest"),
         ("[0][not hasattr(fakelib, 'rate')]", "2019-05-01", {}, ["2019-05-01"], "old"),
+        (f"if not hasattr(fakelib, 'rate'):\n    {SCALAR}", None, {}, [], "old"),
+        (f"if not hasattr(fakelib, 'rate'):\n    {WEIGHTS}", None, {}, [], "old"),
     ],
 )
 def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commits_day(
@@ -232,6 +241,16 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     assert repair.cause == "version"
     assert repair.reason == "fakelib 1.0, which the repository asks for, does not run on this Python"
     assert "+fakelib>1.0" in repair.diff
+
+
+def test_a_version_that_nobody_asked_for_is_not_made_newer(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
+    (world.repository / "requirement.txt").write_text("fakelib==0.5\n")
+    commit(world.repository)
+    maker = Pinned(tmp_path / "sites")
+    with pytest.raises(BaselineError, match="gcd"):
+        campaign_with(maker, world)
+    assert all("fakelib==0.5" in asked for asked in maker.asked)
 
 
 class Plugins(Maker):

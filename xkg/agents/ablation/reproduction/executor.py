@@ -25,7 +25,7 @@ from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.own_packages import build_of_extension, folder_called, folder_of_module, folder_that_defines
-from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.parsing import SourceReader, StatedPackages
 from xkg.agents.workspace.run_hints import missing_output_folder
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
@@ -141,8 +141,11 @@ class Executor:
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help: also for any error of code that is older than this Python, since
-        newer packages return other values without a word."""
-        if outcome.failure != "error":
+        newer packages return other values and shapes without a word. Later versions refuse checkpoints that are
+        whole."""
+        if outcome.failure == "broken checkpoint":
+            return not damaged(self.workspace, self.task.data)
+        if outcome.failure not in ("error", "shape"):
             return outcome.failure == "removed API"
         is_older = bool(self.committed) and str(self.committed) < first_day(own().minor)
         problem = outcome.problem or ""
@@ -230,8 +233,7 @@ class Executor:
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether the packages that the repository declares were added, of which the command's files import only some:
         libraries load others by name."""
-        stating = {path: text for path, text in self.texts().items() if path != ADDED and states_requirements(path)}
-        stated = version_hints(self.parser.packages({}, stating).declared)
+        stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.texts().get(ADDED, "").splitlines()
         ).keys()
@@ -241,6 +243,11 @@ class Executor:
         reason = "the command may need packages that the repository declares and that its files do not import"
         self._apply(Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=lines), outcome)
         return True
+
+    def _stated(self) -> StatedPackages:
+        """The requirements of the repository, without those that were added."""
+        stating = {path: text for path, text in self.texts().items() if path != ADDED and states_requirements(path)}
+        return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> Environment | None:
         """The environment without the replacement of CUDA by the CPU, if the failing code runs there: it may choose the
@@ -260,12 +267,11 @@ class Executor:
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
-        asked = re.compile(rf"(?<![\w.-]){re.escape(name)}[ \t]{{0,9}}(?:==|<|~=)", re.IGNORECASE)
-        texts = self.texts()
-        if not name or not any(states_requirements(path) and asked.search(text) for path, text in texts.items()):
+        asked = Requirement(version_hints(self._stated().lines).get(name) or "none")
+        if not any(each.operator in ("==", "<", "<=", "~=") for each in asked.specifier if each.contains(version)):
             return False
         newer = f"{name}>{version}"
-        if newer in texts.get(ADDED, "").splitlines():
+        if newer in self.texts().get(ADDED, "").splitlines():
             return False
         reason = f"{name} {version}, which the repository asks for, does not run on this Python"
         self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(newer,)), outcome)
@@ -290,13 +296,15 @@ class Executor:
         return True
 
     def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
-        """Untried packages of another day, with the day and its name: that of the commit or, if the code is older
-        than this Python, the first day with packages for it. None if there is no such day."""
+        """Untried packages of another day, with the day and its name: that of the commit, then the first day with
+        packages for this Python, which suit older code and that of authors who had older packages. None if there is no
+        such day."""
         if not self.committed:
             return None
-        days = {self.committed: "the commit's half-year"}
-        if self.committed < (first := first_day(own().minor)):
-            days[first] = "the first day with packages for this Python"
+        days = {
+            self.committed: "the commit's half-year",
+            first_day(own().minor): "the first day with packages for this Python",
+        }
         for day, name in days.items():
             if day in self._tried:
                 continue
