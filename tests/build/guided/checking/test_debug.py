@@ -8,7 +8,7 @@ import pytest
 from tests.build.guided.drafts import draft_of
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
-from xkg.build.guided.checking.debug import debug
+from xkg.build.guided.checking.debug import debug, with_old_test
 from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.run_report import LONGEST, report, steady
 from xkg.build.guided.coding.trial import node
@@ -114,6 +114,16 @@ def test_if_the_code_was_wrong_a_weaker_test_is_undone(together: bool) -> None:
     ask = FakeModel({"repair": [both] if together else [weaker, mended]})
     done = debug(broken("v / total", "v * total"), quickly, ask)
     assert (done.draft, done.passed, done.repairs) == (GOOD, True, 1 if together else 2)
+
+
+def test_a_new_test_of_added_code_stays_though_the_old_one_passes() -> None:
+    added = "\n\ndef largest(values):\n    return max(weights(values))\n"
+    assertion = "\nfrom implementation import largest\n\nassert largest([1.0, 3.0]) == 0.75\n"
+    extended = GOOD.model_copy(update={"implementation": MODULE + added})
+    tested = extended.model_copy(update={"test": TEST + assertion})
+    assert with_old_test(tested, GOOD, boxed)[0] == tested
+    repeated = extended.model_copy(update={"test": TEST + TEST.partition("\n")[2]})
+    assert with_old_test(repeated, GOOD, boxed)[0] == extended
 
 
 def test_edits_that_do_not_fit_are_sent_back() -> None:

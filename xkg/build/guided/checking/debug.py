@@ -139,13 +139,20 @@ def ask_for_repair(
 
 
 def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, Proof]:
-    """The repaired draft and its proof. If the test from before all repairs passes too, it is restored: then only the
-    code was wrong."""
+    """The repaired draft and its proof. If the test from before all repairs passes too, it is restored, since then only
+    the code was wrong; unless the new test proves more, such as code that the repair added."""
     if repaired.test != before.test and repaired.implementation != before.implementation:
         same_test = repaired.model_copy(update={"test": before.test})
-        if (proof := trial(same_test)).cause in PASSED:
-            return same_test, proof
+        if (old := trial(same_test)).cause in PASSED:
+            new = trial(repaired)
+            return (repaired, new) if new.cause in PASSED and _shown(new) > _shown(old) else (same_test, old)
     return repaired, trial(repaired)
+
+
+def _shown(proof: Proof) -> tuple[int, int, float]:
+    """How much a test shows, for comparison: the level, then covered lines, then the share of detected mutants."""
+    evidence = proof.evidence
+    return evidence.level.rank, -len(evidence.uncovered_lines or ()), evidence.mutation_score or 0.0
 
 
 def _is_worse(after: Proof, before: Proof) -> bool:
