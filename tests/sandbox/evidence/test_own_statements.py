@@ -35,6 +35,15 @@ def test_what_components_have_is_not_own_whatever_composition_renames() -> None:
     assert "LIMIT" not in own
 
 
+def test_a_renamed_class_is_not_own_if_it_names_itself_in_an_annotation() -> None:
+    one = 'class Node:\n    def link(self, other: "Node") -> "list[Node]":\n        return [self, other]\n'
+    two = one.replace("[self, other]", "[other, self]") + "\n\ndef linked():\n    return Node().link(Node())\n"
+    whole = compose("def both():\n    return linked(), Node()\n", [Part("One", one), Part("Two", two)]).source
+    assert "Node__" in whole
+    assert "def both" in own_text(whole, one, two)
+    assert "link(self" not in own_text(whole, one, two)
+
+
 def test_comments_decide_nothing() -> None:
     source = "# --- component: Clip\ndef clip(x):\n    return x\n"
     assert own_lines(source, [CLIP]) == {1, 2, 3, 4}

@@ -6,6 +6,7 @@ so module-level names are compared without the part after `__`."""
 
 import ast
 import copy
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from xkg.sandbox.evidence.python_ast import syntax_tree
@@ -98,6 +99,8 @@ def _canonical(node: ast.AST, names: frozenset[str]) -> str:
         for inner in ast.walk(bare):
             if isinstance(inner, ast.Name) and inner.id in names:
                 inner.id = _plain(inner.id)
+            elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):  # an annotation, such as "Node"
+                inner.value = re.sub(r"\w+", lambda word: _plain(word[0]) if word[0] in names else word[0], inner.value)
             elif isinstance(inner, _Definition):
                 inner.name = _plain(inner.name)
         return ast.dump(bare)
