@@ -61,6 +61,7 @@ def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: flo
     numbers = {statement: n for n, statement in enumerate(statements, start=1)}
     found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
     found += [f"- statement {numbers.get(d.statement, '?')}, {d.kind}: {d.remark}" for d in fidelity.departures]
+    found += ["- too many statements have no counterpart in the repository's lines"] * (not fidelity.is_enough)
     inputs = {
         "definition": f"{draft.name}:\n{numbered(draft.definition)}",
         "found": "\n".join(found),
