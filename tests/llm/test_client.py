@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from tests.llm_endpoint import Answer, Said, ScriptedEndpoint, asked, cut, raw, silent, status, trickling
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
-from xkg.llm.client import MOST_LOOKS, AnswerType, Call, LanguageModel, More
+from xkg.llm.client import AnswerType, Call, LanguageModel, More
 from xkg.llm.costs import costs
 from xkg.llm.prompt import Prompt
 
@@ -592,25 +592,24 @@ def test_an_answer_that_asks_to_see_more_is_shown_it_and_kept(desk: Desk) -> Non
     def look(place: Place) -> More | str | None:
         return More(text) if place.name == "?" else None if place.lines else "give its lines"
 
-    desk.script(asking, asking, {"name": "kernel", "lines": []}, GOOD)
+    desk.script(asking, {"name": "kernel", "lines": []}, GOOD)
     for _ in range(2):
         with desk.open() as model:
             assert ask(model, check=look).name == "kernel"
-    assert desk.asked == 4
-    assert outcomes(desk) == (4, 1, 4)
+    assert desk.asked == 3
+    assert outcomes(desk) == (3, 1, 3)
     shown = asked(desk.endpoint.requests[1])
     [mark] = re.findall(r"^<<<more (\w+)>>>$", shown, re.M)
     assert f"\n{text}\n<<<end more {mark}>>>\n" in shown
-    assert "once again" in shown
-    assert "once again" not in asked(desk.endpoint.requests[2])
-    assert "give its lines" in asked(desk.endpoint.requests[3])
+    assert "Now answer" in shown
+    assert "give its lines" in asked(desk.endpoint.requests[2])
 
 
 def test_an_answer_that_only_asks_is_unusable_in_the_end(desk: Desk) -> None:
     desk.script(*[{"name": "?", "lines": []}] * 10)
     with desk.open(expert_model="expert") as model, pytest.raises(AnswerError, match="asks to see more"):
         ask(model, check=lambda _: More("line 7"))
-    assert desk.asked == (3 + MOST_LOOKS) + (1 + MOST_LOOKS)
+    assert desk.asked == (3 + 1) + (1 + 1)
 
 
 def test_a_call_that_was_killed_is_known_to_the_ledger_and_asked_again(desk: Desk, arrived: threading.Event) -> None:

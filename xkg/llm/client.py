@@ -28,8 +28,6 @@ from xkg.value import Value
 
 _TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries that name the mistake, then the expert model
 _MOST_LATE = 2
-MOST_LOOKS = 2
-"""How often one conversation shows the model more before it answers."""
 _BARRED = "barred: "
 _MOST_SILENT = 4
 _OUTAGE_SECONDS = 30.0
@@ -52,7 +50,7 @@ A = TypeVar("A", bound=AnswerType)
 
 class More(NamedTuple):
     """Data that an answer asks to see before it decides. This is not a mistake: the conversation continues with the
-    data."""
+    data, once."""
 
     text: str
 
@@ -280,7 +278,7 @@ class LanguageModel:
             # A new conversation with the same model repeats the question, so it must not get the cached answer.
             draw = models[:number].count(model)
             messages = opening
-            failed, looks = 0, 0
+            failed, looked = 0, False
             while failed < tier.tries and timeouts < _MOST_LATE:
                 attempt, experts = attempt + 1, experts + (tier.role == "expert_model")
                 key = answer_key(model, messages, schema, draw, temperature)
@@ -308,10 +306,9 @@ class LanguageModel:
                         objection = check(answer)
                         if objection is None:
                             return Answered(answer, tier.role, experts)
-                        if isinstance(objection, More) and looks < MOST_LOOKS:
-                            failed, looks = failed - 1, looks + 1
-                            shown = shown_later(objection.text, left=MOST_LOOKS - looks)
-                            messages = _continued(messages, reply.text, shown)
+                        if isinstance(objection, More) and not looked:
+                            failed, looked = failed - 1, True
+                            messages = _continued(messages, reply.text, shown_later(objection.text))
                             continue
                         complaint = _NO_MORE if isinstance(objection, More) else objection
                     self._ledger.reject(key)

@@ -100,12 +100,10 @@ def _mark(name: str, inputs: Mapping[str, str]) -> str:
     return mark
 
 
-def shown_later(text: str, *, left: int) -> str:
-    """The message that shows data which an answer asked for, between marks like those of inputs. `left` says how often
-    the model may still ask."""
+def shown_later(text: str) -> str:
+    """The message that shows data which an answer asked for, between marks like those of inputs."""
     mark = _mark("more", {"more": text})
-    task = "You may ask to see more once again, or answer." if left else "Now answer the question."
-    return f"What you asked to see:\n<<<more {mark}>>>\n{text}\n<<<end more {mark}>>>\n\n{task}"
+    return f"What you asked to see:\n<<<more {mark}>>>\n{text}\n<<<end more {mark}>>>\n\nNow answer the question."
 
 
 @cache

@@ -53,7 +53,7 @@ def test_a_text_is_found_in_code_and_configuration() -> None:
 
 def test_a_reply_is_bounded_and_says_so() -> None:
     text = shown(open=("long.py",) * 50)
-    assert len(text) < 25_000
+    assert len(text) < 50_000
     assert "this reply is full" in text
 
 

@@ -12,7 +12,7 @@ from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType, More
 from xkg.model import Symbol
 
-_MOST_CHARACTERS = 24_000  # of one reply
+_MOST_CHARACTERS = 48_000  # of one reply
 _MOST_LINES = 250  # of one place
 _MOST_HITS = 30  # of one search
 _LONGEST_LINE = 160
@@ -53,9 +53,9 @@ class Lookup:
             return None
         parts: list[str] = []
         room = _MOST_CHARACTERS
-        for part in chain(map(self._opened, answer.open), map(self._found, answer.search)):
+        for part in chain(map(self._found, answer.search), map(self._opened, answer.open)):
             if len(part) > room:
-                parts.append("Not shown, since this reply is full. Ask for fewer or shorter places.\n")
+                parts.append("The rest is not shown, since this reply is full.\n")
                 break
             room -= len(part)
             parts.append(part)
