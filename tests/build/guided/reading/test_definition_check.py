@@ -19,4 +19,4 @@ def test_a_pointer_out_of_the_text_is_found(text: str) -> None:
     assert pointer(f"It is computed {text}.")
     assert pointer("It is computed as $x[1]$ from two inputs.") is None
     assert pointer("A band that extends as far above the origin as below it.") is None
-    assert pointer("The loss in the paper's logistic regression is the mean of $l_i$.") is None
+    assert pointer("The number of samples (500 in the paper) is given.") is None

@@ -12,7 +12,7 @@ _POINTER = re.compile(
     r"\.?[~\s]*(?:\(\d+\)|\d+|[A-Z](?=[\s.,;:)]|$))"
     r"|\b[Aa]s (?:\w+ )?(?:above|below|earlier|previously)\b(?! (?:an?|its?|the|their|them|this|that|zero|one)\b)"
     r"|\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"
-    r"|\bin (?:the|this) (?:paper|section|appendix)\b(?!['’]s)"
+    r"|\bin (?:the|this) (?:section|appendix)\b"
 )
 
 
