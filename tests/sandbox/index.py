@@ -11,6 +11,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from tests.loopback import QuietHandler, Served
 
@@ -34,10 +35,17 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
     return buffer.getvalue()
 
 
+class Held(NamedTuple):
+    """A project whose page is answered only after `answer`; `asked` is set by the first request."""
+
+    asked: threading.Event
+    answer: threading.Event
+
+
 class Index:
     """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
-    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer; a project that is
-    `held` is answered after its event."""
+    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer; `held` are the
+    projects that wait for an event."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -46,7 +54,7 @@ class Index:
         self.parts = True
         self.status = 200
         self.silent_seconds = 0.0
-        self.held: dict[str, threading.Event] = {}
+        self.held: dict[str, Held] = {}
         self.url = ""
 
     def add(
@@ -82,8 +90,9 @@ def serving(index: Index) -> Iterator[Index]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             index.asked.append(self.path)
-            if name := index.held.get(self.path.strip("/").rpartition("/")[2]):
-                name.wait(60)
+            if held := index.held.get(self.path.strip("/").rpartition("/")[2]):
+                held.asked.set()
+                held.answer.wait(60)
             time.sleep(index.silent_seconds)
             status, content, extra = self._found() if index.status == 200 else (index.status, b"", {})
             self.send_response(status)

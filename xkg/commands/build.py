@@ -111,7 +111,7 @@ class Builder(AbstractContextManager["Builder"]):
         blacklist: Path | None = None,
         *,
         first: bool = False,
-        graph: "BuildGraph | None" = None,
+        graph: BuildGraph | None = None,
         model: "Callable[[], LanguageModel] | None" = None,
         clock: Clock = CLOCK,
     ) -> None:

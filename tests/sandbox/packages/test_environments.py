@@ -4,14 +4,13 @@ import re
 import shutil
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.sandbox.conftest import CONTAINER, require_container
-from tests.sandbox.index import Index, serving
+from tests.sandbox.index import Held, Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -95,14 +94,13 @@ def test_nobody_waits_for_the_choice_of_other_versions(index: Index, tmp_path: P
     told: list[Installing] = []
     settings = EnvironmentSettings(folder=tmp_path / "e", max_mb=20)
     with ThreadPoolExecutor(1) as pool:
-        answer = index.held["slow"] = threading.Event()
+        held = index.held["slow"] = Held(threading.Event(), threading.Event())
         other = pool.submit(UvEnvironments(settings, BubblewrapRunner()).make, ["alpha", "slow"])
-        while "/simple/slow/" not in index.asked:
-            time.sleep(0.01)
         try:
+            assert held.asked.wait(60)
             assert UvEnvironments(settings, BubblewrapRunner(), told.append).make(["alpha"]).packages == ("alpha==1.0",)
         finally:
-            answer.set()
+            held.answer.set()
         assert other.result().packages == ("alpha==1.0", "slow==1.0")
     assert not any(event.waiting for event in told)
 

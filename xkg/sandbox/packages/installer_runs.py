@@ -144,10 +144,7 @@ class InstallerRuns:
             confined = Confined(
                 command=(str(own().program), *_INSTALLER),
                 limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=_PROCESSES),
-                files={
-                    **_installer(),
-                    "request.json": json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work)),
-                },
+                files={**_installer(), "request.json": request},
                 mounts=(*mounts, Mount(socket, _SOCKET)),
                 variables=variables,
                 other=interpreter if interpreter != own() else None,

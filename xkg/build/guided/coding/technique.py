@@ -63,9 +63,9 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context shared by all techniques; `jobs` of them are processed at a time. `why` maps
-    techniques to the reason for their location, `lines` to the relevant lines of symbols that do more. `runs` says
-    whether this machine can run code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
+    """The context shared by all techniques; `jobs` of them are processed at a time. `why` maps techniques to the reason
+    for their location, `lines` to the relevant lines of symbols that do more. `runs` says whether this machine can run
+    code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
