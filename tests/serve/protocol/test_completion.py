@@ -58,7 +58,7 @@ async def test_papers_are_resources_page_by_page(service: Service, monkeypatch: 
         assert (len(papers), second.next_cursor) == (2, None)
         assert "xkg://schema" in [str(each.uri) for each in first.resources]
         assert (await client.read_resource(papers[0].uri)).contents
-        with pytest.raises(Exception, match="the cursor is not one of this tool"):
+        with pytest.raises(Exception, match="this tool did not issue the cursor"):
             await client.list_resources(cursor="zz")
 
 

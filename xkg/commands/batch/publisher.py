@@ -1,4 +1,4 @@
-"""Publishes built papers while others are still being built; all papers that are ready are published in one step."""
+"""Publishes built papers while other papers are being built; all papers that are ready are published in one step."""
 
 import threading
 import time
