@@ -47,8 +47,8 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
     """The graph in `folder`, or the one on a Neo4j at `url`, whose user and password come from the environment.
 
     Other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the commands;
-    `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a missing graph raises
-    an error at its first use. Raises `ConfigError` with the name of the setting.
+    `settings` override sections of that file, such as `llm={"model": "none"}`. Opening reads nothing, so a missing
+    graph raises an error on first use. Raises `ConfigError`, which names the invalid setting.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -59,7 +59,7 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
 
 
 def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, Any]) -> "Settings":
-    """The settings in force, with these over all others. Raises `ConfigError`."""
+    """Returns the effective settings; `sections` override all other sources. Raises `ConfigError`."""
     from xkg.config import load
     from xkg.errors import ConfigError
 
@@ -76,13 +76,13 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
 class KnowledgeGraph(GraphChanges):
     """An open graph; `xkg.open` creates one.
 
-    Each answer comes from the current state of the graph, and is an immutable pydantic object, the same as that of the
-    corresponding MCP tool or command; `str()` of it is the command's output. Thread-safe; close it, or use it in a
-    `with` statement. Errors are `XkgError`s that say what to do: `UnknownIdError` has the nearest ids, `StoreError`
+    Each answer reflects the current state of the graph. It is the same immutable pydantic object that the corresponding
+    MCP tool or command returns; `str(answer)` is the command's output. Thread-safe; close it, or use it in a `with`
+    statement. Errors are `XkgError`s that say what to do: `UnknownIdError` lists the nearest ids, and `StoreError`
     means that the graph is empty, unreadable or closed.
 
-    Slow methods have `progress`, a function that is called with each event, from any thread; `str()` of an event is
-    one line, so that `progress=print` shows them.
+    Slow methods take `progress`, a function that is called with each event, from any thread. `str(event)` is one line,
+    so `progress=print` prints the events.
     """
 
     def __init__(self, settings: "Settings") -> None:
@@ -103,10 +103,10 @@ class KnowledgeGraph(GraphChanges):
         state: "State | None" = None,
         field: str = "",
     ) -> "PapersAnswer":
-        """At most `k` papers, ordered by title: those with the words of `text` in their title, id or authors, of these
-        `years` (first and last, either may be None; papers without a year are left out), with code, with tested code,
-        of the `state` "complete" or "partial", or of the arXiv category `field`, such as "cs" or "cs.LG". You can
-        iterate over the answer and index it like its rows.
+        """Returns at most `k` papers, ordered by title. The filters are `text` (words in title, id or authors), `years`
+        (first and last, either may be None; papers without a year are left out), with code, with tested code, `state`
+        ("complete" or "partial") and `field` (an arXiv category such as "cs" or "cs.LG"). You can iterate over the
+        answer and index it like its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -122,13 +122,13 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
-        """A paper by id or title: abstract, techniques in preorder with the levels of their code, hidden techniques
-        with reasons, findings, resources, references; with `include_code` also the code of all techniques."""
+        """Looks up a paper by id or title: abstract, techniques in preorder with the levels of their code, hidden
+        techniques with reasons, findings, resources and references. `include_code` adds the code of all techniques."""
         return self._service.paper(paper, include_code=include_code, full=True)
 
     def technique(self, technique: str) -> "TechniqueAnswer":
-        """A technique by id: its definition and passage in the paper, its place in the hierarchy, its components, and
-        the lines of the repository that implement it.
+        """Looks up a technique by id: its definition and passage in the paper, its place in the hierarchy, its
+        components, and the repository lines that implement it.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -139,27 +139,28 @@ class KnowledgeGraph(GraphChanges):
         return self._service.technique(technique, full=True)
 
     def code(self, code: str) -> "CodeAnswer":
-        """Code by its id or its technique's: implementation, test, packages, and the evidence for its level."""
+        """Looks up code by its own id or by the id of its technique: implementation, test, packages, and the evidence
+        for its level."""
         return self._service.code(code, full=True)
 
     def search(
         self, query: str, k: int = 5, *, verify: bool = False, **filters: "Unpack[FilterFields]"
     ) -> "SearchAnswer":
-        """At most `k` techniques for a step of an implementation, best first. Near misses are in `nearest` instead.
+        """Returns at most `k` techniques for one implementation step, best first. Near misses are in `nearest` instead.
 
-        The filters are `papers` (ids or titles), `years` (first and last of publication, either may be None), `level`
-        (code of it or a higher one), `packages` (code that needs all of them), `language`, `exclude` (ids of papers,
-        techniques or code), `attested_by` (code whose level this trusted key attests; its name) and `with_code`. With
-        `verify`, the language model keeps the rows that fit and says how to apply them; the answer says if it did not
-        reply. Raises `InputError` for an empty query, or a key that is not trusted."""
+        The filters are `papers` (ids or titles), `years` (first and last year of publication, either may be None),
+        `level` (the minimum level of the code), `packages` (code that needs all of them), `language`, `exclude` (ids of
+        papers, techniques or code), `attested_by` (the name of a trusted key that attests the code's level) and
+        `with_code`. With `verify`, the language model keeps the rows that fit and says how to apply them; the answer
+        says if the model did not reply. Raises `InputError` if the query is empty or the key is not trusted."""
         from xkg.serve.search.filters import Filters
 
         return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
 
     def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
-        """At most `k` techniques with their code for each part of a task, and how to apply them. The language model
-        splits the task; without a model, the parts are the task's lines, and nothing is verified. Filters are those of
-        `search`."""
+        """Returns at most `k` techniques with their code for each part of a task, and how to apply them. The language
+        model splits the task. Without a model, each line of the task is a part, and nothing is verified. Takes the same
+        filters as `search`."""
         from xkg.serve.search.filters import Filters
 
         return self._service.find_implementations(
@@ -167,13 +168,14 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
-        """At most `k` papers related to one, best first: by citation, shared concepts, and similar techniques."""
+        """Returns at most `k` papers related to this one by citation, shared concepts or similar techniques, best
+        first."""
         require_list("exclude", exclude)
         return self._service.related(paper, number(k), tuple(exclude))
 
     def locate(self, technique: str, repository: Folder | None = None, k: int = 10) -> "LocateAnswer":
-        """The lines to edit or ablate for a technique (id or name) or a description, best first: as stored in the
-        graph, or as they are now in the folder `repository`, whose code is not run."""
+        """Finds the lines to edit or ablate for a technique (id or name) or a description, best first: as stored in the
+        graph, or as they are now in the folder `repository`. Runs none of its code."""
         return self._service.locate(technique, None if repository is None else Path(repository), number(k))
 
     def context(
@@ -186,8 +188,8 @@ class KnowledgeGraph(GraphChanges):
         code: "CodeForm" = "rewritten",
         repository: Folder | None = None,
     ) -> "ContextAnswer":
-        """A paper as Markdown for a prompt, with at most `budget_tokens` tokens of four characters; `str()` of the
-        answer is the Markdown.
+        """Renders a paper as Markdown for a prompt, in at most `budget_tokens` tokens of four characters; `str(answer)`
+        is the Markdown.
 
         `view` is "planning" (components with their definitions and dependencies, and which have code) or
         "implementation" (pairs of a technique and its whole code, in build order; as many as fit).
@@ -208,9 +210,10 @@ class KnowledgeGraph(GraphChanges):
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
-        """At most `k` ablations of a paper, most telling first: component, action, replacement, measure, reason, and
-        the lines to change, as stored in the graph or as they are now in the folder `repository`. The language model
-        plans from the graph; without one, the graph alone decides (see `planned_by`). Runs and changes nothing.
+        """Plans at most `k` ablations of a paper, most informative first: component, action, replacement, measure,
+        reason, and the lines to change, as stored in the graph or as they are now in the folder `repository`. The
+        language model plans from the graph; without a model, rules plan from the graph alone (see `planned_by`). Runs
+        and changes nothing.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:
@@ -223,13 +226,13 @@ class KnowledgeGraph(GraphChanges):
         return plan_ablations(self._service, paper, k, None if repository is None else Path(repository))
 
     def schema(self) -> "SchemaAnswer":
-        """The tables of the graph, the named queries and examples, for `cypher`."""
+        """Describes the graph's tables, the named queries, and examples for `cypher`."""
         return self._service.schema()
 
     def cypher(self, query: str, /, *, rows: int = 1000, **parameters: Any) -> "CypherAnswer":
-        """At most `rows` rows of a named query or a read-only statement.
+        """Runs a named query or a read-only statement and returns at most `rows` rows.
 
-        Raises `QueryRefusedError` for any other statement, and `QueryFailedError`.
+        Raises `QueryRefusedError` for any other statement, and `QueryFailedError` if the statement fails.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -241,12 +244,13 @@ class KnowledgeGraph(GraphChanges):
     def run(
         self, code: str, script: str, *, seconds: float | None = None, progress: Progressed | None = None
     ) -> "RunAnswer":
-        """Runs a Python script over code (its id, or that of its technique) in a sandbox with the code's packages,
-        which are installed first if necessary. The script can use every name of the code. The answer has its output,
-        its error if any, and its files and figures with their bytes in `content`; nothing else is kept. `seconds` is by
-        default `sandbox.seconds`; `progress` receives packages while they are installed.
+        """Runs a Python script on stored code (the id of the code or of its technique) in a sandbox with the code's
+        packages, which are installed first if necessary. The script can use every name that the code defines. The
+        answer contains the script's output, its error if any, and its files and figures with their bytes in `content`;
+        nothing else is kept. `seconds` defaults to `sandbox.seconds`; `progress` reports packages while they are
+        installed.
 
-        Raises `UnknownIdError`, `InputError` for an empty script or code that is not Python, `PackagesError` with the
+        Raises `UnknownIdError`, `InputError` if the script is empty or the code is not Python, `PackagesError` with the
         reason if a package is unavailable, and `SandboxUnavailableError`.
 
         >>> import xkg
@@ -264,7 +268,7 @@ class KnowledgeGraph(GraphChanges):
         return Runs(self._service, self._settings)
 
     def close(self) -> None:
-        """Closes the graph, for good. Calls under way end normally."""
+        """Closes the graph permanently. Running calls finish normally."""
         self._close_jobs()
         self._service.close()
 

@@ -1,4 +1,5 @@
-"""Methods that change a graph or take long, as the commands of the same names do: builds, imports, checks, runs."""
+"""Methods that change a graph or take a long time, like the commands of the same names: builds, imports, checks,
+runs."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -39,11 +40,11 @@ Progressed = Callable[[object], None]
 
 
 def ignore(_: object) -> None:
-    """Shows no progress."""
+    """Discards progress events."""
 
 
 class PaperEvent(NamedTuple):
-    """An event of one of several papers, which has the name that the caller gave it."""
+    """An event for one of several papers; `paper` is the name that the caller passed."""
 
     paper: str
     event: object
@@ -53,7 +54,7 @@ class PaperEvent(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The name of a step, the number done, the total (0 if unknown), and the current item."""
+    """Name of a step, number of items done, total (0 if unknown), and current item."""
 
     what: str
     done: int
@@ -66,7 +67,7 @@ class Step(NamedTuple):
 
 
 class GraphChanges:
-    """The methods of `xkg.KnowledgeGraph` that write, or run for a while."""
+    """The methods of `xkg.KnowledgeGraph` that write to the graph or take a long time."""
 
     _settings: "Settings"
 
@@ -86,8 +87,8 @@ class GraphChanges:
 
         `paper_id` sets the paper's id; papers and repositories in the file `blacklist` are refused; if several papers
         have the title, `first` takes the best match. If the model fails midway, the paper is published partially, and
-        `unfinished` of the result says why. Raises `InputError` for a paper or repository that is missing or
-        unreadable, and `ModelUnavailableError` without a key.
+        `unfinished` in the result says why. Raises `InputError` if the paper or repository is missing or unreadable,
+        and `ModelUnavailableError` if the model needs a key that is not set.
 
         >>> import xkg
         >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
@@ -109,8 +110,8 @@ class GraphChanges:
     def plan_build(
         self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
     ) -> "BuildPlan":
-        """The questions that `build` would ask a language model, and their estimated cost. Asks nothing. Raises the
-        errors of `build`, and `ConfigError` without a model."""
+        """Estimates the questions that `build` would ask a language model, and their cost, without asking any. Raises
+        the same errors as `build`, and `ConfigError` if no model is configured."""
         from xkg.commands.build import plan
 
         return plan(self._settings, *_inputs(paper, repository), paper_id=paper_id)
@@ -127,8 +128,8 @@ class GraphChanges:
     ) -> "BatchReport":
         """Builds the papers of a list, `jobs` at a time: a file as for `xkg build --papers`, or pairs of a paper and
         its repository. Skips unchanged papers, and unless `retry_failed` those that failed before. One failure does not
-        stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s. Raises `InputError` for a
-        list that cannot be read."""
+        stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s. Raises `InputError` if
+        the list cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
         from xkg.commands.engines import engine_of
@@ -157,9 +158,9 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "CuratedSet":
-        """At most `most` papers with repositories that are worth building around a target, with reasons;
-        `build_papers(curated.pairs())` builds them. Asks arXiv, OpenAlex and GitHub. Raises
-        `InputError` for a target that cannot be read, and `ConfigError` without the extra `curation`."""
+        """Finds at most `most` papers with repositories that are worth building around a target paper, with reasons;
+        `build_papers(curated.pairs())` builds them. Queries arXiv, OpenAlex and GitHub. Raises `InputError` if the
+        target cannot be read, and `ConfigError` if the extra `curation` is not installed."""
         from xkg.commands.curate import curate
 
         return curate(
@@ -180,8 +181,9 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
-        """Rebuilds the papers (none: all) that have a new arXiv version or new commits, and returns the changes; with
-        `check`, only reports what is new. `progress` receives `PaperEvent`s. Raises `UnknownIdError`."""
+        """Rebuilds those of the given papers (default: all) that have a new arXiv version or new commits, and returns
+        the changes. With `check`, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
+        `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
 
@@ -197,9 +199,9 @@ class GraphChanges:
             )
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
-        """Publishes graph files (files and folders of them: the peer's JSON, or bundles) in one step. Levels of bundles
-        become claims, unless these are your `own` exports. `problems` of the result lists the files that were left out,
-        with reasons. Raises `InputError` for a place without graph files."""
+        """Publishes graph files (files and folders of them: the peer's JSON, or bundles) in one step. Levels in bundles
+        become claims, unless the bundles are your `own` exports. `problems` in the result lists the skipped files, with
+        reasons. Raises `InputError` if a place has no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -212,8 +214,8 @@ class GraphChanges:
         *,
         format: "Literal['peer', 'bundle', 'html', 'bibtex', 'csl', 'graphml']" = "peer",
     ) -> "ExportResult":
-        """Writes papers (none: all) into the folder `to`, one file each; BibTeX, CSL-JSON and GraphML are one file.
-        Raises `UnknownIdError`, and `InputError` for a folder that cannot be written."""
+        """Writes the given papers (default: all) into the folder `to`, one file per paper; BibTeX, CSL-JSON and GraphML
+        produce a single file. Raises `UnknownIdError`, and `InputError` if the folder is not writable."""
         from xkg.commands.graph.contents import export_graphs
 
         require_list("papers", papers)
@@ -229,10 +231,10 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PushedPapers":
-        """Adds papers (none: all) to the library at `place`: a folder, or an address of https, s3, git or another
-        protocol of fsspec. `left_out` of the result lists papers that were not pushed, such as those with code of
-        unknown licence, unless `allow_unlicensed`. With `claims_only`, pushes places and definitions without code.
-        Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        """Adds the given papers (default: all) to the library at `place`: a folder, or an https, s3, git or other
+        fsspec address. `left_out` in the result lists papers that were not pushed, such as papers whose code has an
+        unknown licence, unless `allow_unlicensed` is set. With `claims_only`, pushes places and definitions without
+        code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -263,11 +265,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`: all, or the named ones, those with every word of `topic` in
-        their title or the names of their techniques, those with code that is claimed to be of `level` or above. With
-        `verify`, runs this many of the new code nodes first, and pulls nothing if one fails. `problems` of the result
-        lists papers that were not pulled, `kept` those whose version in the graph stays. Raises `UnknownIdError`,
-        `InputError` and `UnreachableError`.
+        """Pulls new papers from the library at `place`: all of them, or only the named papers, papers that have every
+        word of `topic` in their title or technique names, or papers whose code is claimed to have `level` or above.
+        With `verify`, first runs this many of the new code nodes, and pulls nothing if one fails. In the result,
+        `problems` lists papers that were not pulled, and `kept` lists papers whose existing version stays in the graph.
+        Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -305,10 +307,10 @@ class GraphChanges:
         key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
-        """Runs the code of papers (none: all) and its tests again, `jobs` at a time, and updates the levels; with
-        `stale`, only code whose last run is older. `attest` signs the levels with `key`: a private key, or a public one
-        whose private half ssh-agent holds; by default your own (`xkg key`). Raises `InputError` without a key,
-        `SandboxUnavailableError` and `UnknownIdError`."""
+        """Runs the code of the given papers (default: all) and its tests again, `jobs` at a time, and updates the
+        levels. `stale` limits this to code whose last run is older. `attest` signs the levels with `key`: a private
+        key, or a public key whose private half ssh-agent holds; the default is your own key (`xkg key`). Raises
+        `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -316,35 +318,36 @@ class GraphChanges:
         return verify(self._settings, papers, number(jobs), progress or ignore, stale, attest=attest, key=path)
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
-        """Trusts the attestations of a key (the line of a `.pub` file, or its path) in all graphs of this user. `name`
-        is by default the one in the key; a revoked key counts only if it is added `again`. Raises `InputError`."""
+        """Trusts attestations signed with a key (the line in a `.pub` file, or the file's path) in all graphs of this
+        user. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
+        `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
 
         return add(read_public_key(key), name, again=again)
 
     def trusted(self) -> "tuple[TrustedKey, ...]":
-        """The trusted keys, oldest first, including revoked ones."""
+        """Lists the trusted keys, oldest first, including revoked keys."""
         from xkg.attestations.trust import trusted
 
         return trusted().keys
 
     def revoke(self, name: str) -> "TrustedKey":
-        """Stops trusting a key, by its name or fingerprint. Raises `InputError`."""
+        """Stops trusting the key with this name or fingerprint. Raises `InputError`."""
         from xkg.attestations.trust import revoke
 
         return revoke(name)
 
     def link(self) -> "LinkResult":
-        """Finds techniques of different papers that are the same concept. The language model decides unclear pairs;
-        without one they stay open. Raises `UnknownIdError` for an empty graph, and `BudgetError`."""
+        """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
+        without a model they stay open. Raises `UnknownIdError` if the graph is empty, and `BudgetError`."""
         from xkg.commands.graph.link import link
 
         return link(self._settings)
 
     def costs(self, papers: Sequence[str] = (), *, by: "Literal['paper', 'stage', 'model']" = "paper") -> "Costs":
-        """The cost of the language model in all builds of this graph: calls, tokens, seconds and dollars, a row for
-        each paper, stage or model. Raises `UnknownIdError` for a paper without calls."""
+        """Reports the language model's cost for all builds of this graph: calls, tokens, seconds and dollars, with a
+        row for each paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
         from xkg.commands.graph.open import ids_where_known
         from xkg.llm.costs import costs
 
@@ -354,8 +357,8 @@ class GraphChanges:
     def diff(
         self, first: int | str | None = None, second: int | str | None = None, *, library: Folder | None = None
     ) -> "DiffResult":
-        """The differences between two generations, two papers, or folders of exported bundles; without arguments,
-        between the current generation and the one before; with `library`, between its version of the paper and yours.
+        """Compares two generations, two papers, or two folders of exported bundles. Without arguments, compares the
+        current generation with the previous one; with `library`, compares the library's version of a paper with yours.
         Raises `InputError`, `StoreError` and `UnknownIdError`."""
         from xkg.commands.graph.diff import diff
 
@@ -375,9 +378,9 @@ class GraphChanges:
         """Reproduces an experiment of a repository, and measures how much each component matters. The repository is
         never changed; every run happens in the sandbox. The same call continues an interrupted run.
 
-        `task` is a task file, which these arguments override; `out` is the folder of the run, by default in the graph's
-        folder. Without a language model (`llm.model`), `run` and `metrics` are required. Raises `BaselineError` for an
-        experiment that does not run, `InputError`, and `SandboxUnavailableError`."""
+        `task` is a task file, which the other arguments override; `out` is the folder for the run, by default inside
+        the graph's folder. Without a language model (`llm.model`), `run` and `metrics` are required. Raises
+        `BaselineError` if the experiment does not run, `InputError`, and `SandboxUnavailableError`."""
         from xkg.agents.ablation.task import read_task
         from xkg.commands.ablate import ablate, has_model
 
@@ -399,8 +402,9 @@ class GraphChanges:
         continues an interrupted run.
 
         `method` is a file, a section of one (`paper.tex#sec:method`), a paper or technique of the graph, or the text;
-        `run` is the command whose output has `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` for a
-        starter that does not run, `SandboxUnavailableError`, and `ModelUnavailableError` without a key."""
+        `run` is the command whose output contains `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` if
+        the starter code does not run, `SandboxUnavailableError`, and `ModelUnavailableError` if the model needs a key
+        that is not set."""
         from xkg.agents.codification.task import read_task
         from xkg.commands.implement import implement
 
@@ -413,7 +417,8 @@ class GraphChanges:
         answers the build's questions, with `questions` and `answer`. The same request returns the running job, or
         continues one that ended. Closing the graph ends the job.
 
-        Raises `InputError` for a missing paper or repository, and `ConfigError` for a model without `llm.max_cost`."""
+        Raises `InputError` if the paper or repository is missing, and `ConfigError` if a model is configured without
+        `llm.max_cost`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 
@@ -423,8 +428,8 @@ class GraphChanges:
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
         """Starts a search for papers with code that are worth building around a paper (a file, an arXiv id or address),
-        in another process, and returns the job at once. `llm` and errors are those of `start_build`. With
-        `llm="caller"`, one question asks for a web search."""
+        in another process, and returns the job at once. Takes the same `llm` and raises the same errors as
+        `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 
@@ -433,8 +438,8 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def job(self, job: int) -> "JobAnswer":
-        """The state of a job of `start_build` or `start_curation`, with its result at the end. Raises
-        `UnknownIdError`."""
+        """Returns the state of a job that `start_build` or `start_curation` started, with its result once it has
+        finished. Raises `UnknownIdError`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 
@@ -443,17 +448,17 @@ class GraphChanges:
     def questions(
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
-        """At most `k` open questions of a job, each with the JSON schema of its answer; waits up to `wait_seconds` for
-        one. `known` are marks of data that you still have. Raises `UnknownIdError`, and `InputError` for a job whose
-        questions the server's model answers."""
+        """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
+        `wait_seconds` for a question. `known` lists marks of data that you still have. Raises `UnknownIdError`, and
+        `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 
         return offered(self._jobs, job, OPERATOR, number(k), known, wait_seconds)
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
-        """Answers a question of a job. Raises `InputError` for an answer that does not fit the question's schema or a
-        question that is already answered, and `UnknownIdError`."""
+        """Answers a question from a job. Raises `InputError` if the answer does not match the question's schema or the
+        question is already answered, and `UnknownIdError`."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import taken
 
@@ -474,7 +479,7 @@ class GraphChanges:
 
 
 def number(k: int) -> int:
-    """Raises `InputError` for less than 1."""
+    """Raises `InputError` if `k` is less than 1."""
     from xkg.errors import InputError
 
     if k < 1:
@@ -491,7 +496,7 @@ def require_list(name: str, value: object) -> None:
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
-    """Gives `progress` the events of a batch."""
+    """Passes events from a batch on to `progress`."""
     shown = progress or ignore
     return lambda event: shown(PaperEvent(event[0].paper, event[1]))
 

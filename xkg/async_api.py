@@ -21,18 +21,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 THREADS = 8
-"""Calls of one graph at work at a time; more wait for their turn."""
+"""Maximum number of concurrent calls to one graph; further calls wait."""
 
 
 def open_async(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "AsyncKnowledgeGraph":
-    """As `xkg.open`, for an event loop."""
+    """Like `xkg.open`, for asyncio programs."""
     return AsyncKnowledgeGraph(settings_of(folder, url, settings))
 
 
 def _coroutine(
     method: Callable[Concatenate[KnowledgeGraph, P], R],
 ) -> Callable[Concatenate["AsyncKnowledgeGraph", P], Coroutine[Any, Any, R]]:
-    """The method as a coroutine that runs it in a thread."""
+    """Wraps the method in a coroutine that runs it in a thread."""
 
     @functools.wraps(method)
     async def call(self: "AsyncKnowledgeGraph", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -50,8 +50,8 @@ def _coroutine(
 
 
 class AsyncKnowledgeGraph:
-    """`xkg.KnowledgeGraph` with the same methods as coroutines, each run in a thread. A call that is cancelled before
-    its turn is never made; the result of one under way is discarded."""
+    """`xkg.KnowledgeGraph` with the same methods as coroutines, each run in a thread. A call that is cancelled while it
+    waits is never made; if it is already running, its result is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)
@@ -96,7 +96,7 @@ class AsyncKnowledgeGraph:
     answer = _coroutine(KnowledgeGraph.answer)
 
     async def close(self) -> None:
-        """Closes the graph, for good. Calls under way end normally."""
+        """Closes the graph permanently. Running calls finish normally."""
         await asyncio.to_thread(self._graph.close)
         self._threads.shutdown(wait=False)
 

@@ -38,7 +38,8 @@ class Blacklist(Value):
         return {_widely(name): name for name in self.repositories}
 
     def repository(self, url: str) -> str | None:
-        """The reason why the repository at this address, or one that contains it, is excluded; None if it is not."""
+        """Returns why the repository at this address, or a repository that contains it, is excluded; None if it is
+        allowed."""
         address = repository_address(url)
         if address is None:
             return None
@@ -47,7 +48,7 @@ class Blacklist(Value):
         return next((f"the blacklist names {name}" for name in listed if name is not None), None)
 
     def paper(self, arxiv_id: str | None = None, doi: str | None = None, title: str = "") -> str | None:
-        """The reason why this paper is excluded; None if it is not."""
+        """Returns why this paper is excluded; None if it is allowed."""
         for known in (known_arxiv_id(spec) for spec in (arxiv_id, doi) if spec):
             if known is not None and known.number in self.arxiv_ids:
                 return f"the blacklist names arXiv:{known.number}"
@@ -65,7 +66,7 @@ def _widely(name: str) -> str:
 
 
 def parse_blacklist(text: str) -> Blacklist:
-    """The unique entries of a text."""
+    """Returns the unique entries in the text."""
     found: dict[str, dict[str, None]] = {"repositories": {}, "arxiv_ids": {}, "dois": {}, "titles": {}}
     for line in text.splitlines()[:_MOST]:
         entry = re.sub(r"(?:^|\s)#.*", "", line[:2000]).strip()
@@ -90,5 +91,5 @@ def read_blacklist(path: Path) -> Blacklist:
     except OSError as error:
         raise InputError(f"the blacklist {path} cannot be read ({error.strerror or error}); check its path") from error
     if not blacklist:
-        raise InputError(f"the blacklist {path} names nothing; write one repository or paper a line")
+        raise InputError(f"the blacklist {path} is empty; write one repository or paper per line")
     return blacklist

@@ -1,4 +1,4 @@
-"""The clock for pauses and time limits. Tests pass a fake clock that never waits."""
+"""Clock for pauses and time limits. Tests pass a fake clock that never waits."""
 
 import asyncio
 import time

@@ -43,7 +43,7 @@ class _Section(BaseModel):
 
 
 def plain_url(url: str) -> str:
-    """`url` unchanged. Raises `ValueError` if it is not the address of an endpoint, or contains a key."""
+    """Returns `url` unchanged. Raises `ValueError` if it is not an endpoint address, or contains a key."""
     parts = _plain_parts(url, ("http", "https"))
     if parts is None or not re.fullmatch(r"(?:api-version=[\w.-]+)?", parts.query):
         raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
@@ -51,7 +51,7 @@ def plain_url(url: str) -> str:
 
 
 def neo4j_url(url: str) -> str:
-    """`url` unchanged. Raises `ValueError` if it is not the address of a Neo4j, or contains a user or password."""
+    """Returns `url` unchanged. Raises `ValueError` if it is not a Neo4j address, or contains a user or password."""
     parts = _plain_parts(url, NEO4J_SCHEMES)
     if parts is None or parts.path.strip("/"):
         raise ValueError(
@@ -62,7 +62,7 @@ def neo4j_url(url: str) -> str:
 
 
 def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
-    """The parts of an address without user or fragment; None for any other."""
+    """Returns the parts of an address; None if it has a user or fragment, or another scheme."""
     try:
         parts = urlsplit(url)
         plain = parts.scheme in schemes and parts.hostname and parts.port != 0
@@ -74,7 +74,7 @@ def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
 
 
 def _listed(value: object) -> object:
-    """The environment gives `a, b`."""
+    """Environment variables hold `a, b`."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -83,7 +83,7 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class EmbeddingSettings(_Section):
-    """Which model embeds texts: another one for other languages, a GPU, or a server that is there already.
+    """The model that embeds texts. Choose another one for other languages, for a GPU, or to use an existing server.
 
     `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any of its
     models, on a GPU if there is one; `openai` sends texts to `base_url`, any compatible server, with the key in
@@ -98,8 +98,8 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; a server's
-        model of the same name may be another one."""
+        """Name of the vectors: vectors with equal names are comparable. Local runtimes of one model agree; a server's
+        model with the same name may differ."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
     @model_validator(mode="after")
@@ -110,10 +110,10 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """Which sandbox runs untrusted code, and the limits of one run: machines differ in what they offer.
+    """The sandbox that runs untrusted code, and the limits of one run.
 
-    `auto` takes bubblewrap, else Landlock, else a container of podman or docker. `unsafe-subprocess` runs untrusted
-    code with your own rights; no default chooses it. `seconds` and `memory_mb` limit one run."""
+    `auto` picks bubblewrap, else Landlock, else a podman or docker container. `unsafe-subprocess` runs untrusted code
+    with your own rights; it is never chosen by default. `seconds` and `memory_mb` limit one run."""
 
     runner: Literal["auto", "bubblewrap", "landlock", "container", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
@@ -121,16 +121,16 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for the code of papers, in one folder that all graphs of a user share: disks and package indexes differ.
+    """Packages for code from papers, in one folder that all of a user's graphs share.
 
     `folder` is by default `xkg/environments` in the user's cache folder. `max_mb` limits one environment on disk; 0
     installs nothing. `total_mb` limits all of them: the least recently used are removed first, never one in use. By
     default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one.
-    `cpu_index` has builds of PyTorch without CUDA, which are taken if this machine has no NVIDIA GPU and the index can
-    be reached: `auto` is PyTorch's own index, unless pip or uv are configured for another registry than PyPI; `none`
-    always takes the registry's builds. `python_downloads` lets uv download a Python version that a repository needs.
-    `packages` are requirement lines (`h5py>=3`) of packages to install in addition to those that code imports; with
-    `cpu`, code for CUDA runs on the CPU."""
+    `cpu_index` serves PyTorch builds without CUDA, which are installed if this machine has no NVIDIA GPU and the index
+    can be reached: `auto` is PyTorch's own index, unless pip or uv are configured for a registry other than PyPI;
+    `none` always uses the registry's builds. `python_downloads` lets uv download a Python version that a repository
+    needs. `packages` are requirement lines (`h5py>=3`) of packages to install in addition to those that code imports;
+    with `cpu`, code for CUDA runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -155,7 +155,7 @@ class EnvironmentSettings(_Section):
 
 
 class Price(_Section):
-    """Dollars for a million tokens; `cached` for those of a prompt that the endpoint had seen before."""
+    """Dollars per million tokens; `cached` is the price of prompt tokens that the endpoint has cached."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -171,13 +171,13 @@ class LlmSettings(_Section):
 
     A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
     `verifier_model` judges it, `stronger_model` is asked if an agent's usual model fails, and `expert_model` if all
-    others do; a role without its own model uses `model`. `base_url` None is `OPENAI_BASE_URL` of the environment, else
-    OpenAI's. `window` is the context length of the smallest model in tokens; `seconds` limits a call; `concurrency` is
-    the number of parallel calls; `max_cost` limits the dollars for one paper (all its builds together), and for the
-    questions of one day; `max_total_cost` those for all papers and questions of the graph. `prices` extend and override
-    the known ones, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
-    `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's
-    `?api-version=…`."""
+    others fail; a role without its own model uses `model`. `base_url` None is `OPENAI_BASE_URL` of the environment,
+    else OpenAI's. `window` is the context length of the smallest model in tokens; `seconds` limits a call;
+    `concurrency` is the number of parallel calls; `max_cost` limits the dollars for one paper (all its builds
+    together), and for the questions of one day; `max_total_cost` those for all papers and questions of the graph.
+    `prices` extend and override the known ones, by model. `parameters` are added to the body of each request
+    (`{reasoning_effort: low}`), and `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url`
+    may end in Azure's `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -206,16 +206,16 @@ Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
 
 
 class CurationSettings(_Section):
-    """What `xkg curate` asks in addition to arXiv: addresses of the APIs (change them to use a mirror), or `none` not
-    to ask. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional, and raise limits."""
+    """APIs that `xkg curate` queries in addition to arXiv: an address (change it to use a mirror), or `none` to skip
+    that API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise rate limits."""
 
     openalex: Place = "https://api.openalex.org"
     github: Place = "https://api.github.com"
 
 
 class PruneSettings(_Section):
-    """Techniques whose code is below `min_level` are hidden. None: in builds with a model, the highest level that this
-    machine can check, at least `parsed`; in others no level."""
+    """Techniques whose code is below `min_level` are hidden. None means the highest level that this machine can check
+    (at least `parsed`) in builds with a model, and no minimum in other builds."""
 
     min_level: Level | None = None
 
@@ -235,9 +235,10 @@ class HttpSettings(_Section):
 
     `url` is the address that clients use if it differs from the bound one, for example behind a proxy; `hosts` are
     other allowed names in the Host header, `origins` the web pages (`https://app.example.org`) that may call.
-    `per_minute` is the number of requests of one token, or of one address without a token (0: unlimited); `concurrency`
-    the number of requests at work, `queue` of those waiting. At most `connections` may be open; requests
-    beyond them are refused. A request has at most `body_kb`, and must arrive within `request_seconds`."""
+    `per_minute` limits the requests per token, or per address for requests without a token (0: unlimited).
+    `concurrency` limits the requests being processed, and `queue` the requests waiting. At most `connections` may be
+    open; further requests are refused. A request body has at most `body_kb` and must arrive within
+    `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()
@@ -251,13 +252,12 @@ class HttpSettings(_Section):
 
 
 class OAuthSettings(_Section):
-    """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts none. Providers differ
-    in what they write into tokens.
+    """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
-    `audience` is the one that tokens must be issued for, by default the server's address; `jwks` is the address of the
-    issuer's keys, if its metadata do not name it. `types` are the accepted values of a token's header `typ`: add `JWT`
-    for an issuer whose access tokens have that or no type, if none of its other tokens has the scope `read` and this
-    audience."""
+    `audience` is the audience that tokens must be issued for, by default the server's address; `jwks` is the address of
+    the issuer's keys, if its metadata does not include it. `types` lists the accepted values of the token header `typ`.
+    Add `JWT` if the issuer's access tokens have that type or none, but only if none of its other tokens has the scope
+    `read` and this audience."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -267,7 +267,7 @@ class OAuthSettings(_Section):
     @field_validator("issuer", "jwks")
     @classmethod
     def _safe(cls, url: str | None) -> str | None:
-        """Whoever can change the keys in transit can forge tokens."""
+        """Requires https, since anyone who can change the keys in transit can forge tokens."""
         if url is not None and not (place := address(url)).is_loopback and place.scheme != "https":
             raise ValueError("must be https, or on this machine")
         return url
@@ -275,8 +275,8 @@ class OAuthSettings(_Section):
 
 class ServeBuildSettings(_Section):
     """Builds that clients of the server request. `allowed` enables them; over HTTP a caller also needs a token with the
-    scope `build`. Repositories are only fetched from `hosts`: a server that fetches any address reaches networks that
-    its callers cannot. Each caller may request `per_day` builds a day, each of which may spend `llm.max_cost`."""
+    scope `build`. Repositories are fetched only from `hosts`, because the server may reach networks that its callers
+    cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Names = (
@@ -299,9 +299,9 @@ class ServeAgentSettings(_Section):
 
 
 class ServeRunSettings(_Section):
-    """Scripts that clients of the server run over code of the graph, in the sandbox. `allowed` enables them; over HTTP
-    a caller also needs a token with the scope `run`. Each caller may start `per_day` runs a day, each of at most
-    `seconds`; one run of a caller at a time, and `at_once` of all callers per worker."""
+    """Scripts that clients of the server run on code from the graph, in the sandbox. `allowed` enables them; over HTTP
+    a caller also needs a token with the scope `run`. Each caller may start `per_day` runs a day, one at a time, each of
+    at most `seconds`. A worker runs at most `at_once` scripts at a time for all callers together."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -310,9 +310,10 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions to the language model while a caller waits, such as those of `verify`. An answer waits `wait_seconds`,
-    for a task twice as long; most clients give up a call after a minute or later. A longer call continues for at most
-    `call_seconds`, and its answer is stored for the next time. At most `open` questions are open at a time."""
+    """Questions to the language model while a caller waits, such as for `verify`. The server waits `wait_seconds` for
+    the model, or twice as long for a task; most clients give up on a call after a minute or more. A longer call to the
+    model continues for at most `call_seconds`, and its answer is stored for the next time. At most `open` questions are
+    open at a time."""
 
     wait_seconds: float = Field(default=20, gt=0)
     call_seconds: float = Field(default=120, gt=0)
@@ -320,11 +321,11 @@ class ServeQuestionSettings(_Section):
 
 
 class ServeSettings(_Section):
-    """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
-    None is, over stdio, the folder in which `xkg serve` was started, unless that contains somebody's home folder; over
-    HTTP it opens none. `exclude`: a file of papers and repositories, one per line (ids, addresses, titles); no answer
-    contains these papers, or papers that were built from these repositories. `graphs`: folders of more graphs that the
-    server answers from (`xkg serve --kg A --kg B`)."""
+    """`roots`: folders that contain the working copies that a client may name (`/a:/b` in the environment); an empty
+    list allows no folder. None allows, over stdio, the folder in which `xkg serve` was started, unless that folder
+    contains a home folder; over HTTP it allows none. `exclude`: a file that lists papers and repositories, one per line
+    (ids, addresses, titles); no answer contains these papers, or papers that were built from these repositories.
+    `graphs`: folders of additional graphs that the server answers from (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None
@@ -339,15 +340,15 @@ class ServeSettings(_Section):
     @field_validator("roots", "graphs", mode="before")
     @classmethod
     def _as_in_a_path(cls, value: object) -> object:
-        """The environment gives `/a:/b`, as PATH does."""
+        """Environment variables hold `/a:/b`, like PATH."""
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
 
 class ImplementSettings(_Section):
-    """`xkg implement`. The agent takes at most `steps`. A question is put `tries` times to `llm.code_model`, then
-    to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times a run. The last `memory`
-    steps are in the prompt as they were, older ones as a line each with the summary that the next answer gave; an
-    observation of more than `observation` characters is summarised.
+    """`xkg implement`. The agent takes at most `steps` steps. Each question goes up to `tries` times to
+    `llm.code_model`, then to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times per
+    run. The prompt contains the last `memory` steps in full, and one line for each older step, with the summary from
+    the answer that followed it. An observation of more than `observation` characters is summarised.
 
     `seconds`, `memory_mb` and `disk_mb` limit one run of the code."""
 
@@ -399,8 +400,8 @@ class Settings(BaseSettings):
 
 
 class _WorkingFolder(YamlConfigSettingsSource):
-    """`xkg.yaml` of the working folder. That may be a clone of somebody else's repository, so the file must belong to
-    whoever runs xkg (or to root), and cannot give up the sandbox."""
+    """Reads `xkg.yaml` in the working folder. That folder may be a clone of somebody else's repository, so the file
+    must belong to the user who runs xkg (or to root), and cannot turn off the sandbox."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
@@ -427,7 +428,8 @@ class _WorkingFolder(YamlConfigSettingsSource):
 
 
 def load(**flags: object) -> Settings:
-    """The settings in force; flags that are None do not count. Raises `ConfigError` naming the setting."""
+    """Returns the effective settings; flags that are None are ignored. Raises `ConfigError`, which names the invalid
+    setting."""
     for variable in os.environ:
         section, *rest = variable.removeprefix("XKG_").lower().split("__")
         if rest and variable.startswith("XKG_") and section not in Settings.model_fields:
@@ -457,7 +459,7 @@ def load(**flags: object) -> Settings:
 
 
 def _unknown_setting(path: Sequence[str]) -> str:
-    """What to do about a setting that there is not: the nearest one."""
+    """Returns the message for an unknown setting, with the closest match."""
     name = ".".join(path)
     near = difflib.get_close_matches(name, _names(Settings), 1)
     meant = f"the nearest is {near[0]}" if near else "docs/reference/settings.md lists all"

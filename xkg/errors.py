@@ -45,7 +45,7 @@ class StoreError(XkgError):
 
 
 class EmptyGraphError(StoreError):
-    """Nothing was built or imported yet."""
+    """The graph is empty: nothing has been built or imported yet."""
 
 
 class StoreBusyError(StoreError):
@@ -73,7 +73,7 @@ class CorruptStoreError(StoreError):
 
 
 class ModelMismatchError(StoreError):
-    """The indexes were made by another embedding model."""
+    """The indexes were built with another embedding model."""
 
 
 class QueryRefusedError(XkgError):
@@ -109,8 +109,8 @@ class PackagesError(XkgError):
 
 
 def install_extra(extra: str) -> str:
-    """The command that installs an extra: from a clone, since xkg is not on a package index, where another project may
-    have its name."""
+    """Returns the command that installs an extra from a clone, since xkg is not on a package index, where another
+    project may have its name."""
     return f"pip install '.[{extra}]' in a clone of xkg"
 
 
@@ -130,7 +130,8 @@ class LanguageModelError(XkgError):
 
 
 class AnswerError(LanguageModelError):
-    """The language model gave no usable answer to a question after all attempts; its subject is left out."""
+    """The language model returned no usable answer to a question after all attempts; the subject of the question is
+    left out."""
 
 
 class ModelUnavailableError(LanguageModelError):

@@ -30,8 +30,8 @@ def sync_file(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` next to it. The umask
-    applies to `mode`."""
+    """Replaces the contents of `path` atomically; a crash leaves the old file and at most a `.tmp` file next to it. The
+    umask applies to `mode`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         partial.unlink(missing_ok=True)  # the file may exist with another mode
@@ -50,8 +50,8 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 @contextlib.contextmanager
 def said_when_full(folder: Path, advice: str) -> Iterator[None]:
-    """Raises `InputError` with the advice if a disk is full or not writable, or a file exceeds the system's size limit:
-    one line instead of an error from arbitrary code that writes."""
+    """Raises `InputError` with the advice if code in the context fails because the disk is full or not writable, or
+    because a file exceeds the system's size limit."""
     try:
         yield
     except OSError as error:  # shutil.Error has the reasons of many files as text, but no error number
@@ -73,8 +73,8 @@ def private_folder(folder: Path) -> None:
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, with links resolved, is one of these folders or inside one, in any spelling of case. Folders are
-    compared by identity, since macOS and Windows ignore the case of names."""
+    """Whether a path, with links resolved, is one of these folders or inside one of them. Folders are compared by
+    identity, since macOS and Windows ignore case in names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
         for folder in folders
@@ -89,12 +89,12 @@ def _is_folder(path: Path, folder: Path) -> bool:
 
 
 def user_cache_folder() -> Path:
-    """The folder for this user's files that can be recreated; it need not exist."""
+    """Folder for this user's files that can be recreated; it may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"
 
 
 def user_config_folder() -> Path:
-    """The folder for this user's keys and settings, which cannot be recreated; it need not exist."""
+    """Folder for this user's keys and settings, which cannot be recreated; it may not exist yet."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "xkg"
 
 
@@ -105,8 +105,8 @@ def private_file(path: Path) -> None:
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
-    """The bytes of a file that somebody else named or created. Raises `OSError`, also for a file of more than `most`
-    bytes, for anything but a regular file (it never waits for a pipe), and without `links` for a symbolic link."""
+    """Reads a file that somebody else named or created. Raises `OSError`, also if the file has more than `most` bytes,
+    is not a regular file (reading never waits for a pipe), or is a symbolic link and `links` is not set."""
     if not links and not system.NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
     flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN
@@ -123,13 +123,13 @@ def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
 
 
 def sha256_of(path: Path) -> str:
-    """Hex digest of a file's bytes. Raises `OSError`."""
+    """Returns the hex digest of a file's bytes. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def blake3_of(path: Path) -> str:
-    """Hex digest of a file's bytes, ten times as fast as SHA-256 if the processor has no instruction for that.
+    """Returns the hex digest of a file's bytes, ten times as fast as SHA-256 on processors without SHA instructions.
     O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises `OSError`."""
     from blake3 import blake3
 
@@ -150,7 +150,7 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
                 raise StoreBusyError(
-                    f"another process (pid {holder}) is writing to {folder} and did not finish within {wait:g} s: "
+                    f"another process (pid {holder}) is writing to {folder} and did not finish within {wait:g} s; "
                     "nothing was changed, try again when it is done"
                 )
             time.sleep(0.02)
@@ -162,15 +162,15 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
-    """Holds a lock between processes on a file, which is created if missing. Yields False if another process holds it
-    and `wait` is not set. Raises `OSError`."""
+    """Holds an inter-process lock on a file, which is created if it is missing. Yields False if another process holds
+    the lock and `wait` is not set. Raises `OSError`."""
     with _lock_file(path) as descriptor:
         yield system.lock(descriptor, shared=shared, wait=wait)
 
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Whether nobody reads `path`. Nobody can start reading it during the context."""
+    """Yields whether no process is reading `path`. No process can start reading it during the context."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -8,7 +8,7 @@ _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def split_identifier(text: str) -> list[str]:
-    """Lower-case words of identifiers and prose: `getHTTPCode_v2` gives get, http, code, v, 2."""
+    """Splits identifiers and prose into lower-case words: `getHTTPCode_v2` becomes get, http, code, v, 2."""
     shape = text if text.isascii() else "".join(map(_shape, text))
     return [text[piece.start() : piece.end()].lower() for piece in _PIECES.finditer(shape)]
 
@@ -25,7 +25,7 @@ def _shape(character: str) -> str:
 def reciprocal_rank_fusion(
     rankings: Iterable[Sequence[str]], *, weights: Sequence[float] | None = None, k: int = 60
 ) -> list[tuple[str, float]]:
-    """Ids with fused scores, best first; ties in id order. Each ranking is best first, without repeats.
+    """Returns ids with fused scores, best first, ties in id order. Each ranking is best first, without repeats.
 
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
     SIGIR 2009.

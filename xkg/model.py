@@ -1,4 +1,4 @@
-"""The domain: what a graph is made of, and `PaperBundle`, one paper's whole subgraph.
+"""The domain: the nodes of a graph, and `PaperBundle`, one paper's whole subgraph.
 
 A bundle is what `build` and `import` produce and what `store` keeps. Ids are deterministic: the same input gives the
 same ids. Text is any Python string that JSON can carry; offsets count characters, lines are 1-based and inclusive.
@@ -20,7 +20,7 @@ from xkg.value import Value
 
 LONGEST_NAME = 500
 KILLED_SHARE = 0.6
-"""The share of mutants that a test must notice to prove `tested`."""
+"""The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
 # The least share of all statements where those written from the definition do not count: else whatever has no
 # counterpart could be called so.
@@ -28,12 +28,12 @@ _LEAST_SHARE = 0.5
 
 
 class Node(Value):
-    """Base of all stored values: immutable, and strict about unknown fields so that a typo is never stored."""
+    """Base class for all stored values: immutable, and rejects unknown fields so that a typo is never stored."""
 
 
 class Level(StrEnum):
-    """What was proven about a code node, weakest first. Compare with `rank`, never as strings. `claimed` is code from
-    elsewhere about which nothing was proven here: its evidence has the claims of its sender."""
+    """What was proven about a code node, weakest first. Compare levels by `rank`, never as strings. `claimed` code came
+    from elsewhere and nothing was proven here; its evidence contains the sender's claims."""
 
     NONE = "none"
     CLAIMED = "claimed"
@@ -52,8 +52,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """An entry of a bibliography. `title` is None if it could not be told from the rest of `text`; `cited_as` is its
-    name in running text, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if it could not be separated from the rest of `text`; `cited_as` is the
+    entry's name in running text, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -80,16 +80,16 @@ def _cut(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_cut)]
-"""A name, which answers and pages show whole: at most `LONGEST_NAME` characters of what a paper or a file says."""
+"""A name, which answers and pages show in full, so it is cut to `LONGEST_NAME` characters."""
 
 
 class Paper(Node):
-    """`incomplete` gives the reasons why `state` is `partial`, one a line. `claims` is data of an imported file that
-    the model does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that was read, such
-    as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's primary category, or
-    the one that a model chose: `cs` and `cs.LG`. `nothing_in` lists the passages (their beginning) and functions
-    (`path::name`) that no technique covers and in which the model found none when asked. `packages` are requirement
-    lines given in addition to the repository's own; `cpu` says that its CUDA code ran on the CPU."""
+    """`incomplete` lists the reasons why `state` is `partial`, one per line. `claims` holds data from an imported file
+    that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that was
+    read, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's primary
+    category, or the category that a model chose: `cs` and `cs.LG`. `nothing_in` lists passages (by their beginning) and
+    functions (`path::name`) that no technique covers and in which the model found no technique. `packages` are
+    requirement lines given in addition to the repository's own; `cpu` means that its CUDA code ran on the CPU."""
 
     id: str
     title: Name
@@ -126,8 +126,8 @@ class Paper(Node):
 
 
 class Technique(Node):
-    """`parent` is the id of the technique above, None at the top; siblings are in list order in the bundle.
-    `hidden` says why it is left out of the published graph, None if it is shown."""
+    """`parent` is the id of the parent technique, None at the top; siblings keep their order in the bundle. `hidden` is
+    the reason why the technique is left out of the published graph, None if it is shown."""
 
     id: str
     name: Name
@@ -143,7 +143,7 @@ class Technique(Node):
 
 
 class Survivor(Node):
-    """A change of the implementation that its test did not notice: the 1-based line, and what was changed."""
+    """A mutation of the implementation that its test did not detect: the 1-based line, and the change."""
 
     line: int
     change: str
@@ -159,10 +159,10 @@ class Fault(Node):
 
 
 class Departure(Node):
-    """A statement of a definition that the code, or the lines that it was made from, do not follow: the lines do it in
-    another way, and so does the code (`differs`); neither does it (`absent`); the code does it as the definition says,
-    and the lines do not (`added`); other lines of the repository do it, which the remark names, and the code does not
-    (`elsewhere`). `searched` is whether other lines of the repository were looked at before. `component` is the name of
+    """A statement in a definition that the code, or the source lines that the code was generated from, do not follow.
+    Either both do it in another way (`differs`), neither does it (`absent`), the code follows the definition but the
+    lines do not (`added`), or other lines in the repository, named in the remark, do it but the code does not
+    (`elsewhere`). `searched` says whether other lines in the repository were examined first. `component` is the name of
     the component whose code departs, empty for the code itself."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
@@ -185,11 +185,11 @@ class Departure(Node):
 
 
 class Fidelity(Node):
-    """How faithful an implementation is to its source: the share of its statements with a counterpart in the source
-    lines, and the faults that a language model found, None if it was not asked. `statements` counts the statements of
-    the definition that it compared with code and source lines, None if it compared none; `departures` are those on
-    which paper and repository differ. `by_definition` is the share of the implementation's statements that have no
-    counterpart because the definition asks for them and the source lines lack them, if the model agreed; else 0."""
+    """How faithful an implementation is to its source: the share of its statements that have a counterpart in the
+    source lines, and the faults that a language model found (None if no model was asked). `statements` is the number of
+    statements in the definition that the model compared with code and source lines, None if it compared none;
+    `departures` lists the statements on which paper and repository differ. `by_definition` is the share of statements
+    without a counterpart that the definition asks for and the source lines lack, if the model agreed; else 0."""
 
     share: float
     by_definition: float = 0.0
@@ -199,32 +199,32 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether the share of statements with a counterpart is that of a faithful implementation: 0.7 of all, or of
-        those that were not written from the definition, which may not be most."""
+        """Whether enough statements have a counterpart for a faithful implementation: 0.7 of all statements, or 0.7 of
+        the statements that were not written from the definition, if those are the majority."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
     @property
     def is_met(self) -> bool:
-        """Whether an implementation is faithful: enough of it is in the sources, and a model found no fault."""
+        """Whether the implementation is faithful: enough of it comes from the sources, and a model found no fault."""
         return self.is_enough and self.faults == ()
 
     @property
     def unrelated(self) -> str | None:
-        """Why the implementation does something else altogether; None if no fault says so."""
+        """Why the implementation does something else entirely; None if no fault says so."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
 class Evidence(Node):
     """How a level was reached, or why the next one was not.
 
-    `missing` are packages that the code needs and that could not be installed here (or not in a version that imports),
-    so missing the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
-    implementation's function bodies that the test did and did not run, None if that was not measured. `mutants` were
-    tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
-    functions whose body it does not need; `excused` were tried and do not count, since they compute the same. `repairs`
-    is how often a language model repaired code or test before. `distributions` maps imports of the code to the
-    name==version that it was run with."""
+    `missing` lists packages that the code needs but that could not be installed here (or not in a version that
+    imports), so missing the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the
+    lines in function bodies that the test did and did not run, None if coverage was not measured. `mutants` is the
+    number of mutants tried, and `mutation_score` the fraction that made the test fail. `survivors` lists the other
+    mutants, and the functions whose body the test does not need; `excused` mutants do not count, since they compute the
+    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
+    the code's imports to the name==version that it ran with."""
 
     level: Level
     runner: str | None = None
@@ -261,7 +261,8 @@ class Evidence(Node):
 
 
 def describe_package(name: str, pin: str) -> str:
-    """An import name with the name==version that provides it, '' for none: `ott-jax 0.2.6 (import ott)`."""
+    """Describes the package behind an import name, given its name==version ('' if unknown): `ott-jax 0.2.6 (import
+    ott)`."""
     if not pin:
         return name
     distribution, _, version = pin.partition("==")
@@ -270,10 +271,10 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """`test` is empty if there is none. `evidence` ends with that of the level; if the code was repaired, it begins
-    with that of its first run. `claims` has the claims of an imported file, which are stored but not trusted.
-    `attestations` are signed statements about it (`xkg.attestations`). `attested` says in words who attests the level;
-    it depends on whom the reader trusts, and is never stored."""
+    """`test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code was repaired,
+    the first entry is for its first run. `claims` holds claims from an imported file, which are stored but not trusted.
+    `attestations` are signed statements about the code (`xkg.attestations`). `attested` says in words who attests the
+    level; it depends on the keys that the reader trusts, and is never stored."""
 
     id: str
     technique: str
@@ -295,7 +296,7 @@ class Code(Node):
 
     @property
     def sha256(self) -> str:
-        """The hash of implementation, NUL and test, whose first 12 digits `code_id` has."""
+        """Hash of implementation, NUL and test; `code_id` contains its first 12 digits."""
         return _code_sha256(self.implementation, self.test)
 
     @property
@@ -306,18 +307,18 @@ class Code(Node):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The packages in words, with the distribution and version that the code was run with, if known:
-        `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
+        """Descriptions of the packages, with the distribution and version that the code ran with, if known: `numpy
+        2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
         known = self.evidence[-1].distributions if self.evidence else {}
         return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
 
 
 class Repository(Node):
-    """`reference` is the branch, tag or commit that was asked for, None for the default branch. `stars`, `archived` and
-    `default_branch` are what GitHub said when the repository was found there, None if it was not asked. `license` is
-    an SPDX identifier, `NOASSERTION` for a licence that is not evident, None if there is none; `file_licenses` has, by
-    path, those of source files that state another one, or are in a folder with a separate one. `license_texts` has, by
-    path, the files with the licences and notices of the source files, which a copy of the code must carry."""
+    """`reference` is the requested branch, tag or commit, None for the default branch. `stars`, `archived` and
+    `default_branch` are what GitHub reported when the repository was found, None if GitHub was not asked. `license` is
+    an SPDX identifier, `NOASSERTION` if the licence is unclear, None if there is none; `file_licenses` maps paths to
+    licences for source files that state a different licence or are in a folder with its own licence. `license_texts`
+    maps paths to the licences and notices that a copy of the code must include."""
 
     id: str
     url: str
@@ -333,14 +334,15 @@ class Repository(Node):
 
     @property
     def name(self) -> str:
-        """Which repository it is, equal for all spellings of its address; for a folder its id."""
+        """Canonical name of the repository, the same for all spellings of its address; for a folder, its id."""
         address = repository_address(self.url)
         return self.id if address is None else address.name
 
 
 class Symbol(Node):
     """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module).
-    `fingerprint` is a sketch of its body (`build.fingerprint`), '' where the body is too short or none was made."""
+    `fingerprint` is a sketch of its body (`build.fingerprint`), '' if the body is too short or was not
+    fingerprinted."""
 
     id: str
     repository: str
@@ -368,8 +370,9 @@ WEAK = 0.25
 
 class Location(Node):
     """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
-    `focus` are the lines within the symbol that do it, best first; empty if unknown. `twins` are ids of symbols that
-    are nearly the same code. A place is certain unless `doubtful`; a doubtful one with a low score is weak."""
+    `focus` lists the lines within the symbol that implement the technique, best first; empty if unknown. `twins` are
+    ids of symbols whose code is nearly the same. A place is certain unless it is `doubtful`; a doubtful place with a
+    low score is weak."""
 
     technique: str
     symbol: str
@@ -381,7 +384,7 @@ class Location(Node):
 
     @property
     def confidence(self) -> Confidence:
-        """How likely the place is right."""
+        """How likely the place is to be right."""
         if not self.doubtful:
             return "certain"
         return "weak" if self.score < WEAK else "doubtful"
@@ -409,10 +412,10 @@ class Resource(Node):
 
 
 class Ablation(Node):
-    """A measurement of how much a technique matters: `metric` in `baseline` and, with `diff` applied at `commit`, as
-    `value`. `change` is relative to the baseline, `low` and `high` bound it with 95 % confidence, None if its spread is
-    unknown; `seeds` is the number of runs of the candidate. `kind` is that of the change (toggle, scale, replace,
-    grid)."""
+    """A measurement of how much a technique matters: `baseline` is the metric's value without the change, and `value`
+    its value with `diff` applied at `commit`. `change` is relative to the baseline; `low` and `high` are its 95 %
+    confidence bounds, None if the spread is unknown. `seeds` is the number of candidate runs. `kind` is the kind of
+    change (toggle, scale, replace, grid)."""
 
     id: str
     technique: str
@@ -452,7 +455,7 @@ class PaperBundle(Node):
     resources: tuple[Resource, ...] = ()
 
     def children(self, parent: str | None) -> Iterator[Technique]:
-        """The components of a technique, or the top of the hierarchy for None, in order."""
+        """Yields the components of a technique in order; for None, the top of the hierarchy."""
         return (t for t in self.techniques if t.parent == parent)
 
     def code_of(self, technique: str) -> Code | None:
@@ -460,14 +463,15 @@ class PaperBundle(Node):
 
 
 def slug(text: str) -> str:
-    """Lower-case words of `text` joined by '-', of at most `LONGEST_NAME` characters: Unicode letters and digits stay,
-    all else separates. Never empty."""
+    """Returns the lower-case words in `text` joined by '-', at most `LONGEST_NAME` characters. Unicode letters and
+    digits are kept; everything else separates words. Never empty."""
     folded = unicodedata.normalize("NFKC", text[:LONGEST_NAME]).casefold()
     return "-".join(re.findall(r"[^\W_]+", folded)) or "untitled"
 
 
 def unique_slugs(names: Iterable[str]) -> list[str]:
-    """Slugs for siblings in order; a repeated one gets -2, -3, … and never meets a slug that another name has."""
+    """Returns slugs for siblings, in order. A repeated slug gets -2, -3, … and never collides with another name's
+    slug."""
     used: set[str] = set()
     counts: dict[str, int] = {}
     result = []

@@ -1,4 +1,4 @@
-"""Shared by chat completions and embeddings of servers that speak OpenAI's protocol: choosing the key, interpreting
+"""Code shared by chat completions and embeddings for OpenAI-compatible servers: choosing the key, interpreting
 failures, and pausing between retries.
 
 A key comes only from the environment. `OPENAI_API_KEY` is only used for OpenAI's own service and for an address given
@@ -31,13 +31,13 @@ _TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 _PLACE = re.compile(r"\b(?:countr(?:y|ies)|regions?|territory|location)\b", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""Seconds before the next try if the server requests none, doubled each time."""
+"""Seconds before the next try if the server requests no pause, doubled each time."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """The address and key of a server; an empty key means none. `section` is its settings section; `variables` are the
-    environment variables that may hold the key."""
+    """The address and key of a server; the key is empty if there is none. `section` is its settings section;
+    `variables` are the environment variables that may hold the key."""
 
     base_url: str
     section: str
@@ -54,7 +54,7 @@ class Access:
         return self.key or "none"
 
     def words(self, body: Any) -> str:
-        """The message in the body of an error, as one printable line without the key; empty if there is none."""
+        """Returns the message in an error body as one printable line, without the key; empty if there is no message."""
         words = " ".join(_message(body).split())
         if self.key:
             words = words.replace(self.key, "[key]")
@@ -62,7 +62,8 @@ class Access:
 
 
 def _message(body: Any, depth: int = 4) -> str:
-    """The first message in the body of an error; servers name and nest it differently. Of a web page, its title."""
+    """Returns the first message in an error body, which servers name and nest differently; for a web page, its
+    title."""
     if isinstance(body, str):
         if not body.lstrip().startswith("<"):
             return body
@@ -83,8 +84,9 @@ def is_openai(base_url: str) -> bool:
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
-    """Access to a server, with the key in `variable`; otherwise with `OPENAI_API_KEY`, but only for OpenAI's own
-    service and the addresses `named` by the environment. Raises `ConfigError` for a key that a header cannot carry."""
+    """Returns access to a server, with the key in `variable`. Falls back to `OPENAI_API_KEY` only for OpenAI's own
+    service and for addresses `named` in the environment. Raises `ConfigError` if the key is not a valid header
+    value."""
     variables, key = variable, os.environ.get(variable, "").strip()
     if is_openai(base_url) or base_url.rstrip("/") in {url.rstrip("/") for url in named}:
         variables = f"OPENAI_API_KEY or {variable}"
@@ -95,8 +97,8 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
 
 
 class Failure(NamedTuple):
-    """The reason for a missing answer. If it `passes`, a retry may succeed, after the `pause` in seconds that the
-    server requests."""
+    """The reason why there is no answer. If it `passes`, a retry may succeed after `pause` seconds, as requested by the
+    server."""
 
     line: str
     passes: bool = False
@@ -104,7 +106,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: Exception, at: Access, model: str) -> Failure:
-    """The failure behind an exception of the SDK or its transport."""
+    """Returns the failure behind an exception from the SDK or its transport."""
     import httpx2
     import openai
 
@@ -147,7 +149,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
 
 
 class Patience:
-    """The pauses between tries of one question, at most `seconds` in total."""
+    """The pauses between tries for one question, at most `seconds` in total."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock, self._begin = clock, clock.monotonic()
@@ -159,7 +161,7 @@ class Patience:
         return self._begin + self._seconds - self._clock.monotonic()
 
     def pause(self, requested: float) -> float | None:
-        """Seconds to wait, at least those `requested` by the server; None if fewer are left."""
+        """Returns the seconds to wait, at least the `requested` ones; None if less time is left."""
         pause = max(requested, self._wait * random.uniform(0.5, 1))
         if pause >= self.left:
             return None
@@ -167,6 +169,6 @@ class Patience:
         return pause
 
     def give_up(self, line: str, requested: float) -> str:
-        """`line` with a note that there are no more retries."""
+        """Returns `line` with a note that there are no more retries."""
         waits = f"; it asks for a pause of {requested:.0f} s" if requested > self._wait else ""
         return f"{line}; given up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"

@@ -73,8 +73,8 @@ def sync_folder(folder: str) -> None:
 
 
 def owned_by_another(status: os.stat_result) -> bool:
-    """Whether a file belongs neither to this user nor to root. Always False on Windows, where this call does not see
-    owners; user folders are private there by default."""
+    """Whether a file belongs to neither this user nor root. Always False on Windows, where this call does not see
+    owners and user folders are private by default."""
     return hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid())
 
 
@@ -115,8 +115,8 @@ def yield_processor(process: int, niceness: int) -> None:
 
 
 def files_allowed(wanted: int) -> int | None:
-    """The number of files that this process may open, raised to `wanted` as far as the system allows; None for no
-    limit."""
+    """Raises the limit on open files to `wanted`, as far as the system allows, and returns the limit; None if
+    unlimited."""
     if sys.platform == "win32":
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Rewords errors and notes for Python: methods and arguments instead of MCP tools and command options."""
+"""Rewords errors and notes for Python users: methods and arguments instead of MCP tools and command options."""
 
 import functools
 import re
@@ -56,14 +56,14 @@ _WORDS = (
 
 
 def for_programs(text: str) -> str:
-    """The text with methods of `xkg.KnowledgeGraph` and their arguments."""
+    """Returns the text with `xkg.KnowledgeGraph` methods and their arguments in place of tools and options."""
     for pattern, words in _WORDS:
         text = pattern.sub(words, text)
     return text
 
 
 def in_python_words(kind: T) -> T:
-    """The class, with public methods that raise errors in terms of Python methods and arguments."""
+    """Wraps the class so that errors from its public methods mention Python methods and arguments."""
     methods = {name: method for each in reversed(kind.__mro__) for name, method in vars(each).items()}
     for name, method in methods.items():
         if not name.startswith("_") and callable(method):

@@ -1,11 +1,11 @@
-"""The time that a server asks clients to wait before the next try: the header `Retry-After` (RFC 9110, 10.2.3)."""
+"""How long a server asks clients to wait before the next try: the header `Retry-After` (RFC 9110, 10.2.3)."""
 
 import email.utils
 
 
 def seconds_to_wait(header: str | None, now: float) -> float:
-    """The seconds in a header that has a number or a date (relative to `now`, in seconds since 1970); 0 if it is
-    missing, invalid or in the past."""
+    """Returns the seconds to wait according to a header with a number or a date (compared with `now`, in seconds since
+    1970); 0 if the header is missing, invalid or in the past."""
     try:
         seconds = float(header or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""SQLite files that several processes share: opened in WAL mode, replaced if they are damaged."""
+"""SQLite files that several processes share: opened in WAL mode, and replaced if they are damaged."""
 
 import sqlite3
 import time
@@ -16,8 +16,8 @@ _BUSY_SECONDS = 30.0
 
 
 def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL") -> sqlite3.Connection:
-    """A connection in autocommit mode that any thread may use. Creates the file if needed, and the missing parts of
-    `schema`, which maps names of tables and indexes to the statements that create them. Raises `sqlite3.Error` and
+    """Returns a connection in autocommit mode that any thread may use. Creates the file if needed, and any missing
+    parts of `schema`, which maps table and index names to the statements that create them. Raises `sqlite3.Error` and
     `OSError`."""
     with _file_lock(path, shared=True):  # a write-ahead log created meanwhile would be moved away with the damaged file
         return _connect(path, schema, synchronous)
@@ -25,8 +25,8 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
 
 @contextmanager
 def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlite3.Connection]:
-    """`open_wal` in a private folder. Turns every error inside the context into a `StoreError` with a remedy; `remedy`
-    is for a damaged file."""
+    """Calls `open_wal` in a private folder. Turns every error inside the context into a `StoreError` with a remedy;
+    `remedy` applies to a damaged file."""
     try:
         private_folder(path.parent)
         with closing(open_wal(path, schema)) as db:
@@ -36,16 +36,16 @@ def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlit
     except sqlite3.DatabaseError as error:
         raise CorruptStoreError(f"{path} is damaged ({error}): {remedy}") from error
     except OSError as error:
-        raise StoreError(f"{path.parent} cannot be made ({error.strerror}): check its permissions") from error
+        raise StoreError(f"cannot create {path.parent} ({error.strerror}): check its permissions") from error
 
 
 @contextmanager
 def set_aside(
     path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL"
 ) -> Iterator[tuple[sqlite3.Connection, Path | None]]:
-    """Moves a damaged file away. Yields a connection to a new one and the new path of the damaged one; None if another
-    process has already replaced it. Nobody else opens the file before the context ends. Raises the same errors as
-    `open_wal`."""
+    """Moves a damaged file away. Yields a connection to a new file and the new path of the damaged file, or None if
+    another process has already replaced it. No other process opens the file until the context ends. Raises the same
+    errors as `open_wal`."""
     with _file_lock(path, shared=False):
         if _is_sound(path, schema, synchronous):
             yield _connect(path, schema, synchronous), None
@@ -73,7 +73,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def _file_lock(path: Path, *, shared: bool) -> Iterator[None]:
-    """If no lock file can be written, nobody can replace the file either, so no lock is needed."""
+    """Locks the file. If no lock file can be written, no process can replace the file either, so no lock is needed."""
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
         with suppress(OSError):

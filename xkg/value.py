@@ -1,4 +1,4 @@
-"""The base of most values: frozen, and without unknown fields."""
+"""Base class for most values: frozen, and rejects unknown fields."""
 
 import functools
 

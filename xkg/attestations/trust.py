@@ -1,4 +1,4 @@
-"""Whose attestations count: the keys that a user trusts, in a file of the user's folder.
+"""Decides whose attestations count: the keys that a user trusts, in a file in the user's folder.
 
 Levels are computed from it at each read, so that a revoked key stops counting at once."""
 
@@ -26,7 +26,7 @@ Vouchers = Iterable[tuple[str, Level]]
 
 
 class TrustedKey(Value):
-    """A key, its user's name for it, and when it was added and revoked (ISO 8601)."""
+    """A key, the user's name for it, and when it was added and revoked (ISO 8601)."""
 
     name: str
     key: PublicKey
@@ -66,8 +66,8 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """The code as a user who trusts these keys sees it: with the level that they attest, and their evidence for
-        it."""
+        """Returns the code as a user who trusts these keys sees it: with the level that they attest, and their
+        evidence."""
         if not code.attestations:
             return code
         found = attestations_of(code)
@@ -106,8 +106,8 @@ def _read(path: Path, version: object) -> Trust:  # noqa: ARG001
 
 
 def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
-    """Makes attestations of a key count; a revoked key must be added `again`. Raises `InputError` for an existing key
-    or name."""
+    """Trusts a key's attestations; a revoked key must be added `again`. Raises `InputError` if the key or name
+    exists."""
     name = checked_name(name or key.name)
     new = TrustedKey(name=name, key=PublicKey(raw=key.raw), added=_now())
     with _changing() as known:
@@ -124,8 +124,8 @@ def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
 
 
 def revoke(name: str) -> TrustedKey:
-    """Makes attestations of a key no longer count; `name` may be its fingerprint. Raises `InputError` if there is no
-    such key."""
+    """Stops trusting a key's attestations; `name` may be its fingerprint. Raises `InputError` if there is no such
+    key."""
     with _changing() as known:
         found = known.named(name)
         ended = found.model_copy(update={"revoked": _now()})

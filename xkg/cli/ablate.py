@@ -30,7 +30,7 @@ Run = Annotated[str, typer.Argument(help="Name or folder of a run.")]
 @ablate_app.callback()
 @command(
     common=("repo", "run", "metrics", "paper", "data", "budget", "seconds", "llm", "yes", "as_json"),
-    llm="Language model that plans, repairs, writes and judges (llm.model); none: without a model.",
+    llm="Language model that plans, repairs, writes and judges (llm.model); 'none' uses no model.",
     max_cost="Maximum dollars for this run.",
     **PACKAGES,
 )
@@ -49,9 +49,9 @@ def ablate(
 
     Every run happens in the sandbox, on a copy of the repository, without network. --setup runs before each run; with
     --allow-host it runs once and may reach these hosts. The same command continues a run that was stopped. Without a
-    model, give --metric; --run is offered from README and scripts if it is missing, and candidates come from the code
-    alone. A model (--llm, or llm.model in the settings) chooses the command, repairs failures, writes candidates and
-    words the report."""
+    model, --metric is required. If --run is missing, xkg suggests commands from README and scripts; candidates come
+    from the code alone. A model (--llm, or llm.model in the settings) chooses the command, repairs failures, writes
+    candidates and writes the report."""
     from xkg.agents.ablation.task import read_task
     from xkg.commands import ablate
 
@@ -108,7 +108,7 @@ def apply(
 
 
 def _chosen(commands: Sequence[str], yes: bool) -> str:
-    """The first command, if the user agrees to it."""
+    """Returns the first command if the user agrees to it."""
     if not commands:
         raise InputError(
             "no run is given, and no command of README or scripts starts a file of the repository: name it with --run, "

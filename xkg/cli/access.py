@@ -1,4 +1,4 @@
-"""`xkg key`, `xkg trust` and `xkg token`: keys that sign, keys that count, and tokens of the HTTP server."""
+"""`xkg key`, `xkg trust` and `xkg token`: your signing key, the keys that you trust, and tokens for the HTTP server."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +21,8 @@ token_app = typer.Typer(help="Manage access tokens of the HTTP server.")
 def key(
     name: Annotated[str | None, typer.Option(help="Name that others see; creates the key if you have none.")] = None,
 ) -> str:
-    """Print your public key, for `xkg trust add` of others; `xkg verify --attest` signs with the private one."""
+    """Print your public key, so that others can `xkg trust add` it; `xkg verify --attest` signs with the private
+    key."""
     from xkg.attestations import keys, trust
 
     if name is not None:
@@ -38,7 +39,7 @@ def add(
     name: Annotated[str, typer.Option(help="Your name for the key, instead of its owner's.")] = "",
     again: Annotated[bool, typer.Option("--again", help="Trust the key again after it was revoked.")] = False,
 ) -> str:
-    """Trust the attestations of a key, in all your graphs."""
+    """Trust attestations signed with a key, in all your graphs."""
     from xkg.attestations import keys, trust
 
     return f"trusted: {_line(trust.add(keys.read_public_key(key), name, again=again))}"
@@ -82,7 +83,7 @@ def create(
         list[str] | None, typer.Option(help="Name of a graph that the token can read (repeatable; default all).")
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; by default unlimited.")
+        str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w (default: unlimited).")
     ] = None,
 ) -> None:
     """Print a new token. It is shown only once: the graph's folder stores only its hash."""

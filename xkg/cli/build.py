@@ -80,9 +80,9 @@ def build(
 ) -> None:
     """Build the graph of a paper and its repository, and publish it.
 
-    Give several papers with one --repo each, in the same order: they are built --jobs at a time, and if some fail the
-    others continue and the exit code is 3. --papers builds the papers of a list that are missing or changed. The API
-    key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
+    Pass several papers with one --repo each, in the same order. They are built --jobs at a time; if some fail, the
+    others continue and the exit code is 3. --papers builds the missing or changed papers in a list. The API key is read
+    from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs no key."""
     from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands import build
     from xkg.commands.batch.paper_list import paper_list, read_list
@@ -185,7 +185,7 @@ def costs(
     by: Annotated[Literal["paper", "stage", "model"], typer.Option(help="Group rows by this.")] = "paper",
     as_json: Json = False,
 ) -> None:
-    """Show what the language model cost in all builds of this graph: calls, tokens, seconds, dollars."""
+    """Show the language model's cost for all builds of this graph: calls, tokens, seconds, dollars."""
     from xkg.cli.display.layout import table, width, wrapped
     from xkg.commands.graph.open import ids_where_known
     from xkg.llm.costs import costs
@@ -204,7 +204,7 @@ def costs(
     max_cost="Maximum dollars, including earlier runs.",
 )
 def concepts(settings: "Settings") -> "LinkResult":
-    """Find techniques of different papers that are the same concept; a language model decides unclear pairs."""
+    """Find techniques from different papers that are the same concept; a language model decides unclear pairs."""
     from xkg.commands.graph.link import link
 
     return link(settings)
@@ -218,7 +218,7 @@ def _show_node(event: "NodeResult | Installing") -> None:
 
 
 def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | None) -> list[tuple[str, str | None]]:
-    """Each paper with its repository."""
+    """Pairs each paper with its repository."""
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
         raise InputError(f"{given}: give each --paper its --repo, in the same order, and --id for a single paper only")

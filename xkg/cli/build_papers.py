@@ -28,8 +28,8 @@ def build_papers(
     progress: Literal["text", "json"] = "text",
     as_json: bool = False,
 ) -> None:
-    """Builds papers (`xkg.commands.batch.run.run`) and prints the report, with earlier `problems`. Raises the errors of
-    `run`, and `SomeFailedError` if there were problems, or some papers failed or are partial."""
+    """Builds papers (`xkg.commands.batch.run.run`) and prints the report, including earlier `problems`. Raises the same
+    errors as `run`, and `SomeFailedError` if there were problems, or some papers failed or are partial."""
     from xkg.cli.display.batch import page, require_place, show
     from xkg.cli.display.progress import json_lines, lines_of_papers
     from xkg.commands.batch.run import run

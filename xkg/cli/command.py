@@ -3,9 +3,9 @@
     @command(llm="Language model (llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
 
-The parameter `settings` gets the settings in force, with the options that the decorator names; `service` gets the
-graph. A parameter of a typed dictionary gets an option for each field that has an `Option`. A result other than text
-can be printed as JSON."""
+The parameter `settings` receives the effective settings, including the options that the decorator names; `service`
+receives the graph. A parameter that is a typed dictionary becomes one option per field with an `Option`. A result other
+than text can be printed as JSON."""
 
 import functools
 import inspect
@@ -30,7 +30,7 @@ PACKAGES: Mapping[str, str] = {
     "packages": "Package to install in addition: h5py, 'numpy<2' (repeatable).",
     "cpu": "Run CUDA code on the CPU.",
 }
-"""The options of commands that run code."""
+"""Options for commands that run code."""
 
 _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "llm": ("llm.model", "--llm", str),
@@ -42,12 +42,12 @@ _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "allow_agents": ("serve.agents.allowed", "--allow-agents", bool),
     "allow_run": ("serve.run.allowed", "--allow-run", bool),
 }
-"""The setting that an option overrides, the option, and its type."""
+"""The settings that options override, with each option and its type."""
 
 
 def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Makes a command from a function. `settings` names the options that override settings, each with its help.
-    `common` names the parameters that `--help` shows, if it does not show all."""
+    """Turns a function into a command. `settings` maps options that override settings to their help. `common` lists the
+    parameters that `--help` shows, if it does not show all."""
 
     def made(function: Callable[..., Any]) -> Callable[..., None]:
         own = inspect.signature(function)
@@ -83,7 +83,7 @@ def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Calla
 
 
 def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings":
-    """The settings in force, with these options over all others. Raises `ConfigError`."""
+    """Returns the effective settings; these options override all other sources. Raises `ConfigError`."""
     from xkg.config import load
 
     sections: dict[str, Any] = {"serve": {"graphs": context.obj["more"]}} if context.obj["more"] else {}
@@ -100,7 +100,7 @@ def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings
 def _run(
     function: Callable[..., Any], context: typer.Context, values: Mapping[str, Any], overriding: Collection[str]
 ) -> None:
-    """Calls the function with its part of the command line, and prints the result."""
+    """Calls the function with its command-line arguments, and prints the result."""
     parameters = inspect.signature(function).parameters
     as_json = values.get("as_json", False)
     wanted = {
@@ -126,7 +126,7 @@ def _run(
 
 @functools.cache
 def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
-    """The option, help and type of each field that has an `Option`."""
+    """Returns the option, help and type for each field with an `Option`."""
     found = {}
     for name, hint in typing.get_type_hints(fields, include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
@@ -137,7 +137,7 @@ def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
 
 
 def _annotation(option: str, text: str, kind: Any) -> Any:
-    """The type of a parameter as typer reads it."""
+    """Returns a parameter's type in the form that typer reads."""
     origin = typing.get_origin(kind)
     if origin is Mapping:
         return Annotated[list[str] | None, typer.Option(option, help=text, metavar="PATH=FOLDER")]
@@ -147,7 +147,7 @@ def _annotation(option: str, text: str, kind: Any) -> Any:
 
 
 def _given(fields: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields whose option was given."""
+    """Returns the fields whose option was passed."""
     given: dict[str, Any] = {}
     for name, (option, _, kind) in _options(fields).items():
         value = values[name]

@@ -1,4 +1,4 @@
-"""Shell completion of ids in the graph that the command line names. On any error, it completes nothing."""
+"""Shell completion for ids in the graph that the command line names. Completes nothing if there is any error."""
 
 import os
 import shlex
@@ -79,7 +79,7 @@ def _snapshot() -> "Iterator[Snapshot]":
 
 
 def _typed() -> Sequence[str]:
-    """The words of the command line, from the shell."""
+    """Returns the words typed on the command line so far."""
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
         return shlex.split(line)

@@ -71,8 +71,8 @@ def curate(
 def with_curated(
     settings: "Settings", listed: "PaperList", blacklist: Path | None
 ) -> "tuple[PaperList, tuple[str, ...]]":
-    """A list with the papers that are found around each of its papers, and a line for each paper that could not be
-    curated. The tables go to stderr."""
+    """Returns the list extended by the papers found around each of its papers, and one line for each paper that could
+    not be curated. Prints the tables on stderr."""
     from xkg.commands import curate
     from xkg.commands.batch.paper_list import paper_list
 
@@ -96,7 +96,7 @@ def with_curated(
 
 
 def table(curated: "CuratedSet") -> str:
-    """A curated set as text: the chosen papers with reasons, then the dropped ones with reasons."""
+    """Renders a curated set as text: the chosen papers with reasons, then the dropped papers with reasons."""
     by = f"with {curated.by}" if curated.by else "without a language model: by how it cites them, and vectors"
     lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
     lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]

@@ -13,7 +13,7 @@ _NOW = {
 
 
 def renamed(words: list[str]) -> list[str]:
-    """The words of a command line, from the command on, with its current name."""
+    """Returns the words on a command line, from the command on, with the command's current name."""
     if not words or words[0] not in _NOW:
         return words
     former, *rest = words

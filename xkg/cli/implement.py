@@ -36,18 +36,19 @@ def implement(
     settings: "Settings",
     fields: AllFields,
     task: Annotated[
-        Path | None, typer.Option(help="File with all of these (implement.yaml); options override it.")
+        Path | None,
+        typer.Option(help="File with all these options (implement.yaml); explicit options override it."),
     ] = None,
     pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode of the method.")] = None,
-    data_description: Annotated[Path | None, typer.Option(help="File that says what the data is.")] = None,
+    data_description: Annotated[Path | None, typer.Option(help="File that describes the data.")] = None,
     progress: ProgressForm = "text",
     within: Within = None,
 ) -> "CodificationResult":
     """Let an agent implement a method in starter code.
 
-    It works on a private copy and runs everything in the sandbox; your repository stays unchanged until `xkg implement
-    apply RUN`. The result has a class: A runs without error and beats the starter, B runs without error, C has errors,
-    D is empty. The exit code is 0 for A and B. The same command continues an interrupted run."""
+    The agent works on a private copy and runs everything in the sandbox; your repository stays unchanged until `xkg
+    implement apply RUN`. The result has a class: A runs without error and beats the starter, B runs without error, C
+    has errors, D is empty. The exit code is 0 for A and B. Repeat the command to continue an interrupted run."""
     from xkg.agents.codification.task import read_task
     from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands.implement import implement
@@ -68,7 +69,7 @@ def transcript(
         Path | None, typer.Option(help="Write a log for `inspect view` to this file, which ends with .eval or .json.")
     ] = None,
 ) -> None:
-    """Print the steps of a finished or running run as JSON lines, or write an Inspect log."""
+    """Print the steps of a finished run or a run in progress as JSON lines, or write an Inspect log."""
     from xkg.commands import implement
 
     print_text(implement.transcript(settings, run, inspect), nl=inspect is not None)

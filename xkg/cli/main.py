@@ -1,5 +1,5 @@
 """The `xkg` command, its subcommands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage, 3 some
-papers of a list failed.
+papers in a list failed.
 
 Commands are thin: parse arguments, call one function, print. They are in the modules next to this one."""
 
@@ -27,7 +27,7 @@ _TOO_MUCH = re.compile(r"Got unexpected extra argument\S* \((.*)\)$")
 _NO_COMMAND = re.compile(r"No such command '([^']*)'")
 _NO_NUMBER = re.compile(r"Input should be a valid integer, unable to parse string as an integer")
 _MEANT_AS = {"implement": "--method", "ablate": "--paper"}
-"""The option of a command that users often give without its name."""
+"""Options whose values users often pass without the option's name."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -55,7 +55,7 @@ for panel, groups in _GROUPS.items():
 
 
 def _flow_help(of: typer.Typer) -> None:
-    """Joins each paragraph of the commands' help into one line, which is folded to the terminal's width."""
+    """Joins each paragraph in the commands' help into one line, which typer wraps to the terminal's width."""
     commands: list[typer.models.CommandInfo | typer.models.TyperInfo] = [*of.registered_commands]
     if of is not app and of.registered_callback is not None:
         commands.append(of.registered_callback)
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `--kg` and `-v` moved before the command, and former names replaced."""
+    """Returns the arguments with `--kg` and `-v` moved before the command, and former names replaced."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     first: list[str] = []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xkg.serve.service import Service
 
 LevelName = Literal["claimed", "parsed", "imported", "executed", "tested", "faithful"]
-"""The levels of `xkg.model.Level` that code can have. Repeated here, since importing that takes a tenth of a second."""
+"""The levels in `xkg.model.Level` that code can have, repeated here because importing that module takes 0.1 s."""
 
 InPapers = Annotated[
     list[str] | None,
@@ -48,7 +48,7 @@ def papers(
 ) -> None:
     """List the papers: id, title, year, number of techniques, with code, and tested.
 
-    Every command accepts these ids, titles, and technique names that are unique to one paper."""
+    Every command accepts these ids and titles, and technique names that occur in only one paper."""
     from xkg.cli.display.tables import paper_table
     from xkg.model import Level
     from xkg.serve.answers.paper_list import PaperFilters
@@ -239,7 +239,7 @@ def cypher(
 
 
 def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
-    """Parameters as `name=value`; `typed` values are parsed as JSON."""
+    """Parses `name=value` parameters; `typed` values are parsed as JSON."""
     from xkg.store.cypher.named_queries import plain
 
     values: dict[str, Any] = {}

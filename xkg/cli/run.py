@@ -1,4 +1,4 @@
-"""`xkg run`: runs a script over code of the graph."""
+"""`xkg run`: runs a script on code from the graph."""
 
 import shlex
 from pathlib import Path
@@ -35,11 +35,11 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a script that uses code of the graph, in its environment, in the sandbox.
+    """Run a script that uses code from the graph, in the code's environment, in the sandbox.
 
-    The script can use every name of the code; `implementation` is its module. As in a notebook, the value of the last
-    expression is printed, and open Matplotlib figures are saved. The script has no network and none of your files; only
-    the files that --out stores are kept. The exit status is 0 if the script succeeded, else 1."""
+    The script can use every name that the code defines; `implementation` is its module. As in a notebook, the value of
+    the last expression is printed, and open Matplotlib figures are saved. The script has no network access and cannot
+    see your files; only the files that --out stores are kept. The exit status is 0 if the script succeeds, else 1."""
     from xkg.cli.display.live import steps
     from xkg.commands import run as scripts
 

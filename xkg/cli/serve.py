@@ -66,7 +66,7 @@ def explore(
 ) -> None:
     """Open the graph in a browser: map, papers, techniques next to their code, search, Cypher, builds.
 
-    The pages are also at / of `xkg serve --http`."""
+    `xkg serve --http` serves the same pages at /."""
     from xkg.commands import pages
 
     if save is not None:
@@ -84,7 +84,7 @@ def explore(
 
 @command()
 def doctor(settings: "Settings") -> "Report":
-    """Check what is installed and reachable, and what is missing."""
+    """Check which parts are installed and reachable, and which are missing."""
     from xkg.commands.doctor import examine
 
     return examine(settings)

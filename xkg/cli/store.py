@@ -42,7 +42,7 @@ def import_(
     ],
     own: Annotated[bool, typer.Option("--own", help="Keep the levels: the bundles are your own exports.")] = False,
 ) -> "ImportResult":
-    """Import graphs built elsewhere; levels that they state count as claims."""
+    """Import graphs built elsewhere; their levels count as claims."""
     from xkg.cli.display.live import steps
     from xkg.commands.graph.contents import import_graphs
 
@@ -65,7 +65,7 @@ def export(
         typer.Option(help="The peer's JSON, whole bundles, pages that need no server, BibTeX, CSL-JSON, or GraphML."),
     ] = "peer",
 ) -> "ExportResult":
-    """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML hold all in one file."""
+    """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML write all papers to one file."""
     from xkg.commands.graph.contents import export_graphs
 
     if to is None and format != "html":
@@ -81,13 +81,15 @@ def push(
     claims_only: Annotated[
         bool, typer.Option("--claims-only", help="Push places and definitions, without code.")
     ] = False,
-    allow_unlicensed: Annotated[bool, typer.Option("--allow-unlicensed", help="Push code of unknown licence.")] = False,
+    allow_unlicensed: Annotated[
+        bool, typer.Option("--allow-unlicensed", help="Push code whose licence is unknown.")
+    ] = False,
     blacklist: Excluded = None,
 ) -> "PushedPapers":
-    """Add papers of the graph to a library, from which others pull them.
+    """Add papers from the graph to a library, from which others can pull them.
 
-    A library is a set of static files that any web server can serve. Papers with code of unknown licence are left out;
-    then it exits with 1."""
+    A library is a set of static files that any web server can serve. Papers whose code has an unknown licence are left
+    out; the exit code is then 1."""
     from xkg.cli.display.live import steps
     from xkg.commands.library.push import push
 
@@ -121,8 +123,8 @@ def pull(
 ) -> "PulledPapers":
     """Pull new papers from a library: all, or by name, topic or level.
 
-    Levels are claims until a key that you trust attests them (`xkg trust`), or `xkg verify` proves them here. Exits
-    with 1 if something could not be pulled."""
+    Levels are claims until a key that you trust attests them (`xkg trust`), or `xkg verify` proves them here. The exit
+    code is 1 if something could not be pulled."""
     from xkg.cli.display.live import steps
     from xkg.commands.library.pull import pull
     from xkg.model import Level
@@ -145,14 +147,14 @@ def pull(
 def diff(
     settings: "Settings",
     first: Annotated[str | None, typer.Argument(help="Generation, paper, or folder of exported bundles.")] = None,
-    second: Annotated[str | None, typer.Argument(help="The newer one; by default the current graph.")] = None,
+    second: Annotated[str | None, typer.Argument(help="The newer state (default: the current graph).")] = None,
     library: Annotated[
         str | None, typer.Option(metavar="PLACE", help="Library whose version of the paper is compared with yours.")
     ] = None,
 ) -> "DiffResult":
     """Compare two generations, two papers, or exported bundles: techniques, places, levels.
 
-    Without arguments, compares the current generation with the one before."""
+    Without arguments, compares the current generation with the previous one."""
     from xkg.commands.graph.diff import diff
 
     return diff(settings, first, second, library=library)
@@ -197,7 +199,7 @@ def store_copy(
     """Copy all papers of one graph into another, and compare the two.
 
     An address is bolt://host:7687, neo4j+s://host or similar, with user and password from NEO4J_USERNAME and
-    NEO4J_PASSWORD or the file that store.credentials names. Papers that are only in TO stay."""
+    NEO4J_PASSWORD or from the file that store.credentials names. Papers that exist only in TO stay there."""
     from xkg.commands.graph import copy
     from xkg.commands.graph.open import open_store
 

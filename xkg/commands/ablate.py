@@ -44,8 +44,8 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """One component's result. `change`, `low` and `high` are relative to the baseline, None if unknown; `interval` is
-    in words."""
+    """The result for one component. `change`, `low` and `high` are relative to the baseline, None if unknown;
+    `interval` is their text form."""
 
     name: str
     technique: str | None
@@ -63,8 +63,8 @@ class ComponentResult(Value):
 
 
 class AblateResult(Value):
-    """A finished run: `run` is its folder, `candidates` counts the tried ones, `failures` counts by cause; `stored` is
-    the number of ablations added to the graph. `summary` is written by a model; `model_calls` counts calls in the whole
+    """A finished run: `run` is its folder, `candidates` the number tried, `failures` counts failures by cause; `stored`
+    is the number of ablations added to the graph. A model writes `summary`; `model_calls` counts calls in the whole
     run, and `dollars` is their cost, None if a price is unknown."""
 
     run: str
@@ -103,8 +103,8 @@ def ablate(
     notify: Callable[[str], None] = lambda _: None,
     engine: Engine | None = None,
 ) -> AblateResult:
-    """Runs a task in `folder` (None: one under the graph's, named by the task), or continues it there. With an
-    `engine`, its machines run the code, up to its number of `jobs` at a time.
+    """Runs a task in `folder` (None: a folder inside the graph's, named after the task), or continues it there. With an
+    `engine`, its machines run the code, up to `engine.jobs` runs at a time.
 
     Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
     process works on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
@@ -127,7 +127,9 @@ def ablate(
         private_folder(folder)
         (folder / "lock").touch()
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
-            raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
+            raise StoreBusyError(
+                f"another process is working on the run in {folder}: wait for it, or pass another --out"
+            )
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
         if not engine and task.devices:
             jobs = min(jobs, len(gpus(task.devices)))  # one per run
@@ -162,8 +164,8 @@ def ablate(
 
 
 def stated(settings: Settings, task: Task) -> tuple[str, ...]:
-    """The commands in READMEs and scripts of the task's repository, as `stated_commands` ranks them. Raises the errors
-    of `read_starter`."""
+    """Returns the commands found in the READMEs and scripts of the task's repository, ranked by `stated_commands`.
+    Raises the same errors as `read_starter`."""
     files = read_starter(task.repo, settings.kg / "repositories").files
     texts = {
         path: file.content.decode("utf-8", "replace")
@@ -176,7 +178,7 @@ def stated(settings: Settings, task: Task) -> tuple[str, ...]:
 
 
 def has_model(settings: Settings) -> bool:
-    """Whether a language model was configured: unlike a build, an ablation uses none by default."""
+    """Whether a language model is configured: unlike a build, an ablation uses no model by default."""
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
 
 
@@ -191,7 +193,7 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
 
 
 def _use(settings: Settings, run: str) -> ModelUse | None:
-    """The run's language model usage, from the ledger; None if it made no calls."""
+    """Returns the run's language model usage from the ledger; None if it made no calls."""
     try:
         total = costs(settings.kg, settings.llm, (run,)).total
     except UnknownIdError:
@@ -218,7 +220,7 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
 
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:
-    """The same change as a patch for `git apply`. Raises `InputError`."""
+    """Returns the same change as a patch for `git apply`. Raises `InputError`."""
     return results.patch(_workspace_of(settings, run, candidate))
 
 
@@ -234,14 +236,14 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
 
 
 def run_name(task: Task) -> str:
-    """The name of a task's run: equal tasks have equal names, so that a stopped run continues."""
+    """Returns the name of a task's run. Equal tasks get equal names, so that a stopped run continues."""
     digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
     name = slug(Path(task.repo.rstrip("/")).name or "run")[:40]
     return f"{name}-{digest[:8]}"
 
 
 def run_folder(settings: Settings, run: str) -> Path:
-    """The folder of a run by its name or path. Raises `InputError`."""
+    """Finds the folder of a run by name or path. Raises `InputError`."""
     for folder in (Path(run), settings.kg / "runs" / run):
         if (folder / RESULTS).is_file():
             return folder
@@ -304,7 +306,7 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
 
 
 def _require_paper(settings: Settings, task: Task) -> None:
-    """Refuses an unknown paper before the baseline runs, which may take hours."""
+    """Raises an error for an unknown paper before the baseline runs, which may take hours."""
     if task.paper is not None:
         with open_service(settings) as service:
             paper_with_techniques(service, task.paper)

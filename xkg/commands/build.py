@@ -45,8 +45,8 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """The remaining language model calls of a build, by stage, and their estimated cost: `dollars` is None if the price
-    of a model is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
+    """The language model calls that a build still needs, by stage, and their estimated cost: `dollars` is None if a
+    model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
 
     paper: str
     title: str
@@ -76,13 +76,13 @@ class BuildPlan(Value):
 Published = TypeVar("Published")
 
 AUTO = "auto"
-"""A repository value that means: find the paper's own repository, as a curation does."""
+"""The value of `--repo` that tells a build to find the paper's own repository, as a curation does."""
 
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
 def require_paper_id(text: str) -> None:
-    """Raises `InputError` for an invalid paper id, such as a malformed arXiv id."""
+    """Raises `InputError` if the paper id is invalid, such as a malformed arXiv id."""
     if not re.fullmatch(r"[^\s#]+", text):
         raise InputError(f"{text!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
     if text.casefold().startswith("arxiv:"):
@@ -101,7 +101,7 @@ def require_paper_id(text: str) -> None:
 
 
 class Builder(AbstractContextManager["Builder"]):
-    """Builds papers one after another with one embedder, one sandbox and one language model."""
+    """Builds papers one after another with a single embedder, sandbox and language model."""
 
     def __init__(
         self,
@@ -115,11 +115,11 @@ class Builder(AbstractContextManager["Builder"]):
         model: "Callable[[], LanguageModel] | None" = None,
         clock: Clock = CLOCK,
     ) -> None:
-        """`notify` receives stages, their progress, and calls of the language model. A repository folder must be under
-        one of `roots`, if there are any, with everything that its `.git` refers to; repositories in `blacklist` are
-        refused. If several papers have the given title, `first` takes the best match. `graph` and `model` are those of
-        the settings by default; no model is opened if the settings want none. Raises `ModelUnavailableError` if a model
-        is wanted but has no key, and `StoreError` if the graph cannot be written."""
+        """`notify` receives stages, their progress, and calls of the language model. If `roots` are given, a repository
+        folder and everything that its `.git` refers to must be under one of them; repositories in `blacklist` are
+        refused. If several papers have the given title, `first` takes the best match. `graph` and `model` default to
+        those in the settings; no model is opened if the settings name none. Raises `ModelUnavailableError` if the model
+        needs a key that is not set, and `StoreError` if the graph cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
@@ -161,11 +161,11 @@ class Builder(AbstractContextManager["Builder"]):
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
         """Builds one paper (a path, an arXiv id or an address), and returns the result of `publish`, which is called
-        while the paper is claimed; if the graph has another form of the paper, returns a result for that. `keep_proven`
-        is that of `Unpublished`; `record` is the information about the repository; `packages` and `cpu` are those of
-        the stored paper, and add to the settings.
+        while the paper is claimed; if the graph has another form of the paper, returns a result for that form. See
+        `Unpublished` for `keep_proven`; `record` is the information about the repository; `packages` and `cpu` come
+        from the stored paper and add to the settings.
 
-        Raises the errors of `build_paper` and `publish`, and `InputError` for an invalid paper id."""
+        Raises the same errors as `build_paper` and `publish`, and `InputError` if the paper id is invalid."""
         from xkg.commands.claims import OtherFormError, SamePaperError
 
         own = self._settings.environment
@@ -216,13 +216,13 @@ class Builder(AbstractContextManager["Builder"]):
             return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
     def embed(self, bundle: PaperBundle) -> "tuple[list[str], EncodedDocuments]":
-        """The texts of a paper that the graph embeds, and their embeddings, which are then in this folder's cache.
-        Raises `EmbeddingError`."""
+        """Returns the texts from a paper that the graph embeds, and their embeddings, which are also added to this
+        folder's cache. Raises `EmbeddingError`."""
         texts = [vector_text(entry) for entry in searched_entries(bundle)]
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> "tuple[ChosenRepository, tuple[str, ...]]":
-        """The repository that is verifiably the paper's own, and notes."""
+        """Returns the repository that is verifiably the paper's own, and notes."""
         from xkg.commands.curate import own_repository
 
         context = self._context
@@ -245,15 +245,15 @@ def build(
     first: bool = False,
     clock: Clock = CLOCK,
 ) -> BuildResult:
-    """Builds one paper and publishes it: `Builder` for a single paper. Raises the errors of `Builder`; a missing file
-    or folder raises `InputError` before anything else, such as a key, is required."""
+    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Raises `InputError` for a
+    missing file or folder first, before a key or anything else is required."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
 
 
 def require_inputs(paper: str | Path, repository: str | None) -> None:
-    """Raises `InputError` if paper or repository can only be a file or folder, and does not exist."""
+    """Raises `InputError` if the paper or repository can only be a file or folder and does not exist."""
     from xkg.build.paper.read import paper_on_disk
     from xkg.build.repositories.checkout import require_local
     from xkg.build.sources.paper_source import find_paper
@@ -269,9 +269,9 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
 
 
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:
-    """The language model calls that `build` would make, and their estimated cost. Fetches and reads paper and
-    repository, but asks, runs and publishes nothing. Raises the errors of `build`, and `ConfigError` without a
-    model."""
+    """Estimates the language model calls that `build` would make, and their cost. Fetches and reads the paper and
+    repository, but asks, runs and publishes nothing. Raises the same errors as `build`, and `ConfigError` if no model
+    is configured."""
     from xkg.build.context import BuildContext
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers

@@ -1,4 +1,4 @@
-"""The claim of a build on its paper: the id to build it under, and a lease so that nobody else builds it at the same
+"""A build's claim on its paper: the id to build it under, and a lease that keeps others from building it at the same
 time."""
 
 import os
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from xkg.build.paper.document import Document
 
 _ALIKE = 0.5
-"""The minimum share of the shorter author list that two forms of a paper have in common."""
+"""The minimum fraction of the shorter author list that two forms of a paper have in common."""
 
 
 _TELLING = 20
-"""The minimum number of letters of a distinctive title; several works share shorter ones ("Deep Learning")."""
+"""The minimum number of letters in a distinctive title; several works share shorter titles ("Deep Learning")."""
 
 
 class SamePaperError(InputError):
-    """A file is another form of a paper that the graph has from a better source; `paper` is its id."""
+    """The file is another form of a paper that the graph already has from a better source; `paper` is that paper's
+    id."""
 
     def __init__(self, paper: str, message: str) -> None:
         super().__init__(message)
@@ -42,8 +43,8 @@ class OtherFormError(XkgError):
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """The claim of one build, held until the context ends. `fences` and `since` (the graph's counter when its papers
-    were compared) are for `GraphStore.publish`; `notes` are for the user. An unreachable store is not an error: the
+    """One build's claim, held until the context ends. `fences` and `since` (the graph's counter when its papers were
+    compared) are passed to `GraphStore.publish`; `notes` are for the user. An unreachable store is not an error: the
     paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
@@ -60,9 +61,9 @@ class Claims(AbstractContextManager["Claims"]):
         self._opened.close()
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        """The id that a paper is built under: `identity`, if the user has `chosen` it or the graph has no other form of
-        the paper, else that form's id. Raises `SamePaperError`, `InputError` if only the user can decide, and
-        `LeaseHeldError` if another machine is building it."""
+        """Returns the id to build a paper under: `identity` if the user has `chosen` it or the graph has no other form
+        of the paper, else the other form's id. Raises `SamePaperError`, `InputError` if only the user can decide, and
+        `LeaseHeldError` if another machine is building the paper."""
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
@@ -86,7 +87,7 @@ class Claims(AbstractContextManager["Claims"]):
 
 
 class Form(Protocol):
-    """A form of a paper: a document, or a paper of a graph. `arxiv_version` is None for a file."""
+    """A form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
 
     @property
     def title(self) -> str: ...
@@ -99,8 +100,9 @@ class Form(Protocol):
 
 
 def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
-    """The id of another form of the paper in the graph, else `identity`. Raises the errors of `known_among`, and
-    `InputError` if the graph has another author's paper under an id that comes from the title."""
+    """Returns the id of another form of the paper in the graph, else `identity`. Raises the same errors as
+    `known_among`, and `InputError` if `identity` comes from the title and the graph has another author's paper under
+    it."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
@@ -125,8 +127,8 @@ def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
 
 
 def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
-    """Whether the graph has a paper under an id that comes from the title, with another abstract or, without
-    abstracts, with other contents."""
+    """Whether `identity` comes from the title and the graph's paper under it has another abstract or, if there are no
+    abstracts, other contents."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])
     stored = _stored(snapshot, identity) if in_graph else None
     if stored is None:
@@ -137,8 +139,8 @@ def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
-    """The id of the paper among these that is another form of this one, else `identity`. Raises `SamePaperError` for a
-    form that does not replace that paper, and `InputError` if only the user can decide."""
+    """Returns the id of the paper among these that is another form of this paper, else `identity`. Raises
+    `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can decide."""
     for stored in papers:
         if _is_same(form, stored, identity):
             if form.arxiv_version is not None:
@@ -152,7 +154,8 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
 
 
 def _is_same(form: Form, stored: Paper, identity: str) -> bool:
-    """Raises `InputError` if a short title lacks the authors that would identify the paper."""
+    """Whether two forms are the same paper. Raises `InputError` if the title is short and there are no authors to
+    identify the paper."""
     if stored.origin != "build" or title_similarity(stored.title, form.title) < 1:
         return False
     if stored.arxiv_id and form.arxiv_id:
@@ -168,13 +171,13 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
 
 
 def _share_authors(*lists: Sequence[str]) -> bool | None:
-    """Whether two lists have enough authors in common; None if one is empty."""
+    """Whether the lists have enough authors in common; None if a list is empty."""
     one, other = map(_surnames, lists)
     return len(one & other) >= _ALIKE * min(len(one), len(other)) if one and other else None
 
 
 def builder_name() -> str:
-    """The name of this process as other machines see it."""
+    """Returns the name that other machines see for this process."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 

@@ -34,12 +34,12 @@ def curate(
     called: "Callable[[object], None]" = lambda _: None,
     clock: Clock = CLOCK,
 ) -> "CuratedSet":
-    """Curates one target (a path, an arXiv id or an address) without the entries of `blacklist`, and stores the set in
-    the folder `curation` of the graph. `notify` receives lines about failed requests and the location of the set;
-    `called` receives each call of the language model.
+    """Curates one target (a path, an arXiv id or an address), excluding the entries in `blacklist`, and stores the set
+    in the graph's `curation` folder. `notify` receives lines about failed requests and the location of the set;
+    `called` receives each language model call.
 
-    Raises the errors of `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and `ConfigError`
-    if the packages of the extra `curation` are not installed."""
+    Raises the same errors as `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and
+    `ConfigError` if the extra `curation` is not installed."""
     from xkg.build.curation.curate import Sources
     from xkg.build.curation.curate import curate as curated
     from xkg.build.curation.guide import Guide
@@ -90,7 +90,7 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores next to the graph why each paper was chosen or dropped, whatever its build's outcome."""
+    """Stores, next to the graph, why each paper was chosen or dropped, regardless of how its build ends."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -113,8 +113,9 @@ def own_repository(
     notes: list[str],
     clock: Clock = CLOCK,
 ) -> "ChosenRepository":
-    """A paper's own repository: one that it names, or that GitHub finds by its title. `notes` receives failed requests.
-    Raises `InputError` with the likeliest one if none is verifiably its own."""
+    """Finds a paper's own repository: one that the paper links to, or one that GitHub finds by its title. `notes`
+    receives failed requests. Raises `InputError`, which names the likeliest repository, if none is verifiably the
+    paper's own."""
     from xkg.build.curation.ownership import PaperIdentity
     from xkg.build.curation.repository_links import links_of
     from xkg.build.curation.repository_search import RepositorySearch

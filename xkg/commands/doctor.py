@@ -1,4 +1,4 @@
-"""`xkg doctor`: checks what is installed and reachable, and says what does not work without it."""
+"""`xkg doctor`: checks which parts are installed and reachable, and says what does not work without them."""
 
 import importlib.metadata
 import platform
@@ -16,8 +16,8 @@ from xkg.web.require_web import missing_packages
 
 
 class Check(Value):
-    """One check: whether it passed, the finding, what does not work without it, and the remedy. If an `optional` one is
-    missing, nothing is wrong."""
+    """One check: whether it passed, what was found, what does not work without the part, and the remedy. A missing
+    `optional` part is not an error."""
 
     name: str
     ok: bool
@@ -42,7 +42,7 @@ class Report(Value):
 
 
 def examine(settings: Settings) -> Report:
-    """Checks this machine and the configured graph. Never raises for a missing part."""
+    """Checks this machine and the configured graph. A missing part never raises an error."""
     return Report(
         findings=(
             *_programs(),
@@ -104,7 +104,7 @@ def _embedding(settings: Settings) -> Check:
 
 
 def _sentence_transformers() -> Check:
-    """Looked up, not imported, since torch takes seconds."""
+    """Looks up the package without importing it, since torch takes seconds to import."""
     version = _version("sentence-transformers")
     return Check(
         name="sentence-transformers",
@@ -117,7 +117,7 @@ def _sentence_transformers() -> Check:
 
 
 def _language_model(settings: Settings) -> Check:
-    """Whether a model and a key are configured. Makes no calls, since they cost money."""
+    """Checks whether a model and a key are configured. Makes no calls, since calls cost money."""
     from xkg.llm.credentials import access
     from xkg.llm.endpoints import uses_server
 
@@ -139,7 +139,7 @@ def _language_model(settings: Settings) -> Check:
 
 
 def _agent_programs() -> Iterator[Check]:
-    """The programs that can be the language model. Only their login status is queried."""
+    """Checks the agent programs that can serve as the language model. Queries only their login status."""
     from xkg.llm.programs.known import PROGRAMS, is_logged_in, path_of
 
     for program in PROGRAMS.values():

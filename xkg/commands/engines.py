@@ -14,7 +14,7 @@ MOST_PROCESSES = 64
 
 
 class EngineFields(TypedDict, total=False):
-    """Where to work, and how much at a time."""
+    """Where to run the work, and how much of it in parallel."""
 
     jobs: Annotated[int, Option("Papers or runs at a time: 1, or with --engine ray as many as the nodes offer.")]
     engine: Annotated[
@@ -26,8 +26,8 @@ class EngineFields(TypedDict, total=False):
 
 @contextmanager
 def engine_of(where: EngineFields) -> "Iterator[Engine]":
-    """An engine with this number of `jobs` (default: one on this machine; in a cluster, its maximum). Raises
-    `ConfigError` for an address without a cluster, and the errors of `RayEngine`."""
+    """Opens an engine with this number of `jobs` (default: one on this machine, or the maximum of a cluster). Raises
+    `ConfigError` if an address is given without a cluster, and the same errors as `RayEngine`."""
     address, jobs, allow_public = where.get("address"), where.get("jobs"), where.get("allow_public", False)
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")

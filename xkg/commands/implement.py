@@ -18,7 +18,7 @@ from xkg.value import Value
 
 
 class Applied(Value):
-    """The location of a run's result: the branch and its last commit, or the file of the patch."""
+    """Where a run's result is: the branch and its last commit, or the patch file."""
 
     run: str
     branch: str | None = None
@@ -48,11 +48,11 @@ def apply(
     to: Path | None = None,
     force: bool = False,
 ) -> Applied:
-    """Delivers the result of a run to the user: as a branch of the starter's repository (or of its clone `to`), or as a
+    """Delivers the result of a run to the user: as a branch in the starter's repository (or in its clone `to`), or as a
     patch if `patch` names a file or the starter is not a local repository.
 
-    Raises `InputError` for an unknown run, for a result that was not accepted (unless `force`), and for an existing
-    file, and the errors of `xkg.agents.workspace.apply.branch`."""
+    Raises `InputError` if the run is unknown, its result was not accepted (unless `force`), or the file exists, and the
+    same errors as `xkg.agents.workspace.apply.branch`."""
     folder = find_run(settings, run)
     if not force:
         _require_accepted(folder)
@@ -74,8 +74,8 @@ def apply(
 
 
 def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
-    """The steps of a run as JSON lines; if `inspect` names a file, a note about the log written to it. Raises the
-    errors of `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
+    """Returns the steps of a run as JSON lines; if `inspect` names a file, writes a log there and returns a note about
+    it. Raises the same errors as `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
     folder = find_run(settings, run)
     if inspect is None:
         return json_lines(folder)
@@ -89,7 +89,8 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
 
 
 def find_run(settings: Settings, run: str) -> Path:
-    """The folder of a run, by its name, a prefix of it, or its path. Raises `InputError` with the existing runs."""
+    """Finds the folder of a run by its name, a prefix of the name, or its path. Raises `InputError`, which lists the
+    existing runs."""
     runs = settings.kg / start.RUNS
     if os.sep in run and (Path(run) / "workspace.json").is_file():
         return Path(run)

@@ -1,4 +1,4 @@
-"""`xkg explore` and `xkg explore --save`: a graph for people. They need the extra `web`."""
+"""`xkg explore` and `xkg explore --save`: web pages for a graph. They need the extra `web`."""
 
 import webbrowser
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from xkg.web.require_web import require_extra
 def explore(
     settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
-    """Serves the pages of a graph at `address` until interrupted, and opens them in a browser. `notify` receives their
-    address; `warn` is called if the graph is empty. Raises `ConfigError` without the extra `web`, and the errors of
-    `serve_http`."""
+    """Serves a graph's pages at `address` until interrupted, and opens them in a browser. `notify` receives their
+    address; `warn` is called if the graph is empty. Raises `ConfigError` if the extra `web` is not installed, and the
+    same errors as `serve_http`."""
     from xkg.commands.serve import http_app
     from xkg.serve.http.run import serve_http
 
@@ -36,8 +36,8 @@ def explore(
 
 
 def report(settings: Settings, to: Path) -> None:
-    """Writes the report on a graph. Raises `ConfigError` without the extra `web`, `InputError` if the file cannot be
-    written."""
+    """Writes a report about a graph. Raises `ConfigError` if the extra `web` is not installed, and `InputError` if the
+    file cannot be written."""
     require_extra()
     from xkg.web.report import report
 

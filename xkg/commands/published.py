@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 
 
 class BuildResult(Value):
-    """The result of a build. `generation` is the one that holds it. `published` is False if the graph already held it,
-    or holds a complete build that this `stopped` one does not replace. `levels` counts code nodes by level, `hidden`
-    counts techniques by the reason for hiding them. `incomplete` says, one line each, why `state` is `partial` instead
-    of `complete`; `stopped` says where and why the build ended early. `cost_usd` is the cost of all builds of this
-    paper."""
+    """The result of a build. `generation` is the generation that contains it. `published` is False if the graph already
+    contained it, or contains a complete build that this `stopped` build does not replace. `levels` counts code nodes by
+    level, `hidden` counts techniques by the reason for hiding them. `incomplete` says, one line each, why `state` is
+    `partial` instead of `complete`; `stopped` says where and why the build ended early. `cost_usd` is the cost of all
+    builds of this paper."""
 
     paper: str
     title: str
@@ -45,7 +45,7 @@ class BuildResult(Value):
 
     @property
     def unfinished(self) -> str:
-        """The remedy for a partial build, in one line; empty for a complete one."""
+        """The remedy for a partial build, in one line; empty if the build is complete."""
         if self.stopped:
             return f"{self.stopped}; run the same command again to continue"
         failed = len(self.incomplete)
@@ -53,7 +53,7 @@ class BuildResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error of a partial build."""
+        """The error to raise if the build is partial, else None."""
         return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class BuildResult(Value):
 
 
 class HeldClaims(Protocol):
-    """The claim of a build (`xkg.commands.claims.Claims`)."""
+    """A build's claim (`xkg.commands.claims.Claims`)."""
 
     fences: dict[str, int]
     since: int
@@ -83,10 +83,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A built paper. `fences` are the fences of its lease; with `keep_proven`, code of the stored paper stays if the
-    new code has a lower level (`xkg.build.proven_code`); `chosen` if the user gave its id; `since` is that of `Claims`;
-    `size` is its pickled size in bytes, 0 if not measured; `embedded` are texts that were embedded on another machine,
-    for this machine's cache."""
+    """A built paper that is not published yet. `fences` are the fences of its lease; with `keep_proven`, the stored
+    code stays if the new code has a lower level (`xkg.build.proven_code`); `chosen` is set if the user gave its id;
+    `since` comes from `Claims`; `size` is its pickled size in bytes, 0 if not measured; `embedded` are texts that were
+    embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Unpublished:
 
 
 class BuildGraph(Protocol):
-    """The operations of a build on its graph, which may be on another machine."""
+    """The operations that a build needs from its graph, which may be on another machine."""
 
     def require_writable(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""`xkg run`: runs a script over code of the graph."""
+"""`xkg run`: runs a script on code from the graph."""
 
 import contextlib
 import os
@@ -27,31 +27,32 @@ def run(
     seconds: float | None,
     notify: Callable[[Installing], None],
 ) -> RunAnswer:
-    """The result of a script over the code. Raises the errors of `Runs.run`."""
+    """Runs a script on the code and returns the result. Raises the same errors as `Runs.run`."""
     with open_service(settings) as service:
         return Runs(service, settings).run(code, script, file_name=file_name, seconds=seconds, notify=notify)
 
 
 def example(settings: Settings, code: str) -> str:
-    """A script to start from. Raises the errors of `Runs.code`."""
+    """Returns a script to start from. Raises the same errors as `Runs.code`."""
     with open_service(settings) as service:
         return Runs(service, settings).example(code)
 
 
 def read_script(place: str) -> tuple[str, str]:
-    """The text of a script in a file, or `-` for stdin, and its name in tracebacks. Raises `InputError`."""
+    """Reads a script from a file, or from stdin for `-`. Returns its text and its name in tracebacks. Raises
+    `InputError`."""
     try:
         content = sys.stdin.buffer.read(_LARGEST_SCRIPT) if place == "-" else read_regular(Path(place), _LARGEST_SCRIPT)
         return content.decode(), "<stdin>" if place == "-" else Path(place).name
     except OSError as error:
-        raise InputError(f"{place} cannot be read ({error.strerror}): name a file of Python, or - for stdin") from error
+        raise InputError(f"{place} cannot be read ({error.strerror}): name a Python file, or - for stdin") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{place} is not UTF-8 text: name a file of Python") from error
+        raise InputError(f"{place} is not UTF-8 text: name a Python file") from error
 
 
 def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str]]:
-    """Writes files below a folder, which is created if missing. Returns the names of written files, and why others were
-    not written. Existing files and links are neither replaced nor followed."""
+    """Writes files below a folder, which is created if missing. Returns the names of the written files, and the reasons
+    why other files were not written. Existing files are not replaced and links are not followed."""
     written, refused = [], []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str
 
 
 def _write(top: int, path: PurePosixPath, content: bytes) -> None:
-    """A new file below the folder `top`, through folders that are not links."""
+    """Creates a new file below the folder `top`, never through a link."""
     at = os.dup(top)
     try:
         for part in path.parts[:-1]:

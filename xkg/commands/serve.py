@@ -1,4 +1,4 @@
-"""`xkg serve`: composes the graph, its MCP server, jobs and HTTP into one server. `python -m xkg.commands.serve [--kg
+"""`xkg serve`: combines the graph, its MCP server, jobs and HTTP into one server. `python -m xkg.commands.serve [--kg
 DIR]` runs it over stdio with the current settings."""
 
 import os
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(settings: "Settings") -> None:
-    """Serves the configured graph over stdio until the client closes it. Raises `ConfigError` for bad roots, and for
-    builds without bounds."""
+    """Serves the configured graph over stdio until the client closes the connection. Raises `ConfigError` if roots are
+    invalid or builds have no limits."""
     from xkg.serve.protocol.stdio import make_server
 
     roots = open_roots(settings.serve.roots)
@@ -45,8 +45,8 @@ def serve_stdio(settings: "Settings") -> None:
 
 
 def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
-    """The app over the configured graph, for a server that is bound to the host `bound` and that clients reach at
-    `url`. Raises `ConfigError` for contradictory settings."""
+    """Returns the app for the configured graph, for a server that is bound to the host `bound` and that clients reach
+    at `url`. Raises `ConfigError` if settings contradict each other."""
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())
@@ -57,7 +57,7 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
-    """Plans ablations for the prompt; the language model has the same time limit as for tools."""
+    """Returns a planner of ablations for the prompt; the language model has the same time limit as for tools."""
 
     def plan(paper: str, repository: Path | None) -> str:
         from xkg.agents.planning.ablations import plan_ablations
@@ -69,7 +69,7 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """The web pages; None if the extra `web` is not installed."""
+    """Returns the web pages; None if the extra `web` is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():
@@ -80,7 +80,7 @@ def _pages() -> "Pages | None":
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
-    """The jobs of each graph, None if callers may not start any."""
+    """Returns the jobs of each graph; None if callers may not start jobs."""
     if not (settings.serve.build.allowed or settings.serve.agents.allowed):
         return None
     from xkg.serve.jobs.jobs import Jobs
@@ -89,7 +89,7 @@ def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
 
 
 def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
-    """The runs of each graph, None if callers may not run scripts."""
+    """Returns the runs of each graph; None if callers may not run scripts."""
     if not settings.serve.run.allowed:
         return None
     from xkg.serve.running.callers_runs import CallersRuns
@@ -98,7 +98,7 @@ def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
 
 
 def end_with_process(jobs: "Jobs") -> None:
-    """Ends the builds of this process also on SIGTERM."""
+    """Also ends this process's builds on SIGTERM."""
     waiting, signalled = os.pipe()
 
     def end() -> None:

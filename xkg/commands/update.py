@@ -1,4 +1,4 @@
-"""`xkg update`: looks for new versions of papers and new commits of repositories, and rebuilds those papers."""
+"""`xkg update`: looks for new versions of papers and new commits in repositories, and rebuilds those papers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,10 +32,10 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 
 class UpdatedPaper(Value):
-    """One paper: `current`, `newer` (there is a new version or commit, which was not to be built), `updated`, `by hand`
-    (there is something new, but only the user has its other files), `not followed` (it came only from files, which have
-    no newer versions to look up), or `failed`. `news` lists what is new, one line each; `reason` says why it was not
-    built; `change` is the difference."""
+    """One paper, which is `current`, `newer` (there is a new version or commit, but building was not requested),
+    `updated`, `by hand` (there is something new, but only the user has the paper's other files), `not followed` (it
+    came only from files, which have no newer versions to look up), or `failed`. `news` lists new versions and commits,
+    one line each; `reason` says why the paper was not built; `change` is the difference."""
 
     paper: str
     title: str
@@ -47,7 +47,7 @@ class UpdatedPaper(Value):
 
 
 class UpdateResult(Value):
-    """The checked papers. `generation` is the one that holds the result."""
+    """The checked papers. `generation` is the generation that contains the result."""
 
     papers: tuple[UpdatedPaper, ...]
     generation: int
@@ -79,7 +79,7 @@ class UpdateResult(Value):
 
 
 Display = Callable[[int], AbstractContextManager[Callable[[Event], None]]]
-"""Shows the builds of this number of papers."""
+"""Shows progress for this number of builds."""
 
 
 def update(
@@ -92,11 +92,11 @@ def update(
     display: Display = lambda _: nullcontext(lambda _: None),
     clock: Clock = CLOCK,
 ) -> UpdateResult:
-    """Checks the named papers (none: all built ones), and rebuilds those with a newer version on arXiv or a newer
+    """Checks the named papers (default: all that were built), and rebuilds papers with a newer arXiv version or a newer
     commit on the branch that was built; with `check`, only reports them. Builds `engine.jobs` at a time (by default
     one), and publishes as `build_side_by_side` does; proven code stays until the new code is proven to the same level.
-    If a library that papers were taken from has a paper made from the new version or commit, that one is taken instead
-    of building. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the errors of
+    If a library from which papers were pulled has a paper built from the new version or commit, pulls it instead of
+    building. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the same errors as
     `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
@@ -140,7 +140,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """What is new for a paper, and the specs of paper and repository to rebuild it."""
+    """New versions and commits for a paper, and the specs of paper and repository to rebuild it."""
 
     bundle: PaperBundle
     state: State
@@ -170,7 +170,7 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
 
 
 def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | None) -> UpdatedPaper:
-    """The paper from a library. If that fails, the paper stays `newer` and is built."""
+    """Pulls the paper from a library. If that fails, the paper stays `newer` and is built."""
     paper = found.bundle.paper.id
     try:
         pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
@@ -185,7 +185,8 @@ def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | N
 
 
 class _News:
-    """Asks arXiv and the repositories' servers, each thing once; `excluded` repositories are not contacted."""
+    """Queries arXiv and the repositories' servers, each at most once per paper or repository; never contacts `excluded`
+    repositories."""
 
     def __init__(self, settings: Settings, clock: Clock, excluded: Blacklist) -> None:
         from xkg.build.sources.arxiv import ArxivSource
@@ -202,14 +203,14 @@ class _News:
             yield self._look(bundle, versions[bundle.paper.id], newest)
 
     def _version(self, paper: Paper) -> str | None:
-        """The version that was built: papers built before this was recorded were fetched to here, or came from
+        """Returns the arXiv version that was built, None if unknown. Old builds did not record it, but kept the fetched
         files."""
         if paper.arxiv_id is None:
             return None
         return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
 
     def _newest(self, ids: Sequence[str]) -> Mapping[str, str | XkgError]:
-        """The newest version of each arXiv id, or why it is unknown."""
+        """Returns the newest version for each arXiv id, or why it is unknown."""
         from xkg.build.sources.arxiv_index import ArxivIndex
 
         index = ArxivIndex(self._settings.arxiv.url, clock=self._clock)
@@ -261,7 +262,8 @@ class _News:
         return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
 
     def _commit(self, repository: Repository) -> str | XkgError | None:
-        """The current commit of its branch, or why it is unknown; None for a pinned one."""
+        """Returns the current commit of the repository's branch, or why it is unknown; None if the repository is
+        pinned."""
         from xkg.build.repositories.clone import COMMIT, remote_commit
 
         asked = repository.url, repository.reference
@@ -284,7 +286,7 @@ def _is_followed(repository: Repository) -> bool:
 
 
 def _spec(repositories: Sequence[Repository]) -> str | None:
-    """The repository as the user gave it."""
+    """Returns the repository as the user specified it."""
     if not repositories:
         return None
     first = repositories[0]

@@ -1,4 +1,4 @@
-"""`xkg verify`: runs the code nodes of a graph again, and publishes their current levels."""
+"""`xkg verify`: runs a graph's code nodes again, and publishes their current levels."""
 
 import heapq
 import random
@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """One code node: its level before and now, why it is not higher (`passes` if its test passes and provably can
-    fail), and that reason in one line."""
+    """One code node: its level before and now, the cause that keeps it from a higher level (`passes` if its test passes
+    and provably can fail), and that cause in one line."""
 
     code: str
     paper: str
@@ -45,9 +45,9 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """The result of a verification. `generation` is the one that holds it; `raised` and `lowered` count nodes whose
-    level changed; `causes` and `levels` count nodes; `attested` is the number of signed levels, and `key` the signing
-    key (`SHA256:…`); `notes` are for the user, one line each."""
+    """The result of a verification. `generation` is the generation that contains it; `raised` and `lowered` count nodes
+    whose level changed; `causes` and `levels` count nodes; `attested` is the number of signed levels, and `key` the
+    signing key (`SHA256:…`); `notes` are for the user, one line each."""
 
     papers: int
     generation: int
@@ -90,13 +90,13 @@ def verify(
     attest: bool = False,
     key: Path | None = None,
 ) -> VerifyResult:
-    """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
-    keep their new nodes. With `stale`, only code whose last run is older than that. An interrupt leaves the graph
-    unchanged. With `attest`, each level from `imported` on is signed with `key` (`xkg.attestations.keys.signer`), by
-    default the user's own.
+    """Verifies the named papers (default: all), and publishes the results in one step; papers that were rebuilt in the
+    meantime keep their new nodes. `stale` limits this to code whose last run is older than that duration. An interrupt
+    leaves the graph unchanged. `attest` signs each level from `imported` up with `key`
+    (`xkg.attestations.keys.signer`), by default the user's own key.
 
-    Raises `InputError` without a key, `SandboxUnavailableError` if nothing on this machine can contain code,
-    `UnknownIdError`, and the errors of `verify` in `xkg.build.verify` and of `GraphStore.publish`."""
+    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot contain code,
+    `UnknownIdError`, and the same errors as `verify` in `xkg.build.verify` and `GraphStore.publish`."""
     holder = signer(key) if attest else None
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.environment, runner, notify)
@@ -136,7 +136,7 @@ def verify(
 
 
 def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], holder: Signer) -> list[str]:
-    """The signed statements about the runs."""
+    """Returns signed statements about the runs."""
     code = {code.id: code for bundle in bundles for code in bundle.code}
     return [
         attest(code[result.code], result.evidence, result.packages, holder)
@@ -146,8 +146,8 @@ def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], hol
 
 
 class Sample(NamedTuple):
-    """A verified sample of claimed code. `bundles` have the proven levels; `failed` code reached less than it claims,
-    and `skipped` code could not be run here."""
+    """A verified sample of claimed code. `bundles` contain the proven levels; `failed` code did not reach its claimed
+    level, and `skipped` code could not be run here."""
 
     bundles: tuple[PaperBundle, ...]
     verified: int
@@ -168,8 +168,8 @@ def verify_sample(
     number: int,
     notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
-    """Runs `number` code nodes, drawn at random from these papers' code that claims to have run, and stores nothing.
-    Only the papers of drawn code are in memory at a time. Raises the same errors as `verify`."""
+    """Runs `number` code nodes, drawn at random from the code in these papers that claims to have run, and stores
+    nothing. Keeps only the papers with drawn code in memory. Raises the same errors as `verify`."""
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -202,7 +202,7 @@ def verify_sample(
 
 
 def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
-    """The paper with the packages and CPU setting now requested for its code, which later runs keep."""
+    """Returns the paper with the packages and CPU setting now requested for its code, which later runs keep."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
     update = {"packages": added, "cpu": asked.cpu or paper.cpu}
@@ -210,7 +210,7 @@ def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
 
 
 def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
-    """Ids of the code whose last run was before a time."""
+    """Returns ids of code that last ran before the given time."""
     return {
         code.id
         for bundle in bundles
@@ -220,7 +220,7 @@ def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
 
 
 def _when(checked_at: str | None) -> datetime:
-    """A time of evidence; the earliest time if none was recorded."""
+    """Parses the time of evidence; returns the earliest possible time if none was recorded."""
     when = datetime.fromisoformat(checked_at) if checked_at else datetime.min
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
@@ -241,7 +241,7 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Reasons why packages are missing, with the number of nodes that each keeps from running."""
+    """Returns the reasons why packages are missing, each with the number of nodes that it keeps from running."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )

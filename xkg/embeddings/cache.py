@@ -37,7 +37,7 @@ _USES = {
     "PRIMARY KEY (model, text)) WITHOUT ROWID"
 }
 _SPARED = 0.1
-"""The share of the limit that is freed at a time, so that not every new text triggers a search for the oldest."""
+"""Fraction of the limit that is freed at a time, so that not every new text triggers a search for the oldest texts."""
 _T = TypeVar("_T")
 
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 MINILM = "all-MiniLM-L6-v2"
 _REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _SECONDS = 30.0
-"""The longest silence of the hub while a file comes."""
+"""Seconds for which the hub may send nothing during a download."""
 
 
 class _File(NamedTuple):
@@ -51,7 +51,7 @@ def check(folder: Path) -> None:
 
 
 def own_folder() -> Path:
-    """Where fetched files are kept."""
+    """Returns the folder for downloaded files."""
     return user_cache_folder() / f"{MINILM}-{_REVISION[:8]}"
 
 
@@ -86,7 +86,7 @@ def fetch() -> Path:
 
 
 class _UnfetchedError(Exception):
-    """Why a file could not be fetched."""
+    """A file could not be fetched, for the stated reason."""
 
 
 def _download(url: str, path: Path) -> None:

@@ -64,7 +64,7 @@ class WordPiece:
         self._added: dict[str, int] = {}
         for token in definition.get("added_tokens") or ():
             if token["normalized"] or token["lstrip"] or token["rstrip"] or token["single_word"]:
-                raise ValueError("it has tokens of an unknown kind")
+                raise ValueError("it has tokens of an unknown type")
             self._added[token["content"]] = token["id"]
         longest_first = sorted(self._added, key=len, reverse=True)
         self._names = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None

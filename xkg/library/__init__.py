@@ -1,3 +1,3 @@
-"""A library: papers as static files, which any web server, object store or git repository can hold.
+"""A library: papers as static files, which any web server, object store or git repository can serve.
 
-Nothing in it is changed but `head.json`. Imports `store`, `build`, `embeddings` and the ground."""
+Only `head.json` ever changes. May import: `store`, `build`, `embeddings` and the lowest layer."""

@@ -1,4 +1,4 @@
-"""Fetches one paper of a library to show it."""
+"""Fetches a single paper from a library to show it."""
 
 import tempfile
 from contextlib import closing
@@ -15,7 +15,7 @@ from xkg.model import PaperBundle
 
 
 def fetch(kg: Path, place: str, name: str) -> PaperBundle:
-    """The paper of this id or title as the library at `place` has it, its levels as they are claimed there. Raises
+    """Returns the library's version of the paper with this id or title, with the levels that the library claims. Raises
     `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` and `UnsafeInputError`."""
     place = whole_address(place)
     with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library, _scratch(seen) as folder:

@@ -1,5 +1,6 @@
-"""A library in a git repository: one branch, read and written without a working tree, so that no link, hook or
-attribute of it has any effect. Git refuses a push that is not a fast-forward, which serves as the comparison."""
+"""A library in a git repository: one branch, read and written without a working tree, so that links, hooks and
+attributes in the repository have no effect. Git refuses a push that is not a fast-forward, which detects concurrent
+writers."""
 
 import os
 import re
@@ -19,7 +20,7 @@ from xkg.library.places import Place, shown
 
 _SECONDS = 600
 _MOST_FETCHED = 4 << 30
-"""The maximum bytes of one fetch, which git stores in one file."""
+"""Maximum size of one fetch in bytes; git stores a fetch in one file."""
 _MOST_SAID = 64 << 10
 _BRANCH = "library"
 
@@ -30,8 +31,8 @@ def is_repository(place: str) -> bool:
 
 
 class GitPlace(Place):
-    """Reads a bare copy under `cache`, of one commit. Files that are written wait in memory for the head, with which
-    they are pushed."""
+    """Reads a bare copy of one commit under `cache`. Written files wait in memory and are pushed together with the
+    head."""
 
     def __init__(self, place: str, cache: Path) -> None:
         self.name = shown(place)
@@ -48,7 +49,7 @@ class GitPlace(Place):
             self._git("init", "--quiet", "--bare", str(self._folder), bare=False)
 
     def head(self) -> tuple[bytes | None, Any]:
-        """The current head of the branch."""
+        """Returns the current head of the branch."""
         branch = f"refs/heads/{_BRANCH}"
         try:
             self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, f"+{branch}:{branch}")
@@ -131,7 +132,7 @@ class GitPlace(Place):
     def _run(
         self, *arguments: str, given: bytes = b"", bare: bool = True
     ) -> "tuple[subprocess.CompletedProcess[bytes], str]":
-        """A run of git, and the end of what it and a server said."""
+        """Runs git, and returns the process and the end of its and the server's output."""
         folder: Sequence[str] = ("-C", str(self._folder)) if bare else ()
         settings = ("-c", "gc.auto=0", "-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1")
         command = ["git", *folder, *settings, *arguments]
@@ -159,7 +160,8 @@ class GitPlace(Place):
 
 
 def _environment() -> dict[str, str]:
-    """The user's environment, since git needs the user's keys and helpers for a server, but without xkg's own keys."""
+    """Returns the user's environment without xkg's own keys; git needs the user's keys and helpers to reach a
+    server."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_", "NEO4J_"))}
     return {**own, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 

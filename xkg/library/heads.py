@@ -1,7 +1,7 @@
-"""The head of a library: read with checks, and replaced so that no writer's entries are lost.
+"""A library's head: checked when read, and replaced so that no writer's entries are lost.
 
-A signed head has a version and a time of expiry, like the metadata of The Update Framework (version 1.0.33, 5.4): a
-server that shows an older head, or a copy that is no longer maintained, is refused."""
+A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4): a server
+that shows an older head, or a copy that is no longer maintained, is refused."""
 
 import hashlib
 import random
@@ -25,8 +25,8 @@ _TRIES = 200
 
 
 class Change(Value):
-    """A writer's addition: a paper with one version, which replaces those with `seen` contents. A version that the
-    library has gets the packages that it lacks."""
+    """A writer's addition: a paper with one version, which replaces versions with `seen` contents. If the library
+    already has the version, it gets only the missing packages."""
 
     row: Row
     seen: tuple[str, ...] = ()
@@ -45,8 +45,8 @@ class OpenHead(NamedTuple):
 
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
-    """The current head of the library. With `seen`, it must not be older than what was seen, and must be signed by the
-    previous key or a trusted one, if it was signed before. Raises `UnsafeInputError`, `UnreachableError` and
+    """Returns the library's current head. With `seen`, the head must not be older than the last seen head and, if that
+    was signed, must be signed by the same key or a trusted key. Raises `UnsafeInputError`, `UnreachableError` and
     `InputError`.
     """
     before = seen.head() if seen is not None else None
@@ -81,7 +81,8 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
 
 
 def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
-    """Stores that this head was seen and, unless None, for which search its log was read (`SeenHead.entries`)."""
+    """Records that this head was seen and, unless `read_for` is None, for which search its log was read
+    (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
     digest = hashlib.sha256(data).hexdigest() if data else ""
@@ -96,7 +97,7 @@ def files_of(place: Place, clock: Clock = CLOCK) -> Files:
 
 
 def merged(row: Row | None, change: Change) -> Row:
-    """The row of a paper with what a writer adds."""
+    """Returns a paper's row, merged with a writer's addition."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
     # what others added to a version that is replaced may speak of code that is still the same
@@ -119,9 +120,8 @@ def add(
     step: Callable[[str], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> int:
-    """Adds to the library those of these changes that it lacks, even while others write; returns how many papers
-    changed. `step` is called with the name of each write, before it. Raises `InputError` and the errors of
-    `open_head`."""
+    """Adds the changes that the library lacks, even while others write, and returns how many papers changed. `step` is
+    called with the name of each write, before it. Raises `InputError` and the same errors as `open_head`."""
     if not place.atomic:
         step("announcement")
         place.announce(_CHANGES.dump_json(tuple(changes)))

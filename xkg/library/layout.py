@@ -1,8 +1,8 @@
 """The files of a library: `head.json`, and `files/ab/<sha256>`, each named by the hash of its bytes.
 
-The head has the root of an index (a trie by the hash of a paper's id or title, 256 children a node) and of a log, a
-list of entries in the order in which they came. A changed node is a new file. One paper of a million is found with the
-head and two nodes. A reader who has read the log up to an entry reads only the chunks after it.
+The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
+and the root of a log, which lists entries in order of arrival. A changed node is a new file. Finding one paper in a
+million takes the head and two nodes. A reader who has read the log up to an entry reads only the chunks after it.
 """
 
 import gzip
@@ -22,9 +22,9 @@ from xkg.value import Value
 HEAD = "head.json"
 MOST_HEAD, MOST_NODE, MOST_UNPACKED_NODE = 1 << 20, 4 << 20, 64 << 20
 CHUNK, CHUNKS = 64, 128
-"""Entries of a chunk of the log, and chunks of a node of it."""
+"""Entries per log chunk, and chunks per log node."""
 ROOM = 512
-"""Rows that a node of the index holds before it is split."""
+"""Number of rows in an index node before it is split."""
 MOST_VERSIONS = 8
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -34,7 +34,7 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class Package(Value):
-    """A file of parts of one paper (`xkg.library.packages`); `holds` are the marks of the parts other than its
+    """A file with parts of one paper (`xkg.library.packages`); `holds` lists the marks of all parts except the
     bundle."""
 
     name: Sha256
@@ -43,8 +43,8 @@ class Package(Value):
 
 
 class Version(Value):
-    """A state of a paper. `content` is the hash of its bundle, which is in the first package; the others came later.
-    `levels` counts its code by the level that the bundle claims; `pushed` is the time of the push."""
+    """One version of a paper. `content` is the hash of its bundle, which is in the first package; other packages came
+    later. `levels` counts its code by the level that the bundle claims; `pushed` is the time of the push."""
 
     content: Sha256
     packages: tuple[Package, ...] = Field(min_length=1, max_length=1000)
@@ -59,13 +59,13 @@ class Version(Value):
 
     @property
     def proof(self) -> int:
-        """The sum of the ranks of the levels that it claims."""
+        """Sum of the ranks of its claimed levels."""
         return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
 
 
 class Row(Value):
-    """A paper; the first version is the best claimed one of those that nobody replaced. `names` of techniques are only
-    in the log."""
+    """A paper. The first version is the one with the best claims among versions that were not replaced. Technique
+    `names` are only in the log."""
 
     paper: Text
     title: Text
@@ -80,15 +80,15 @@ class Item(Value):
 
 
 class Node(Value):
-    """Either `items`, or `children` by the next two digits of the hash of a key."""
+    """An index node: either `items`, or `children` keyed by the next two digits of a key's hash."""
 
     items: tuple[Item, ...] = ()
     children: dict[Prefix, Sha256] = Field(default={})
 
 
 class Head(Value):
-    """`version` grows with each replacement, `entries` counts those of the log. `nodes` are its full nodes, `chunks`
-    the entries after them. `expires` is the time after which a signed head is no longer trusted."""
+    """`version` grows with each replacement, `entries` is the number of log entries. `nodes` are the log's full nodes,
+    `chunks` the entries after them. `expires` is the time after which a signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)
@@ -108,13 +108,13 @@ def path_of(name: str) -> str:
 
 
 def keys_of(paper: str, title: str) -> tuple[str, ...]:
-    """The keys by which a paper is found: its id, its title, and its title up to a colon."""
+    """Returns the keys under which a paper is found: its id, its title, and its title up to a colon."""
     titles = [title, title.partition(":")[0]]
     return tuple(dict.fromkeys([paper, *(f"title:{slug(each)}" for each in titles)]))
 
 
 def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
-    """The value in JSON from an untrusted source. Raises `UnsafeInputError`."""
+    """Parses JSON from an untrusted source. Raises `UnsafeInputError`."""
     try:
         value = json.loads(data)
         return kind.validate_python(value) if isinstance(kind, TypeAdapter) else kind.model_validate(value)
@@ -123,7 +123,7 @@ def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
 
 
 def unzip(data: bytes, most: int, what: str) -> bytes:
-    """Raises `UnsafeInputError` for data that is not gzip, or that unpacks to more than `most` bytes."""
+    """Decompresses data. Raises `UnsafeInputError` if it is not gzip or unpacks to more than `most` bytes."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         unpacked = unpacker.decompress(data, most + 1)
@@ -139,8 +139,7 @@ def zipped(data: bytes) -> bytes:
 
 
 class Files:
-    """Nodes of the index and chunks of the log, each read once by `read` (name → bytes). `new` are those to be written,
-    by name."""
+    """Index nodes and log chunks, each read once by `read` (name → bytes). `new` maps names to the files to write."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
@@ -148,7 +147,7 @@ class Files:
         self.new: dict[str, bytes] = {}
 
     def find(self, head: Head, key: str) -> list[Row]:
-        """The rows of a key. Raises `UnsafeInputError`."""
+        """Returns the rows for a key. Raises `UnsafeInputError`."""
         digest, at = _digest(key), 2
         name = head.index.get(digest[:2])
         while name is not None:
@@ -159,11 +158,11 @@ class Files:
         return []
 
     def row(self, head: Head, paper: str) -> Row | None:
-        """The row of the paper with this id."""
+        """Returns the row for the paper with this id, if any."""
         return next((row for row in self.find(head, paper) if row.paper == paper), None)
 
     def with_rows(self, head: Head, rows: Sequence[Row]) -> Head:
-        """The head with these papers added or replaced, and an entry of the log for each."""
+        """Returns the head with these papers added or replaced, and a log entry for each."""
         changes: dict[tuple[str, str], Row | None] = {}
         for row in rows:
             known = self.row(head, row.paper)
@@ -190,7 +189,7 @@ class Files:
     def since(
         self, head: Head, entry: int, each: Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]] = map
     ) -> Iterator[Row]:
-        """The entries of the log from this number on, read with `each`, which may be the `map` of a pool."""
+        """Returns the log entries from this number on, read with `each`, which may be a pool's `map`."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
             raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
@@ -206,7 +205,7 @@ class Files:
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:
-        """The node at the digit `at` with these rows replaced, by (key, paper); None removes a row."""
+        """Returns the node at digit `at` with these rows replaced, keyed by (key, paper); None removes a row."""
         if at and not node.children:
             items: dict[tuple[str, str], Row | None] = {(item.key, item.row.paper): item.row for item in node.items}
             changes = items | dict(changes)

@@ -1,4 +1,4 @@
-"""The parts of a paper that may be given away: its code under the licences of the files that it was made from."""
+"""Decides which parts of a paper may be shared, by the licences of the files that its code was generated from."""
 
 from xkg.blacklist import Blacklist
 from xkg.model import PaperBundle, Repository
@@ -8,13 +8,14 @@ _NAMED = 3
 
 
 def licence_of(repository: Repository, path: str) -> str | None:
-    """The SPDX identifier of a file's licence, None if none is known."""
+    """Returns the SPDX identifier of a file's licence, None if it is unknown."""
     found = repository.file_licenses.get(path, repository.license)
     return None if found in _UNKNOWN else found
 
 
 def unlicensed(bundle: PaperBundle) -> str | None:
-    """Why code of this paper may not be given away; None if a licence is known of every file that it was made from."""
+    """Returns why the paper's code may not be shared; None if the licence of every file that it was generated from is
+    known."""
     if not bundle.code:
         return None
     if not bundle.repositories:
@@ -37,13 +38,13 @@ def unlicensed(bundle: PaperBundle) -> str | None:
 
 
 def without_code(bundle: PaperBundle) -> PaperBundle:
-    """Places and definitions: the paper without code, and without the signatures of functions."""
+    """Returns the paper with places and definitions, without code and function signatures."""
     symbols = tuple(symbol.model_copy(update={"signature": ""}) for symbol in bundle.symbols)
     return bundle.model_copy(update={"code": (), "derivations": (), "symbols": symbols})
 
 
 def blacklisted(bundle: PaperBundle, blacklist: Blacklist) -> str | None:
-    """Why a paper is left out; None if it is not."""
+    """Returns why the blacklist excludes a paper; None if it does not."""
     paper = bundle.paper
     reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
     return reason or next(filter(None, (blacklist.repository(each.url) for each in bundle.repositories)), None)

@@ -1,4 +1,4 @@
-"""Opens the address of a library as a place."""
+"""Opens a library's address as a place."""
 
 import re
 from pathlib import Path
@@ -9,15 +9,16 @@ from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebP
 
 
 def whole_address(place: str) -> str:
-    """A folder as an absolute path, so that it is the same wherever a command runs; any other address unchanged."""
+    """Returns a folder as an absolute path, so that it is the same wherever a command runs, and any other address
+    unchanged."""
     is_folder = "://" not in place and not re.match(r"git@[\w.-]+:", place)
     return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
 
 
 def open_place(place: str, cache: Path) -> Place:
-    """A folder, an address of http, https or s3, a git repository (a bare one in a folder, an address that ends in
-    `.git` or begins with `git+`, `ssh:` or `git@host:`), or any other address that fsspec knows. `cache` is the folder
-    for local copies of a place. Raises `InputError` and `MissingExtraError`."""
+    """Opens a folder, an http, https or s3 address, a git repository (a bare repository in a folder, or an address that
+    ends in `.git` or begins with `git+`, `ssh:` or `git@host:`), or any other address that fsspec supports. `cache` is
+    the folder for local copies. Raises `InputError` and `MissingExtraError`."""
     scheme = place.partition("://")[0] if "://" in place else ""
     if is_repository(place):
         return GitPlace(place.removeprefix("git+"), cache)

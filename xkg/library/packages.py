@@ -1,4 +1,4 @@
-"""A package: the parts of one paper in one gzip file, after a line of JSON that lists them."""
+"""A package: a gzip file with the parts of one paper, after a JSON line that lists them."""
 
 import hashlib
 import json
@@ -35,14 +35,14 @@ class Part(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """Its name in the index, '' for a bundle, which the index knows by `Version.content`."""
+        """Its name in the index; '' for a bundle, which the index identifies by `Version.content`."""
         if self.kind.startswith(_VECTORS):
             return self.kind
         return "" if self.kind == _BUNDLE else hashlib.sha256(self.data).hexdigest()[:16]
 
 
 class Contents(NamedTuple):
-    """One paper as a library has it. `vectors` are parts, which `put_vectors` reads."""
+    """A paper's contents in a library. `vectors` are parts, which `put_vectors` reads."""
 
     bundle: PaperBundle
     envelopes: tuple[str, ...]
@@ -53,7 +53,7 @@ class Contents(NamedTuple):
 def parts_of(
     bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: CachedEmbedder
 ) -> list[Part]:
-    """All parts of a paper that a library gets. Texts that were never embedded are embedded."""
+    """Returns all parts of a paper to push to a library. Embeds any texts that have not been embedded yet."""
     parts = [Part(_BUNDLE, bundles.serialise(bundle))]
     parts += [Part(_ENVELOPE, envelope.encode("utf-8", "surrogatepass")) for envelope in envelopes]
     parts += [Part(_ABLATION, json.dumps(each.model_dump()).encode("ascii")) for each in ablations]
@@ -68,13 +68,13 @@ def parts_of(
 
 
 def pack(parts: Sequence[Part]) -> bytes:
-    """The bytes of a package."""
+    """Returns the bytes of a package with these parts."""
     head = json.dumps([_FORMAT, [[part.kind, len(part.data)] for part in parts]]).encode("ascii")
     return zipped(b"".join([head, b"\n", *(part.data for part in parts)]))
 
 
 def unpack(data: bytes) -> list[Part]:
-    """Raises `UnsafeInputError` for data that is not a package."""
+    """Returns the parts in a package. Raises `UnsafeInputError` if the data is not a package."""
     unpacked = unzip(data, MOST_UNPACKED, "a package")
     at = unpacked.find(b"\n", 0, 1 << 20) + 1
     form, listed = parse(_LIST, unpacked[:at], "a package")
@@ -92,8 +92,8 @@ def unpack(data: bytes) -> list[Part]:
 def contents(
     parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
 ) -> Contents:
-    """The paper in the parts of its packages, if it is what the index says; `base` is the bundle of parts that came
-    later. Raises `UnsafeInputError`."""
+    """Returns the paper in its packages' parts, after checking it against the index; `base` is the bundle to which
+    later parts belong. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
@@ -116,8 +116,8 @@ def contents(
 
 
 def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
-    """Stores vectors of this embedder's model for texts of the papers that were never embedded here; those of another
-    model, and vectors that are not of unit length, are skipped. All are stored in one transaction."""
+    """Stores vectors from this embedder's model for texts that have not been embedded here, in one transaction. Skips
+    vectors from other models and vectors that do not have unit length."""
     import numpy as np
 
     usable = (
@@ -135,7 +135,7 @@ def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
-    """The texts of the bundle that a part has vectors of; nothing if there are none, or the part is damaged."""
+    """Yields the bundle's texts for which a part has vectors; nothing if there are none or the part is damaged."""
     import numpy as np
 
     try:

@@ -1,5 +1,5 @@
-"""Where the files of a library are: a folder, a web server, an object store, or anything else that `fsspec` opens.
-`git_place` has git repositories."""
+"""Places that hold a library's files: a folder, a web server, an object store, or any other place that `fsspec` opens.
+Git repositories are in `git_place`."""
 
 import hashlib
 import re
@@ -20,9 +20,9 @@ from xkg.library.layout import HEAD, MOST_HEAD, MOST_NODE, Package, path_of
 _PIECE = 1 << 18
 _TRIES = 4
 AT_ONCE = 16
-"""Requests at a time."""
+"""Maximum number of concurrent requests."""
 _SECONDS, _SLOWEST = 60.0, 20_000
-"""The time that a file may take: these seconds, and those for its bytes at this rate per second."""
+"""The time limit for a file: these seconds, plus the time for its bytes at this rate per second."""
 _ANNOUNCED_SECONDS = 3600
 _FULL = "free space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
@@ -30,22 +30,22 @@ T = TypeVar("T")
 
 
 class Place:
-    """Reads and writes files by their paths in the library. Raises `OSError` for what may succeed if it is tried again,
-    `FileNotFoundError`, and `InputError` for what will not. `name` is the name of the place for people. A place that is
-    not `atomic` cannot refuse to replace a head that somebody else has replaced: there, each writer first announces its
-    entries in a separate file, and merges the announcements of others."""
+    """Reads and writes files by their paths in the library. Raises `OSError` if a retry may succeed,
+    `FileNotFoundError`, and `InputError` if a retry will not help. `name` is the place's name for people. A place that
+    is not `atomic` cannot detect that somebody else has replaced the head: there, each writer first announces its
+    entries in a separate file, and merges other writers' announcements."""
 
     name: str
     atomic = True
     known: tuple[str, bytes] | None = None
-    """The tag of the head that was read last, and its bytes, which a web server need not send again."""
+    """Tag and bytes of the last head that was read, so that a web server does not have to send it again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
-        """The bytes of a file from `start` on, up to `most` of them or a little more."""
+        """Yields a file's bytes from `start` on, up to `most` bytes or slightly more."""
         raise NotImplementedError
 
     def head(self) -> tuple[bytes | None, Any]:
-        """The bytes of the head, None if there is none, and a token for `replace`."""
+        """Returns the head's bytes (None if there is no head) and a token for `replace`."""
         try:
             data = b"".join(_in_time(self.pieces(HEAD, 0, MOST_HEAD + 1), HEAD, MOST_HEAD, CLOCK))
         except FileNotFoundError:
@@ -56,31 +56,32 @@ class Place:
         raise InputError(f"{self.name} is only read: push to the folder or bucket that it serves")
 
     def replace(self, head: bytes, token: Any) -> bool:
-        """Replaces the head that came with this token; False where another one is there."""
+        """Replaces the head that came with this token; returns False if the head has changed since."""
         raise NotImplementedError
 
     def announced(self) -> list[tuple[str, bytes]]:
-        """Announcements by path, the oldest first."""
+        """Returns announcements with their paths, oldest first."""
         return []
 
     def announce(self, data: bytes) -> None:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement that the head has, if it is so old that no writer has a head without it."""
+        """Deletes an announcement that the head contains, once it is so old that no writer still uses a head without
+        it."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Gives back what the place holds open."""
+        """Releases the place's resources."""
 
 
 def shown(place: str) -> str:
-    """An address without a user's name and password."""
+    """Returns an address without user name and password."""
     return re.sub(r"//[^/@]*@", "//", place)
 
 
 class FolderPlace(Place):
-    """A folder of this machine, or one that is mounted."""
+    """A local or mounted folder."""
 
     def __init__(self, folder: Path) -> None:
         self.name = str(folder)
@@ -111,7 +112,7 @@ class FolderPlace(Place):
 
 
 class OtherPlace(Place):
-    """What fsspec opens."""
+    """Any place that fsspec opens."""
 
     atomic = False
 
@@ -130,7 +131,7 @@ class OtherPlace(Place):
         yield self._files.cat_file(self._at(path), start=start, end=start + most)
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes all of the file or nothing, if the place can rename: another writer may be reading the same file."""
+        """Writes the file atomically if the place can rename, since another process may be reading the same file."""
         self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
         partial = f"{self._at(path)}.{uuid.uuid4().hex}.tmp"
         self._files.pipe_file(partial, data)
@@ -158,8 +159,8 @@ class OtherPlace(Place):
 
 
 class ObjectPlace(OtherPlace):
-    """A bucket of S3 or of a server like it that honours `If-Match` (RFC 9110, 13.1.1). Keys and endpoint come from the
-    environment, as for any client of AWS."""
+    """A bucket on S3 or a compatible server that honours `If-Match` (RFC 9110, 13.1.1). Keys and endpoint come from the
+    environment, as for any AWS client."""
 
     atomic = True
 
@@ -207,13 +208,13 @@ class ObjectPlace(OtherPlace):
 
 
 def _code(error: BaseException | None) -> str:
-    """The server's name for the error behind this one."""
+    """Returns the server's code for the error behind this exception."""
     response = getattr(error.__cause__, "response", None) if error is not None else None
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 
 
 class WebPlace(Place):
-    """A web server, which is read-only. No redirect is followed."""
+    """A web server, which is read-only. Redirects are not followed."""
 
     def __init__(self, place: str) -> None:
         import aiohttp
@@ -281,8 +282,8 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """The result of `attempt`, which is repeated if that may help; a try that made `progress`, in bytes, does not
-    count. Raises `UnreachableError`, `FileNotFoundError`, and other errors of `attempt`."""
+    """Returns the result of `attempt`, which is retried if that may help; an attempt that made `progress` (in bytes)
+    does not count. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
     tries = before = 0
     while True:
         try:
@@ -301,13 +302,14 @@ def patiently(
 
 
 def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) -> None:
-    """Writes files by path, several at a time. Raises as `patiently`."""
+    """Writes files by path, several at a time. Raises the same errors as `patiently`."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda path: patiently(place, lambda: place.write(path, files[path]), clock), files))
 
 
 def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
-    """A small file. Raises `UnsafeInputError` for more than `most` bytes, `UnreachableError`, `FileNotFoundError`."""
+    """Reads a small file. Raises `UnsafeInputError` if it has more than `most` bytes, `UnreachableError`,
+    `FileNotFoundError`."""
 
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
@@ -319,8 +321,8 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
 
 
 def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
-    """A file by the hash of its bytes. Raises `UnsafeInputError` if they have another one, and the errors of `read`,
-    but `UnreachableError` for a missing file."""
+    """Reads a file named by the hash of its bytes. Raises `UnsafeInputError` if the hash differs, and the same errors
+    as `read`, except that a missing file raises `UnreachableError`."""
     try:
         data = read(place, path_of(name), MOST_NODE, clock)
     except FileNotFoundError as error:
@@ -331,8 +333,8 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
 
 
 def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
-    """The file of a package in `folder`; one that was cut off, also by the end of the process, is resumed. Raises as
-    `read_file`."""
+    """Downloads a package into `folder` and returns its file; resumes an interrupted download. Raises the same errors
+    as `read_file`."""
     target, partial = folder / package.name, folder / f"{package.name}.part"
     if target.exists():
         return target
@@ -350,7 +352,9 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
     try:
         patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
     except FileNotFoundError as error:
-        raise UnreachableError(f"{place.name} lacks {path_of(package.name)}; try later, or ask its keeper") from error
+        raise UnreachableError(
+            f"{place.name} lacks {path_of(package.name)}; try later, or ask its maintainer"
+        ) from error
     with partial.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)

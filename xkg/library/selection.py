@@ -1,4 +1,4 @@
-"""Selects papers of a library: by name, topic or level, or the new ones."""
+"""Selects papers from a library: by name, topic or level, or the newest."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ from xkg.text.doi import canonical_doi
 
 
 def named(files: Files, head: Head, name: str, place: str) -> Row:
-    """The paper of this id, arXiv id, DOI, title, or part of a title before a colon. Raises `UnknownIdError`, and
-    `AmbiguousIdError` for several."""
+    """Returns the paper with this id, arXiv id, DOI, title, or part of a title before a colon. Raises `UnknownIdError`,
+    and `AmbiguousIdError` if there are several."""
     keys = [name] if re.match("(arxiv|doi|title):", name) else []
     if (known := arxiv_id(name)) is not None:
         keys.append(f"arxiv:{known.number}")
@@ -31,13 +31,13 @@ def named(files: Files, head: Head, name: str, place: str) -> Row:
 
 
 def newest(rows: Iterable[Row]) -> list[Row]:
-    """The last entry of each paper."""
+    """Returns the last entry for each paper."""
     return list({row.paper: row for row in rows}.values())
 
 
 def chosen(rows: Sequence[Row], topic: str = "", level: Level | None = None) -> list[Row]:
-    """The papers with every word of `topic` in their title or the names of their techniques, and with code that is
-    claimed to be of `level` or above."""
+    """Returns the papers with every word of `topic` in their title or technique names, and with code whose claimed
+    level is `level` or above."""
     words = frozenset(slug(topic).split("-")) if topic.strip() else frozenset()
     return [
         row

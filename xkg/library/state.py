@@ -1,5 +1,5 @@
-"""The state of a library as a graph last saw it: its head, and each paper as it was pulled or pushed. One SQLite file a
-library."""
+"""The last state of a library that a graph saw: its head, and each paper as it was pulled or pushed. One SQLite file
+per library."""
 
 import hashlib
 import json
@@ -23,9 +23,9 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` are those of the newest head, `signer` the key that signed it, None for an unsigned one.
-    `entries` says up to which entry the log was read, by what was searched for ('' for all papers). `tag` is a web
-    server's name for the head, `data` has its bytes."""
+    """`version` and `digest` describe the newest head; `signer` is the key that signed it, None if it is unsigned.
+    `entries` records, for each search ('' for all papers), up to which entry the log was read. `tag` is a web server's
+    tag for the head, `data` its bytes."""
 
     place: str
     version: int = 0
@@ -37,8 +37,8 @@ class SeenHead(Value):
 
 
 class SeenPaper(Value):
-    """`content` and `packages` are the library's version, `stored` the hash of the bundle that the graph got or had of
-    it, without attestations; '' if another one is shown there."""
+    """`content` and `packages` describe the library's version. `stored` is the hash of the graph's bundle for that
+    version, without attestations; '' if the graph shows another version."""
 
     content: str
     packages: tuple[str, ...]
@@ -46,7 +46,7 @@ class SeenPaper(Value):
 
 
 class Seen:
-    """One library as one graph last saw it."""
+    """The last state of one library that one graph saw."""
 
     def __init__(self, kg: Path, place: str) -> None:
         self.place = place
@@ -73,7 +73,8 @@ class Seen:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether no other process pulls papers from this library into this graph, while the context lasts."""
+        """Yields whether no other process is pulling papers from this library into this graph, and keeps others out
+        during the context."""
         with file_lock(self.folder / "pull.lock", wait=False) as free:
             yield free
 
@@ -88,7 +89,7 @@ class Seen:
 
 
 def known_libraries(kg: Path) -> list[str]:
-    """The places that papers were taken from."""
+    """Returns the places from which papers were pulled."""
     found = []
     for path in sorted((kg / FOLDER).glob("*/seen.sqlite")):
         db = open_wal(path, _SCHEMA)

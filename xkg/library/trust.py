@@ -1,4 +1,4 @@
-"""The signature of a head: a DSSE envelope by the user's key (`xkg.attestations`), or none."""
+"""A head's signature: a DSSE envelope with the user's key (`xkg.attestations`), or none."""
 
 import json
 
@@ -10,8 +10,8 @@ PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
 
 
 def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
-    """The payload of a head, and the fingerprint of the key that signed it; None for an unsigned one. Raises
-    `UnsafeInputError` where the signature is not valid."""
+    """Returns a head's payload, and the fingerprint of the key that signed it (None if it is unsigned). Raises
+    `UnsafeInputError` if the signature is invalid."""
     try:
         is_sealed = "payloadType" in json.loads(data)
     except (ValueError, TypeError, RecursionError):
@@ -21,13 +21,13 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
     try:
         payload, key, _ = envelope.unseal(data, PAYLOAD_TYPE)
     except InputError as error:
-        raise UnsafeInputError(f"the head of {place} is not signed as it says ({error}); ask its keeper") from error
+        raise UnsafeInputError(f"the head of {place} is not signed as it says ({error}); ask its maintainer") from error
     return payload, key.fingerprint
 
 
 def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
-    """The bytes of a head, and the fingerprint of the key that signed it: that of the user, if there is one or if the
-    previous head was signed. Raises `InputError` if the key is missing then."""
+    """Returns a head's bytes, and the fingerprint of the user's key that signed it, if there is a key or the previous
+    head was signed. Raises `InputError` if the previous head was signed and the key is missing."""
     if signed_by is None and not keys.own_key_file().exists():
         return payload, None
     try:

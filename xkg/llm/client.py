@@ -50,7 +50,7 @@ A = TypeVar("A", bound=AnswerType)
 
 class More(NamedTuple):
     """Data that an answer asks to see before it decides. This is not a mistake: the conversation continues with the
-    data, once."""
+    data."""
 
     text: str
 
@@ -141,9 +141,9 @@ class LanguageModel:
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
-        """`ledger` defaults to the one in `folder`. Every call takes a `turn`; by default this object has
-        `settings.concurrency` of them. Those of one key take `once`, one at a time wherever the ledger is shared.
-        `without_key` tells the user the options without a key."""
+        """`ledger` defaults to the ledger in `folder`. Every call takes a `turn`; by default there are
+        `settings.concurrency` turns. Calls with the same key take `once`, one at a time wherever the ledger is shared.
+        `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
         self._settings = settings
@@ -164,7 +164,7 @@ class LanguageModel:
         self._closed = False
 
     def for_paper(self, paper_id: str) -> Ask:
-        """A function that asks within the budget of one paper and records its calls under that paper."""
+        """Returns a function that asks within one paper's budget and records its calls under that paper."""
 
         def ask(
             prompt: Prompt,
@@ -210,7 +210,7 @@ class LanguageModel:
         *,
         check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
-        """The stored first answer to this question, if it is usable. Sends no request and records nothing."""
+        """Returns the stored first answer to this question, if it is usable. Sends no request and records nothing."""
         self._require_open()
         system, user = prompt.render(inputs)
         opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -228,8 +228,8 @@ class LanguageModel:
         return self._endpoints[model_of(self._settings, role)].searches
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
-        """The part of a stage's cache key that depends on prompts: their identities, and the models that answer
-        them."""
+        """Returns the part of a stage's cache key that depends on prompts: the prompts' identities, and the models that
+        answer them."""
         return {prompt.identity: model_of(self._settings, prompt.role) for prompt in prompts}
 
     def spent(self, paper_id: str) -> float | None:
@@ -328,7 +328,8 @@ class LanguageModel:
         )
 
     def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
-        """The answer, and whether it is new. Concurrent calls with the same question wait for one request."""
+        """Returns the answer, and whether it is new. Concurrent calls with the same question wait for a single
+        request."""
         with self._changed:
             turn = self._asking.setdefault(request.key, threading.Lock())
         with turn, self._once(request.key):
@@ -371,8 +372,8 @@ class LanguageModel:
         return stored
 
     def _begin(self, question: Question, messages: Sequence[Message]) -> int:
-        """The number of a new call in the ledger. Waits if only the estimates of running calls exceed the budget, since
-        they may turn out cheaper."""
+        """Records a new call in the ledger and returns its number. Waits if only the estimates for running calls exceed
+        the budget, since these calls may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)
         dollars = self._prices.dollars(question.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:

@@ -243,7 +243,7 @@ class Ledger:
             )
 
     def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of the step, which runs as one transaction."""
+        """Runs the step as one transaction and returns its result."""
 
         def whole(db: sqlite3.Connection) -> T:
             with transaction(db):
@@ -302,7 +302,7 @@ def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection |
 
 
 def _salvage(aside: Path, db: sqlite3.Connection, table: str, columns: int) -> int:
-    """The number of rows copied before the damage."""
+    """Copies rows until the damaged part, and returns their number."""
     count = 0
     with transaction(db), suppress(sqlite3.Error), closing(sqlite3.connect(aside)) as old:
         for row in old.execute(f"SELECT * FROM {table}"):

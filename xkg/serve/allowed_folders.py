@@ -1,4 +1,4 @@
-"""The folders of this machine that a caller may name."""
+"""The folders on this machine that a caller may name."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from xkg.files import lies_under
 
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
-    """The folders that may contain working copies, links resolved. If none are configured, it is the folder in which
-    the server was started, unless that is the root of the file system or contains the home folder: these should not be
-    open by accident.
+    """Returns the folders that may contain working copies, with links resolved. By default this is the folder in which
+    the server was started, unless that folder is the file system's root or contains the home folder, which should not
+    be open by accident.
 
-    Raises `ConfigError` if one is not a folder."""
+    Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:
         started = Path.cwd().resolve()
         return (started,) if may_be_opened(started) else ()
@@ -24,19 +24,19 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
 
 def may_be_opened(folder: Path) -> bool:
-    """Whether a folder that is not named in the settings may be open: neither the root of the file system, nor a folder
+    """Whether a folder may be open without being named in the settings: not the file system's root, and not a folder
     that contains the home folder."""
     return not Path.home().resolve().is_relative_to(folder)
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
-    """The folder that a caller named, links resolved. A relative name is tried under each root. Raises `InputError` if
-    it does not exist or, with links resolved, lies outside; the message is the same for both."""
+    """Returns the folder that a caller named, with links resolved. A relative name is tried under each root. Raises
+    `InputError`, with the same message, if the folder does not exist or lies outside the roots."""
     return _resolve(named, roots, Path.is_dir, "folder")
 
 
 def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
-    """As `under_roots`, for a file or a folder."""
+    """Like `under_roots`, for a file or a folder."""
     return _resolve(named, roots, lambda path: path.is_dir() or path.is_file(), "file or folder")
 
 

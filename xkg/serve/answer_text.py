@@ -1,7 +1,7 @@
-"""Answers as text, for people and for models. Quoted text is kept apart from the server's own lines.
+"""Renders answers as text, for people and for models. Quoted text is kept apart from the server's own lines.
 
-An answer is a head line, if its type has one, and its other fields that are not empty, in their order. Text of several
-lines is a Markdown quote and code is fenced, so that no text can imitate another line."""
+The text of an answer is a head line, if its type has one, followed by its other non-empty fields, in order. Multi-line
+text is a Markdown quote and code is fenced, so that no text can imitate another line."""
 
 import functools
 import json
@@ -75,7 +75,7 @@ _HEADS: Mapping[type[BaseModel], str] = {
     TechniqueAnswer: "Technique: {name}\n{id}",
     TechniqueLine: "{name}  [{level}] {id}",
 }
-"""The head of a value; its other fields follow."""
+"""The head line for each type of value; the value's other fields follow it."""
 
 _NAMES = {
     "at": "now", "claims": "claims of the imported file, not checked", "cut": "Left out",
@@ -84,20 +84,20 @@ _NAMES = {
     "nothing_in": "asked about, and no technique found there", "reason": "why", "searched": "Searched",
     "uri": "All of it", "verified": "Verification", "without_code": "components without code",
 }  # fmt: skip
-"""Names of fields, if they are not the fields' own."""
+"""Labels for fields that are not shown under their own name."""
 
 _OWN = frozenset(("cut", "cursor", "note", "searched", "uri", "verified"))
 """Fields of an answer that contain the server's own lines."""
 
 _AS_IT_IS = frozenset(("instructions", "prompt", "schema_text"))
-"""Texts with their own format."""
+"""Fields whose text has its own format."""
 
 _FENCED = frozenset(("output", "written", "diff", "patch"))
 _SHORT = 80
-"""The maximum length of a text in the head line of a row."""
+"""The maximum length of text in a row's head line."""
 
 _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
-"""Fields that text does not repeat."""
+"""Fields that the text form leaves out."""
 
 _NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
     SearchAnswer: ("rows", "Nothing in {papers} does this."),
@@ -107,18 +107,18 @@ _NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
     JobsAnswer: ("jobs", "Nothing was asked for."),
     RunAnswer: ("output", "It printed nothing."),
 }
-"""What the server says if a field is empty."""
+"""The server's message if a field is empty."""
 
 
 def text(answer: AnyAnswer) -> str:
-    """The answer for people."""
+    """Renders the answer for people."""
     shown, own = _parts(answer)
     return visible("\n".join([*_nothing(answer), *shown, *own])).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
-    """The same answer for a model, with the verifier's question if it is to judge. Text quoted from papers and
-    repositories is placed between marks (`framed`)."""
+    """Renders the answer for a model, with the verifier's question if the model should judge. Text quoted from papers
+    and repositories is placed between marks (`framed`)."""
     shown, own = _parts(answer)
     if isinstance(answer, SearchAnswer | ImplementationsAnswer):
         shown += ["", answer.candidates] if answer.candidates else []
@@ -130,7 +130,7 @@ def text_for_agents(answer: AnyAnswer) -> str:
 
 
 def _nothing(answer: AnyAnswer) -> list[str]:
-    """What the server says of an answer without rows."""
+    """Returns the server's message for an answer without rows."""
     field, words = _NOTHING.get(type(answer), ("", ""))
     if not field or answer.__dict__[field]:
         return []
@@ -139,7 +139,7 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 
 def _quotes(answer: AnyAnswer) -> bool:
-    """Whether the answer quotes papers or repositories, as results and errors of builds do. Questions of jobs have
+    """Whether the answer quotes papers or repositories, as results and errors from builds do. Questions from jobs have
     their own marks."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)
@@ -148,7 +148,7 @@ def _quotes(answer: AnyAnswer) -> bool:
 
 
 def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
-    """The lines of an answer, and those of the server itself."""
+    """Returns the lines of an answer, and the server's own lines."""
     if isinstance(answer, ContextAnswer):
         return [answer.context], []
     fields = answer.__dict__
@@ -165,7 +165,7 @@ def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
 
 
 def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) -> Iterator[str]:
-    """The head of a value and its other fields. In a row, short ones are in the head."""
+    """Yields a value's head and its other fields. In a row, the head includes short fields."""
     head, in_head = _head(type(value))
     rest = {name: item for name, item in fields.items() if item and name not in in_head and name not in _NOT_SHOWN}
     line = head.format_map({name: _scalar(fields[name]) for name in in_head}).replace(":  ", ": ").removesuffix(": ")
@@ -183,7 +183,7 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
 
 @functools.cache
 def _head(kind: type[BaseModel]) -> tuple[str, frozenset[str]]:
-    """The head of a type, and the fields in it."""
+    """Returns the head line for a type, and the fields that it includes."""
     head = _HEADS.get(kind, "")
     return head, frozenset(name for _, name, _, _ in Formatter().parse(head) if name)
 
@@ -226,7 +226,7 @@ def _field(name: str, item: Any, owner: BaseModel) -> Iterator[str]:
 
 
 def _item(mark: str, item: BaseModel) -> Iterator[str]:
-    """A value in a list. Code is not indented, so that it can be copied."""
+    """Yields the lines for a list item. Code is not indented, so that it can be copied."""
     if isinstance(item, CodeAnswer | Implementation | JobQuestion):
         yield from ("", *_value(item, item.__dict__))
         return
@@ -237,7 +237,7 @@ def _item(mark: str, item: BaseModel) -> Iterator[str]:
 
 
 def _places(places: tuple[Place, ...]) -> Iterator[str]:
-    """Places, grouped by repository and technique."""
+    """Yields the places, grouped by repository and technique."""
     above = ""
     for place in places:
         located = place if isinstance(place, LocatedPlace) else None
@@ -267,7 +267,7 @@ def _is_short(name: str, item: Any) -> bool:
 
 
 def _scalar(item: Any) -> Any:
-    """A number for a format, any other value in one line."""
+    """Returns numbers unchanged, for formatting, and any other value as one line."""
     match item:
         case bool():
             return "yes" if item else "no"

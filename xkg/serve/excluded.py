@@ -1,6 +1,5 @@
-"""Applies the setting `serve.exclude`, which keeps papers out of every answer: papers that a blacklist names, and
-papers built from a repository that it names. So a server for agents under test can serve a graph that others need in
-full."""
+"""Applies the setting `serve.exclude`, which keeps papers out of every answer: papers that a blacklist lists, and
+papers built from a repository that it lists. This lets agents under test use a graph that others need in full."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,12 +34,11 @@ _REPOSITORIES = (
 )
 _MOST = 10_000
 _MORE_HITS = 2
-"""This many times more hits are requested, because some are left out."""
+"""Factor by which more hits are requested, because some are left out."""
 
 
 def excluded_papers(store: GraphStore, snapshot: Snapshot, blacklist: Blacklist) -> dict[str, str]:
-    """Ids of the papers of a graph that a blacklist excludes, each with the reason. Reads the metadata of all
-    papers."""
+    """Maps the ids of papers that a blacklist excludes to the reason. Reads the metadata of all papers in the graph."""
     found: dict[str, str] = {}
     for paper in snapshot.papers():
         reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
@@ -187,7 +185,7 @@ class WithoutExcluded:
 
 
 def query_refused(hidden: Mapping[str, str]) -> str | None:
-    """Why Cypher, which reaches every node, is off. None if nothing is hidden."""
+    """Returns why Cypher, which reaches every node, is off; None if nothing is hidden."""
     if not hidden:
         return None
     return (

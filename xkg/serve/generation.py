@@ -1,4 +1,4 @@
-"""What all answers from one generation of a graph share."""
+"""State that all answers from one generation of a graph share."""
 
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 ANSWERS = 256
-"""Number of cached answers of searches, some ten kilobytes each."""
+"""Number of cached search answers, about ten kilobytes each."""
 
 
 class Generation:
-    """A snapshot as seen by a user who trusts the keys of `trust`, without the papers that the file `exclude` names;
-    unchanged if both are None. Everything is made on first use. Raises `InputError` if that file cannot be read,
-    because an unfiltered answer could contain anything."""
+    """A snapshot as seen by a user who trusts the keys in `trust`, without the papers that the file `exclude` lists;
+    unchanged if both are None. Everything is computed on first use. Raises `InputError` if that file cannot be read,
+    because an unfiltered answer could contain excluded papers."""
 
     def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
         self.snapshot, self.trust = snapshot, trust
@@ -42,7 +42,7 @@ class Generation:
 
     @cached_property
     def shown(self) -> Snapshot:
-        """The snapshot without excluded papers, with the levels that trusted keys attest."""
+        """The snapshot without excluded papers, including levels that trusted keys attest."""
         attested = self.snapshot if self.trust is None else with_trust(self.snapshot, self.trust)
         return WithoutExcluded(attested, self.hidden) if self.hidden else attested
 

@@ -1,4 +1,4 @@
-"""Several graphs behind one server: selects the graph of a call and checks who may read it.
+"""Several graphs behind one server: selects the graph for each call and checks who may read it.
 
 Tools and prompts then take an argument `graph`. Resources of graphs other than the first begin with `xkg://NAME/`. A
 token with scopes `graph:NAME` reads only these graphs."""
@@ -24,8 +24,8 @@ _chosen: ContextVar[str | None] = ContextVar("graph", default=None)
 
 
 def served_folders(settings: Settings) -> dict[str, Path]:
-    """The folders of the graphs that the settings serve, by name, the first one first. Raises `InputError` if two share
-    a name, and if one of several graphs is not a folder."""
+    """Returns the folders of the graphs to serve, keyed by name, in order. Raises `InputError` if two graphs share a
+    name, or if one of several graphs is not a folder."""
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
@@ -36,23 +36,25 @@ def served_folders(settings: Settings) -> dict[str, Path]:
 
 
 def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
-    """The result of `make` for the name and settings of the only graph; with several, an object that acts as the result
-    for the graph of a call. Raises the errors of `served_folders`."""
+    """Returns the result of `make` for the name and settings of the only graph. If there are several graphs, returns an
+    object that delegates to the result for the graph that a call selects. Raises the same errors as
+    `served_folders`."""
     folders = served_folders(settings)
     made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
     return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))
 
 
 def open_graphs(settings: Settings) -> Service:
-    """The graph of these settings, or all of them. They share their embedding models. Raises as `served_folders`."""
+    """Opens the graph or graphs in the settings, with shared embedding models. Raises the same errors as
+    `served_folders`."""
     models = Models(settings.embedding)
     return of_each_graph(settings, lambda _, own: Service(own, models=models))
 
 
 class Graphs:
-    """Acts as the `Service`, the jobs or the runs of the graph of a call: the first graph unless `asking` selects
-    another. Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token names other
-    graphs."""
+    """Delegates to the `Service`, jobs or runs of the graph that a call selects: the first graph unless `asking`
+    selects another. Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token is for
+    other graphs."""
 
     def __init__(self, of: Mapping[str, Any]) -> None:
         self.of = of
@@ -82,17 +84,17 @@ class Graphs:
 
 
 def graphs_of(service: Service) -> Mapping[str, Service]:
-    """The graphs behind a service by name, the first one first. A single graph is named after its folder."""
+    """Returns the graphs behind a service, keyed by name, in order. A single graph is named after its folder."""
     return service.of if isinstance(service, Graphs) else {service.folder.resolve().name: service}
 
 
 def of_graph(made: T, graph: str) -> T:
-    """What `of_each_graph` made for one graph."""
+    """Returns the object that `of_each_graph` created for one graph."""
     return made.of[graph] if isinstance(made, Graphs) else made
 
 
 def readable_graphs(service: Service) -> list[str]:
-    """The graphs that the caller of the current MCP request may read."""
+    """Returns the graphs that the caller of the current MCP request may read."""
     return [name for name in graphs_of(service) if _may_read(name)]
 
 
@@ -108,7 +110,7 @@ def asking(name: str, first: str) -> Iterator[None]:
 
 
 def with_graph(ask: Callable[..., T], graphs: Sequence[str]) -> Callable[..., T]:
-    """The function of a tool or prompt, with an argument that names one of several graphs, by default the first."""
+    """Adds an argument to a tool's or prompt's function that selects one of several graphs, by default the first."""
     if len(graphs) < 2:
         return ask
 
@@ -126,7 +128,7 @@ def with_graph(ask: Callable[..., T], graphs: Sequence[str]) -> Callable[..., T]
 
 
 def require_graph(name: str) -> None:
-    """Raises `NotAllowedError` if the caller of the current MCP request has a token that names other graphs."""
+    """Raises `NotAllowedError` if the token of the current MCP request is for other graphs."""
     if not _may_read(name):
         from xkg.serve.jobs.authority import NotAllowedError
 
@@ -141,6 +143,7 @@ def _may_read(graph: str) -> bool:
 
 
 def may_read(scopes: Collection[str], graphs: Sequence[str]) -> bool:
-    """Whether a token with these scopes may read one of these graphs. A token that names no graph may read all."""
+    """Whether a token with these scopes may read one of these graphs. A token without graph scopes may read all
+    graphs."""
     named = [scope for scope in scopes if scope.startswith(GRAPH_SCOPE)]
     return not named or any(f"{GRAPH_SCOPE}{graph}" in named for graph in graphs)

@@ -1,4 +1,4 @@
-"""Titles and arXiv ids of works, and text that is safe to store and to print.
+"""Titles and arXiv ids, and text that is safe to store and print.
 
-May import: nothing of xkg.
+May import: nothing from xkg.
 """

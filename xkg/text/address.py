@@ -1,7 +1,7 @@
-"""One form for all spellings of an address: of a server, and of a repository.
+"""Reduces all spellings of a server's or repository's address to one canonical form.
 
-Two addresses are compared in this form alone, and what is fetched is the form that was compared: a spelling that
-another program reads differently leads nowhere."""
+Addresses are compared only in this form, and the compared form is the one that is fetched, so a spelling that another
+program reads differently gains nothing."""
 
 import re
 import socket
@@ -53,8 +53,8 @@ _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
 class Address(NamedTuple):
-    """`host` is in lower case and ASCII, without a dot at its end, numbers in their usual form; `path` is as it was
-    written, without query and fragment."""
+    """A parsed address. `host` is in lower-case ASCII, without a trailing dot, with IP numbers in canonical form;
+    `path` is as written, without query and fragment."""
 
     scheme: str
     user: str
@@ -64,18 +64,18 @@ class Address(NamedTuple):
 
     @property
     def server(self) -> str:
-        """The host, with the port if that is not the scheme's."""
+        """The host, with the port if it is not the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def words(self) -> list[str]:
-        """The words of the path, decoded, without dot segments and empty ones."""
+        """The decoded segments of the path, without dot segments and empty segments."""
         return _walked(unquote(word, errors="surrogateescape") for word in self.path.split("/"))
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host is `localhost` or a loopback address; no name is resolved."""
+        """Whether the host is `localhost` or a loopback address. Names are not resolved."""
         try:
             return self.host == "localhost" or ip_address(self.host).is_loopback
         except ValueError:
@@ -83,8 +83,8 @@ class Address(NamedTuple):
 
 
 class RepositoryAddress(NamedTuple):
-    """`server` as in `Address`; `path` leads to the repository, without `.git`, in the case in which it was written;
-    `within` leads to a place in it. `reference` is what followed an `@`, '' if nothing did."""
+    """A repository's address. `server` is as in `Address`; `path` is the repository's path as written, without `.git`;
+    `within` is a path inside the repository. `reference` is the text after `@`, '' if there is none."""
 
     server: str
     path: str
@@ -102,12 +102,13 @@ class RepositoryAddress(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Equal for all addresses of a repository."""
+        """Canonical name, equal for all addresses of a repository."""
         return f"{self.server}/{self.path.lower() if self.is_of_forge else self.path}"
 
 
 def address(url: str) -> Address:
-    """Raises `ValueError` for anything but an address of https, http, ssh or git that all programs read alike."""
+    """Parses an address. Raises `ValueError` unless it is an https, http, ssh or git address that all programs read
+    alike."""
     plain = re.split(r"[?#]", url, maxsplit=1)[0]
     if not plain.isprintable() or " " in plain or "\\" in plain:
         raise ValueError("it has characters that no address has")
@@ -120,7 +121,8 @@ def address(url: str) -> Address:
 
 
 def canonical_host(host: str) -> str:
-    """A host name or IP address, without brackets, as `Address` has it. Raises `ValueError` for anything else."""
+    """Returns a host name or IP address in the form that `Address` uses, without brackets. Raises `ValueError` for
+    anything else."""
     host = unquote(host, errors="strict")
     if ":" in host:
         number = IPv6Address(host)
@@ -141,7 +143,7 @@ def canonical_host(host: str) -> str:
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether two addresses lead to one server, each at the port of its scheme or both at the same one."""
+    """Whether two addresses lead to the same server: each at its scheme's default port, or both at the same port."""
     try:
         return address(one).server == address(other).server
     except ValueError:
@@ -149,8 +151,9 @@ def same_server(one: str, other: str) -> bool:
 
 
 def repository_address(text: str) -> RepositoryAddress | None:
-    """The repository that an address leads to: of a web page, an API, a git remote, with or without a scheme, perhaps
-    with `@reference`. A page of a forge for a branch, tag or commit leads to that one. None for anything else."""
+    """Returns the repository behind an address: a web page, an API URL or a git remote, with or without a scheme,
+    optionally with `@reference`. A forge's page for a branch, tag or commit sets that reference. Returns None for
+    anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
@@ -176,7 +179,7 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """With a scheme, and whether neither scheme nor user showed that the text is an address."""
+    """Returns the text with a scheme, and whether it had neither a scheme nor a user that marks it as an address."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):
@@ -195,7 +198,7 @@ def _walked(words: Iterable[str]) -> list[str]:
 
 
 def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
-    """The forge, '' for none that is known, and the words that follow in its own addresses."""
+    """Returns the forge ('' if unknown) and the path segments that follow in its own addresses."""
     for count in (3, 2, 1, 0):
         forge = _FORGES.get("/".join([host, *map(str.lower, words[:count])]), "") if count <= len(words) else ""
         if forge:
@@ -210,7 +213,7 @@ def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
 
 
 def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
-    """The words of a repository, and those of a place in it."""
+    """Splits path segments into those of the repository and those of a path inside it."""
     if forge == _GIST:
         found = [name for word in words[1::-1] if _GIST_ID.fullmatch(name := _without_git(word, forge))]
         return found[:1], words[2:]
@@ -238,7 +241,7 @@ def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_git(word: str, forge: str) -> str:
-    """Without `.git` at its end, as often as it stands there: else what is left would be read as another name."""
+    """Removes every trailing `.git`, since a remaining one would be read as part of another name."""
     return re.sub(r"(?i:\.git)+$" if forge else r"(?:\.git)+$", "", word)
 
 

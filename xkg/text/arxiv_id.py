@@ -1,4 +1,4 @@
-"""arXiv's ids, as people and agents write them: https://info.arxiv.org/help/arxiv_identifier.html."""
+"""Parses arXiv ids as people and agents write them: https://info.arxiv.org/help/arxiv_identifier.html."""
 
 import re
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _DOI = "10.48550/arxiv."
 
 
 class ArxivId(NamedTuple):
-    """`number` as in `2401.01234` or `cs/0112017`; `version` as in `v2`, '' for the newest."""
+    """`number`, such as `2401.01234` or `cs/0112017`, and `version`, such as `v2` ('' for the newest)."""
 
     number: str
     version: str
@@ -31,8 +31,8 @@ class ArxivId(NamedTuple):
 
 
 def arxiv_id(spec: str) -> ArxivId | None:
-    """The id in an id with or without `arXiv:`, in the address of a paper's page, or in a DOI that arXiv issued; None
-    for anything else."""
+    """Parses an id with or without `arXiv:`, the address of a paper's page, or a DOI issued by arXiv; returns None for
+    anything else."""
     text = _CATEGORY.sub("", spec.strip())
     prefix = _PREFIX.match(text)
     match = _ID.fullmatch(text[prefix.end() :] if prefix else text)
@@ -45,7 +45,7 @@ def arxiv_id(spec: str) -> ArxivId | None:
 
 
 def _named_elsewhere(text: str) -> str:
-    """What may be an id in the address of a page, or in a DOI; '' if there is none."""
+    """Returns the part of a page's address or DOI that may be an id; '' if there is none."""
     try:
         place = address(text if "://" in text else f"https://{text}")
     except ValueError:

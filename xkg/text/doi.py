@@ -1,4 +1,4 @@
-"""DOIs, as people write them: https://www.doi.org/doi-handbook/HTML/."""
+"""Parses DOIs as people write them: https://www.doi.org/doi-handbook/HTML/."""
 
 import re
 from contextlib import suppress
@@ -12,7 +12,8 @@ _DOI = re.compile(r"10\.[0-9]{4,9}(?:\.[0-9]+)*/\S+")
 
 
 def canonical_doi(spec: str) -> str | None:
-    """The DOI in lower case, which it ignores, without `doi:` or the address of a resolver; None for anything else."""
+    """Returns the DOI in lower case (DOIs ignore case), without `doi:` or a resolver's address; None for anything
+    else."""
     text = _bare(spec.strip())
     if not _DOI.match(text):
         with suppress(ValueError):

@@ -1,6 +1,6 @@
-"""Numbers of things, as a sentence says them."""
+"""Formats counts for sentences."""
 
 
 def plural(number: int, one: str, several: str = "") -> str:
-    """`1 paper`, `3 papers`."""
+    """Returns a count with its noun: `1 paper`, `3 papers`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"

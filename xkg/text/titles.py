@@ -1,4 +1,4 @@
-"""Titles of works: whether a text read from a bibliography can be one, and how alike two are."""
+"""Titles of works: whether text from a bibliography can be a title, and how similar two titles are."""
 
 import re
 import unicodedata
@@ -16,15 +16,15 @@ _BROKEN = re.compile(r"(?:[^\W\d_]-|\b(?:a|an|and|by|for|from|of|or|the|via|with
 
 
 def is_title(text: str) -> bool:
-    """False for the fragments that a misread bibliography gives: "PMLR", "In In", "Advances", "pages 3-14", a text that
-    breaks off at a hyphen or before a noun."""
+    """Whether text can be a title. False for fragments from a misread bibliography: "PMLR", "In In", "Advances", "pages
+    3-14", text that breaks off at a hyphen or before a noun."""
     text = text.strip()
     return bool(_WORD.search(text)) and not _AFTER_TITLE.match(text) and not _BROKEN.search(text)
 
 
 def title_similarity(first: str, second: str) -> float:
-    """The similarity of two titles, in 0..1: 1 if they have the same letters and digits, else the share of words that
-    they have in common (Dice's coefficient over words, repetitions counted)."""
+    """Returns the similarity of two titles, from 0 to 1: 1 if they have the same letters and digits, else Dice's
+    coefficient over their words, counting repetitions."""
     words = [_words(title) for title in (first, second)]
     if not all(words):
         return 0.0
@@ -35,7 +35,7 @@ def title_similarity(first: str, second: str) -> float:
 
 
 def same_title(title: str) -> str:
-    """A key that titles with a similarity of 1 share; empty if a title has neither letters nor digits."""
+    """Returns a key that titles with a similarity of 1 share; empty if the title has neither letters nor digits."""
     return "".join(_words(title))
 
 

@@ -2,16 +2,16 @@
 
 
 def encodable(text: str) -> str:
-    """`text` with `?` for lone surrogates, which UTF-8 cannot encode."""
+    """Replaces lone surrogates, which UTF-8 cannot encode, by `?`."""
     return text.encode("utf-8", "replace").decode()
 
 
 def one_line(text: str) -> str:
-    """`text` with one space for each run of white space, line ends included."""
+    """Replaces each run of white space, including line ends, by one space."""
     return " ".join(text.split())
 
 
 def printable_line(text: str) -> str:
-    """`text` in one line, with `?` for characters that are not printable: names come from papers and models, and must
-    hold no control sequences for a terminal."""
+    """Returns `text` as one line, with `?` for unprintable characters: names come from papers and models, and must not
+    contain terminal control sequences."""
     return "".join(c if c.isprintable() else "?" for c in one_line(text))

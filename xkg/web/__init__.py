@@ -1,4 +1,4 @@
-"""Pages of a graph for people.
+"""Web pages that show a graph to people.
 
-May import: agents, serve, and what lies below.
+May import: agents, serve, and the layers below them.
 """

@@ -1,4 +1,4 @@
-"""The routes of the pages: `pages` for the server of `xkg serve --http` and `xkg explore`."""
+"""The routes for all pages: `pages` is for the server behind `xkg serve --http` and `xkg explore`."""
 
 import contextlib
 import functools
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_FORM = 32 * 1024
 GRAPH = "xkg-graph"
-"""The cookie that stores the graph that a reader has chosen."""
+"""Name of the cookie that stores the reader's chosen graph."""
 _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _PAGES: dict[str, Handler] = {
@@ -49,7 +49,7 @@ _PAGES: dict[str, Handler] = {
 
 
 def pages(settings: Settings, served: Served, access: Access) -> Beside:
-    """The routes of all pages, behind the same tokens and limits as MCP."""
+    """Returns the routes for all pages, behind the same tokens and limits as MCP."""
     jobs, runs = served.jobs, served.runs
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
     graphs = graphs_of(served.service)
@@ -90,7 +90,7 @@ def pages(settings: Settings, served: Served, access: Access) -> Beside:
 
 
 class _Elsewhere(Route):
-    """Any other address that a browser requests; programs get the same answer as without pages."""
+    """Handles any other address that a browser requests; programs get the same response as without pages."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if (
@@ -107,13 +107,14 @@ def _no_page(site: Site, request: Request) -> Response:
 
 
 def _warm(site: Site) -> None:
-    """Draws the first map, which the first reader would wait for. Errors are shown by pages, not here."""
+    """Draws the first map in advance, so that the first reader does not have to wait for it. Pages show errors
+    later."""
     with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
         graph_map.first_drawing(site, snapshot)
 
 
 class _InThread:
-    """Answers on a thread; errors become pages. A form's fields are in the request's state."""
+    """Handles requests on a thread; errors become pages. A form's fields are in the request's state."""
 
     def __init__(self, sites: Mapping[str, Site], handler: Handler) -> None:
         self._sites = sites
@@ -147,7 +148,7 @@ class _InThread:
 
 
 class _Form:
-    """Answers a form on the event loop. Callers are anonymous, so the text of an error appears only in the log."""
+    """Handles a form on the event loop. Callers are anonymous, so error texts appear only in the log."""
 
     def __init__(self, site: Site, handler: Callable[[Site, Request], Awaitable[Response]]) -> None:
         self._site = site

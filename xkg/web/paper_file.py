@@ -1,4 +1,4 @@
-"""A paper as one HTML file, which needs nothing else: no server, no script, no other file."""
+"""Renders a paper as a single self-contained HTML file: no server, no script, no other file."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from xkg.web.site import STATIC, environment
 
 
 def paper_file(service: Service, paper: str) -> tuple[str, str]:
-    """The id of a paper (id or title), and its file's text. Raises `UnknownIdError`."""
+    """Returns the id of a paper (given by id or title) and the text of its file. Raises `UnknownIdError`."""
     sources = PaperSources(service.folder, service.parsers)
     with service.snapshot() as snapshot:
         identity = paper_id(snapshot, paper)
@@ -49,7 +49,7 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
 
 
 def page(template: str, values: dict[str, Any]) -> str:
-    """A page with its own style, whose policy allows nothing else."""
+    """Renders a page with an inline style; its security policy allows nothing else."""
     style = (STATIC / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (

@@ -1,5 +1,4 @@
-"""The parts of a paper and its repository that are on this machine: the passages that a technique is from, and lines of
-code."""
+"""Reads the parts of a paper and its repository that are on this machine: a technique's passages, and lines of code."""
 
 import threading
 from collections.abc import Callable
@@ -16,14 +15,14 @@ from xkg.errors import XkgError
 from xkg.model import Excerpt, PaperBundle, Technique
 
 PAPERS = 8
-"""Parsed papers and repositories that stay in memory, some megabytes each."""
+"""Number of parsed papers and repositories to keep in memory, a few megabytes each."""
 AROUND = 700
-"""Characters of the paper before and after an excerpt."""
+"""Number of characters to show before and after an excerpt."""
 _LONGEST_EXCERPT = 20_000
 
 
 class Passage(NamedTuple):
-    """An excerpt as readable text with the text around it, and its place in the paper's own files."""
+    """An excerpt as readable text with its surrounding text, and its place in the paper's own files."""
 
     section: str
     place: str
@@ -33,7 +32,7 @@ class Passage(NamedTuple):
 
 
 class PaperSources:
-    """Reads what builds of the graph in `folder` stored. Safe to use from several threads."""
+    """Reads files that builds stored in the graph's `folder`. Thread-safe."""
 
     def __init__(self, folder: Path, parsers: Callable[[], Parsers]) -> None:
         self._folder = folder
@@ -43,7 +42,7 @@ class PaperSources:
         self._codebases: LRUCache[str, Codebase | None] = LRUCache(PAPERS)
 
     def passages(self, bundle: PaperBundle, technique: Technique) -> list[Passage]:
-        """The passages of a technique; none if the paper's text is not on this machine."""
+        """Returns a technique's passages; empty if the paper's text is not on this machine."""
         document = self._document(bundle)
         if document is None:
             return []
@@ -59,7 +58,8 @@ class PaperSources:
         return found
 
     def codebase(self, bundle: PaperBundle) -> Codebase | None:
-        """The parsed repository of a paper, or the files of it that have symbols; None if it is not on this machine."""
+        """Returns a paper's parsed repository, or only the files in it that have symbols; None if it is not on this
+        machine."""
         paths = {symbol.path for symbol in bundle.symbols}
         for repository in bundle.repositories:
             with self._turn:
@@ -105,7 +105,7 @@ def _passage(document: Document, excerpt: Excerpt) -> Passage:
 
 
 def _from_paragraph(text: str, first: int, end: int) -> int:
-    """The start of the paragraph that contains `end`, or the first one after `first`."""
+    """Returns the start of the paragraph that contains `end`, or of the first paragraph after `first`."""
     at = text.rfind("\n\n", first, end)
     return end if at == -1 and first else at + 2 if at != -1 else first
 

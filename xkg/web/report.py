@@ -15,13 +15,13 @@ from xkg.web.pages.paper import Coverage, coverage, tree
 from xkg.web.paper_file import page
 
 PAPERS = 40
-"""By name: those of which most is proven."""
+"""Number of papers listed by name: those with the most proven code."""
 MOST_READ = 2000
-"""Papers whose code is read for mutation scores."""
+"""Number of papers whose code is read for mutation scores."""
 
 
 class Facts(NamedTuple):
-    """The figures of the page; `scores` are mutation scores of code, `read` how many papers they are from."""
+    """The figures on the page; `scores` are mutation scores, `read` is the number of papers that they come from."""
 
     papers_shown: Sequence[tuple[PaperLine, Coverage]]
     scores: Sequence[float]
@@ -32,7 +32,7 @@ class Facts(NamedTuple):
 
 
 def report(service: Service, llm: LlmSettings) -> str:
-    """The page, as the text of one HTML file that needs no other. Raises `StoreError` for an empty graph."""
+    """Returns the page as a self-contained HTML file. Raises `StoreError` if the graph is empty."""
     facts = _facts(service)
     try:
         bill = costs(service.folder, llm, by="stage")

@@ -16,6 +16,6 @@ def has_extra() -> bool:
 
 
 def require_extra() -> None:
-    """Raises `ConfigError` that says how to install it."""
+    """Raises `ConfigError`, which says how to install the extra, if it is missing."""
     if not has_extra():
         raise ConfigError(f"pages need the extra web: {install_extra('web')}")

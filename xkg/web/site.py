@@ -1,4 +1,4 @@
-"""The pages of one graph: what they share, how one is rendered, and how errors look."""
+"""State and rendering shared by all pages of a graph, including error pages."""
 
 import hashlib
 import math
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # where scripts are run
 
 STATIC = Path(__file__).parent / "static"
 BUNDLES = 32
-"""Papers that stay in memory after somebody looked at them."""
+"""Number of viewed papers to keep in memory."""
 
 SECURITY = {
     "content-security-policy": (
@@ -53,8 +53,8 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """The common parts of the pages of a graph. `jobs` is None if nobody may build, `runs` if nobody may run scripts;
-    `graphs` are the names of all served graphs."""
+    """The parts that all pages of a graph share. `jobs` is None if builds are not allowed, `runs` is None if scripts
+    are not allowed; `graphs` lists the names of all served graphs."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class Site:
         self.drawings: LRUCache[object, Any] = LRUCache(64)
 
     def bundle(self, snapshot: Snapshot, paper: str) -> PaperBundle:
-        """A paper's bundle. Raises `UnknownIdError`."""
+        """Returns a paper's bundle. Raises `UnknownIdError`."""
         key = (snapshot.generation, trusted(), paper)
         if (known := self._bundles.get(key)) is None:
             known = self._bundles[key] = snapshot.bundle(paper)
         return known
 
     def render(self, request: Request, name: str, /, status: int = 200, **values: Any) -> Response:
-        """The page of a template."""
+        """Renders a template as a page."""
         html = (
             environment()
             .get_template(name)
@@ -102,12 +102,12 @@ class Site:
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
 
     def _others(self, request: Request) -> list[str]:
-        """The other graphs that the reader may see."""
+        """Returns the other graphs that the reader may see."""
         scopes, own = page_caller(request).scopes, self.service.folder.resolve().name
         return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 
     def error(self, request: Request, error: XkgError) -> Response:
-        """An error, in words, as a page; the empty graph says how to fill it."""
+        """Renders an error as a page; for an empty graph, the page says how to fill it."""
         kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
         empty = isinstance(error, EmptyGraphError)
@@ -120,7 +120,8 @@ Handler = Callable[[Site, Request], Response]
 
 @cache
 def environment() -> Environment:
-    """The templates. Inserted values are cut if they are long, and escaped unless our code marks them as markup."""
+    """Returns the template environment. Inserted values are cut if they are long, and escaped unless our code marks
+    them as markup."""
     made = Environment(
         loader=PackageLoader("xkg.web"),
         autoescape=True,
@@ -154,7 +155,7 @@ def environment() -> Environment:
 
 
 class Page(NamedTuple):
-    """A stretch of a list: `first` is the number of its first row, from 1, `last` of its last, of `total`."""
+    """One page of a list: the 1-based numbers of its `first` and `last` row, out of `total`."""
 
     rows: Sequence[Any]
     number: int
@@ -165,7 +166,7 @@ class Page(NamedTuple):
 
 
 def paged(rows: Sequence[Any], number: int, size: int) -> Page:
-    """Page `number`, from 1; the last one for a number beyond it."""
+    """Returns page `number` (1-based), or the last page if the number is too large."""
     pages = max(1, math.ceil(len(rows) / size))
     number = max(1, min(number, pages))
     start = (number - 1) * size
@@ -174,7 +175,7 @@ def paged(rows: Sequence[Any], number: int, size: int) -> Page:
 
 
 def integer(request: Request, name: str, default: int | None = None) -> int | None:
-    """A number in the address. Raises `InputError` for what is none."""
+    """Returns a number in the address. Raises `InputError` if it is not a number."""
     text = request.query_params.get(name, "").strip()
     if not text:
         return default
@@ -191,25 +192,25 @@ def level_of(request: Request) -> Level | None:
 
 
 def href(kind: str, node_id: str) -> str:
-    """The address of a node's page, which can be shared."""
+    """Returns the shareable address of a node's page."""
     return f"/{kind}/{quote(node_id, safe=':', errors='surrogatepass')}"
 
 
 def query(path: str, parameters: Mapping[str, Any], **changed: Any) -> str:
-    """`path` with those parameters that have a value, after these changes."""
+    """Returns `path` with all parameters that have a value, after applying the changes."""
     known = {name: value for name, value in {**parameters, **changed}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(known, doseq=True, errors='surrogatepass')}" if known else path
 
 
 @cache
 def asset(name: str) -> str:
-    """The address of a static file, which changes with its content."""
+    """Returns the address of a static file, which changes with the file's content."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/static/{name}?{digest}"
 
 
 def rung(level: Level | str, *, word: bool = True) -> Markup:
-    """A level as a ladder of five rungs with its name, and who attests it."""
+    """Renders a level as a ladder of five rungs, with its name and who attests it."""
     own = Level(level.partition(", ")[0])
     bars = Markup("").join(
         Markup('<rect class="{}" x="{}" y="{}" width="3" height="{}" rx="1"/>').format(
@@ -230,7 +231,7 @@ def rung(level: Level | str, *, word: bool = True) -> Markup:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The beginning of a text, on one line, not cut within a formula."""
+    """Returns the beginning of a text on one line, never cut inside a formula."""
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
@@ -252,7 +253,7 @@ _HOSTS = {
 
 
 def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -> str:
-    """Where a host shows these lines at that commit; empty for hosts that we do not know."""
+    """Returns the address at which a host shows these lines at that commit; empty for unknown hosts."""
     repository = repository_address(url) if url.startswith("https://") else None
     if repository is None or repository.server not in _HOSTS or not commit:
         return ""
@@ -261,6 +262,6 @@ def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -
 
 
 def _theme(request: Request) -> str:
-    """The theme that the reader chose, empty for the system's."""
+    """Returns the reader's chosen theme, empty for the system's theme."""
     chosen = request.cookies.get("xkg-theme", "")
     return chosen if chosen in ("light", "dark") else ""

@@ -89,7 +89,7 @@ def test_what_is_printed_is_what_is_written(desk: Desk, client: str) -> None:
     assert (printed.code, desk.file(client).exists()) == (0, False)
     assert "to check: " in printed.err
     written = desk.install(client, "--write")
-    assert (written.code, "made" in written.out, str(desk.file(client)) in written.out) == (0, True, True)
+    assert (written.code, "created" in written.out, str(desk.file(client)) in written.out) == (0, True, True)
     assert desk.file(client).read_text() == printed.out
     server = read(desk.file(client))[SERVERS[client]]["xkg"]
     assert server.get("type") == TYPES.get(client)

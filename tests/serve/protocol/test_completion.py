@@ -58,7 +58,7 @@ async def test_papers_are_resources_page_by_page(service: Service, monkeypatch: 
         assert (len(papers), second.next_cursor) == (2, None)
         assert "xkg://schema" in [str(each.uri) for each in first.resources]
         assert (await client.read_resource(papers[0].uri)).contents
-        with pytest.raises(Exception, match="the cursor is not one of this tool"):
+        with pytest.raises(Exception, match="this tool did not issue the cursor"):
             await client.list_resources(cursor="zz")
 
 
@@ -78,7 +78,7 @@ async def test_over_a_pipe_a_client_hears_of_progress_and_how_long_to_keep_a_lis
     async with Client(server) as client:
         await client.call_tool("search_techniques", {"query": "steam"}, progress_callback=progressed)
         assert heard == sorted(heard)
-        assert heard[0][1].startswith("search_techniques is at work for ")
+        assert heard[0][1].startswith("search_techniques has been running for ")
         tools = await client.list_tools()
         assert (tools.ttl_ms, tools.cache_scope) == (600_000, "private")
         reference = ResourceTemplateReference(type="ref/resource", uri="xkg://paper/{id}")

@@ -24,7 +24,7 @@ HelpAll = Annotated[
 
 
 class FoldedCommand(TyperCommand):
-    """A command whose `--help` lists only the parameters in `common` of its function (`xkg.cli.command`)."""
+    """A command whose `--help` lists only its `common` parameters (`xkg.cli.command`)."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with _folded(self, ctx):
@@ -32,7 +32,7 @@ class FoldedCommand(TyperCommand):
 
 
 class FoldedGroup(TyperGroup):
-    """The same for a command that has subcommands."""
+    """Like `FoldedCommand`, for a command that has subcommands."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with _folded(self, ctx):

@@ -1,4 +1,4 @@
-"""Text and tables for the width of a terminal. Lines to a pipe are not folded, so that grep sees whole rows."""
+"""Wraps text and tables to the width of the terminal. Lines to a pipe are not wrapped, so that grep sees whole rows."""
 
 import io
 import re
@@ -16,20 +16,20 @@ UNBOUNDED = 10_000
 _GAP = 2
 _HANG = 2
 _PROSE = 24
-"""The width down to which a column of text is folded; ids and numbers are not."""
+"""Minimum width of a wrapped text column; ids and numbers are never wrapped."""
 
 _FENCE = re.compile(r"\s*(`{3,})")
 _HANGING = re.compile(r"\s*(?:- |\d+\. |> )?")
 
 
 def width() -> int:
-    """The width of the terminal in columns, `UNBOUNDED` without one."""
+    """Returns the terminal's width in columns; `UNBOUNDED` if there is no terminal."""
     return shutil.get_terminal_size((UNBOUNDED, 24)).columns
 
 
 def wrapped(text: str, columns: int) -> str:
-    """The text with long lines folded between words and continued with a deeper indent. Fenced code and overlong words
-    stay unchanged."""
+    """Wraps long lines between words, with a deeper indent for continuation lines. Leaves fenced code and overlong
+    words unchanged."""
     if columns >= UNBOUNDED:
         return text
     lines: list[str] = []
@@ -62,7 +62,7 @@ def _folded(line: str, columns: int) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
-    """Aligned columns, with text folded, if they fit the terminal; else a record for each row. `numbers` are
+    """Renders aligned columns with wrapped text if they fit the terminal, else one record per row. `numbers` are
     right-aligned columns. Cells are plain text."""
     return fitting_table(columns, rows, numbers) or _records(columns, rows)
 

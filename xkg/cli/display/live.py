@@ -12,15 +12,15 @@ from rich.text import Text
 from xkg.text.unicode import printable_line
 
 Steps = Callable[[str, int, int, str], None]
-"""The name of a step, the number done, the total (0 if unknown), and the current item."""
+"""Called with the name of a step, the number done, the total (0 if unknown), and the current item."""
 
 LINE_SECONDS = 5.0
-"""The interval between lines of `steps` if stderr is not a terminal."""
+"""Interval between lines from `steps` if stderr is not a terminal."""
 
 
 @contextmanager
 def steps() -> Iterator[Steps]:
-    """Shows the steps of a slow command, with their elapsed and estimated remaining time."""
+    """Shows a slow command's steps, with elapsed and estimated remaining time."""
     console = stderr_console()
     step = _Step()
     printed = time.monotonic()
@@ -44,7 +44,7 @@ def stderr_console() -> Console:
 def shown(
     console: Console, state: Callable[[], RenderableType], live: Callable[..., None], plain: Callable[..., None]
 ) -> Iterator[Callable[..., None]]:
-    """On a terminal, `state` below what `live` prints; elsewhere, what `plain` prints."""
+    """On a terminal, shows `state` below the output of `live`; elsewhere, prints the output of `plain`."""
     if not console.is_terminal:
         yield plain
         return
@@ -70,7 +70,7 @@ class _Step:
 
 
 def time_left(began: float, done: int, total: int) -> str:
-    """The estimated remaining time, from the mean time so far."""
+    """Returns the remaining time, estimated from the mean time so far."""
     if not 0 < done < total:
         return ""
     return f", about {_minutes((time.monotonic() - began) / done * (total - done))} left"

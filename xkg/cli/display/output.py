@@ -26,7 +26,7 @@ def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Prints notes on stderr, folded to the terminal's width."""
+    """Prints notes on stderr, wrapped to the terminal's width."""
     from xkg.cli.display.layout import width, wrapped
 
     for note in notes:
@@ -34,7 +34,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def print_result(result: "BaseModel", as_json: bool) -> None:
-    """Prints a result, folded to the terminal's width, and on stderr its notes and what it left out. Then raises its
+    """Prints a result, wrapped to the terminal's width, and prints its notes and omissions on stderr. Then raises its
     `failure`, if it has one."""
     from xkg.cli.display.layout import width, wrapped
 
@@ -48,7 +48,7 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
-    """Prints an answer as text, folded to the terminal's width, with short ids; as JSON, with whole ids."""
+    """Prints an answer: as text, wrapped to the terminal's width, with short ids; as JSON, with full ids."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import AnyAnswer, text
     from xkg.serve.answers.concise import readable
@@ -63,7 +63,7 @@ def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
 
 
 def in_commands(answer: A) -> A:
-    """The answer with notes that name commands instead of tools."""
+    """Returns the answer with notes that mention commands instead of tools."""
     from xkg.cli.display.wording import for_people
     from xkg.serve.answers.notes import reworded
 
@@ -71,7 +71,7 @@ def in_commands(answer: A) -> A:
 
 
 def json_of(value: object) -> str:
-    """Only ASCII: a lone surrogate in a paper cannot be encoded as UTF-8, but is valid JSON."""
+    """Returns ASCII-only JSON, since a lone surrogate in a paper cannot be encoded as UTF-8, but can be escaped."""
     return json.dumps(value, indent=2)
 
 
@@ -89,5 +89,5 @@ Within = Annotated[
 Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
 Papers = Annotated[
     list[str] | None,
-    typer.Argument(help="Ids or titles of papers; none means all.", autocompletion=completion.papers),
+    typer.Argument(help="Ids or titles of papers (default: all).", autocompletion=completion.papers),
 ]

@@ -23,7 +23,7 @@ from xkg.text.unicode import printable_line
 
 Notify = Callable[[Any], None]
 _NAMED = 2
-"""The number of techniques at work that are named."""
+"""Maximum number of techniques in progress to name."""
 
 _EVENTS = {
     "StageReport": "stage",
@@ -37,8 +37,8 @@ _EVENTS = {
 
 @contextmanager
 def text_lines() -> Iterator[Notify]:
-    """Shows the events of a build or an implementation: one line for each step, finished stage and, without a terminal,
-    technique; on a terminal, the current state below them."""
+    """Shows events from a build or an implementation: one line for each step, each finished stage and, if there is no
+    terminal, each technique; on a terminal, the current state below these lines."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:
@@ -47,8 +47,8 @@ def text_lines() -> Iterator[Notify]:
 
 @contextmanager
 def lines_of_papers(papers: int) -> Iterator[Notify]:
-    """Shows the builds of this many papers: one line for each finished paper; on a terminal, the papers at work and a
-    summary below them."""
+    """Shows the builds of several papers: one line for each finished paper; on a terminal, the papers in progress and a
+    summary below these lines."""
     console = stderr_console()
     display = _Papers(console, papers)
     with shown(console, display.table, display.take, display.take) as notify:
@@ -58,8 +58,9 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
 @contextmanager
 def json_lines() -> Iterator[Notify]:
     """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
-    is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after a call of the language model. Of
-    several papers, each line has the `paper` as it was named, and an event `paper` with the paper's row ends one."""
+    is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after each language model call. If
+    there are several papers, each line has the `paper` as it was named, and each paper ends with a `paper` event that
+    contains its row."""
     bill = _Bill()
 
     def notify(event: Any) -> None:
@@ -84,7 +85,7 @@ def json_lines() -> Iterator[Notify]:
 
 
 class _Bill:
-    """The calls of the language model so far. Threads that made calls report them."""
+    """The language model calls so far. Threads that made calls report them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -142,8 +143,8 @@ class _Build:
             self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
 
     def line(self) -> Text:
-        """The stage and the techniques at work, the stage's remaining time if it can be estimated, the cost, and the
-        time since the build began."""
+        """Returns the stage and the techniques in progress, the stage's remaining time if it can be estimated, the
+        cost, and the time since the build began."""
         with self._lock:
             names = [printable_line(name) for name in self._working]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -202,7 +203,7 @@ class _Papers:
                     self._console.print(f"  {'':11} again     {'':9}  {name}: {printable_line(value.reason)}")
 
     def table(self) -> Table:
-        """The papers at work and a summary."""
+        """Returns the papers in progress and a summary."""
         with self._lock:
             table = Table.grid(padding=(0, 2))
             for name, stage, since in self._at.values():

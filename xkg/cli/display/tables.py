@@ -31,8 +31,8 @@ Format = Literal["table", "json", "csv"]
 
 
 def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The rows as a table with `short` forms of ids, as a JSON list of objects (repeated column names get _2, _3), or
-    as CSV with a header."""
+    """Renders rows as a table with `short` forms of ids, as a JSON list of objects (repeated column names get _2, _3),
+    or as CSV with a header."""
     if format == "json":
         names = _unique(table.columns)
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
@@ -46,7 +46,7 @@ def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxy
 
 
 def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
-    """Named queries by group: name, summary, parameters; one row each as CSV, all fields as JSON."""
+    """Renders the named queries by group: name, summary, parameters; as CSV, one row each; as JSON, all fields."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
         return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)
@@ -67,7 +67,7 @@ def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
 
 
 def short_ids_in(table: Table, snapshot: "Snapshot") -> dict[str, str]:
-    """The shortest references to the papers, techniques and code whose ids are in a table."""
+    """Returns the shortest references to the papers, techniques and code whose ids are in a table."""
     from xkg.serve.answers.references import short_ids, short_paper
 
     cells = {cell for row in table.rows for cell in row if isinstance(cell, str) and _ID.match(cell)}
@@ -104,8 +104,8 @@ def _unique(columns: tuple[str, ...]) -> list[str]:
 
 
 def paper_table(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
-    """A row for each paper, or a record if rows are too wide (id, title, and the numbers); then the number of listed
-    and omitted papers."""
+    """Renders one row per paper, or one record if rows are too wide (id, title, and the numbers), followed by the
+    number of listed and omitted papers."""
     rows = [
         (
             one_line(short.get(row.id, row.id)),

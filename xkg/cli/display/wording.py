@@ -1,4 +1,4 @@
-"""Rewords notes and errors for the terminal: commands instead of MCP tools and arguments."""
+"""Rewords notes and errors for terminal users: commands instead of MCP tools and arguments."""
 
 import re
 
@@ -29,7 +29,7 @@ _PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
 
 
 def for_people(note: str) -> str:
-    """The note in terms of commands and their options."""
+    """Returns the note with commands and options in place of tools and arguments."""
     for pattern, words in _PATTERNS:
         note = pattern.sub(words, note)
     return note

@@ -1,3 +1,3 @@
-"""`xkg mcp`: the entries for MCP clients, and their configuration files.
+"""`xkg mcp`: entries for MCP clients, and the clients' configuration files.
 
 May import: commands, and the layers below them."""

@@ -34,9 +34,9 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """How a client is configured: the table of its servers, the files of a project and of its user (None: it has no
-    such file that others may write), the fields that name a server's kind, the field for an address (None: the file
-    cannot hold one), how a header refers to an environment variable (None: it cannot), and how to check that it
+    """How a client is configured: the table with its servers, its project and user files (None: no such file, or only
+    the client may write it), the fields for a server's kind, the field for an address (None: not supported in the
+    file), how a header refers to an environment variable (None: not supported), and how to check that the server
     works."""
 
     name: str
@@ -55,7 +55,7 @@ def _variable_or_home(variable: str, *otherwise: str) -> Path:
 
 
 def _application_data() -> Path:
-    """The folder for user settings of applications on this system."""
+    """Returns this system's folder for applications' user settings."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     if sys.platform == "win32":
@@ -64,7 +64,7 @@ def _application_data() -> Path:
 
 
 def _zed() -> Path:
-    """Zed's own folder, which is the same on macOS and Linux."""
+    """Returns Zed's own folder, which is the same on macOS and Linux."""
     if sys.platform == "darwin":
         return Path.home() / ".config" / "zed"
     return _application_data() / ("Zed" if sys.platform == "win32" else "zed")
@@ -190,8 +190,8 @@ class Entry:
 
 
 def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
-    """A server that runs this installation on the graph in `kg`, by absolute paths; `allowed` are options of `xkg
-    serve`. Raises `InputError` for a path that clients would interpret."""
+    """Returns a server that runs this installation on the graph in `kg`, with absolute paths; `allowed` are options for
+    `xkg serve`. Raises `InputError` if clients would interpret the path as something else."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "$" in part or "{" in part or not part.isprintable():
@@ -200,8 +200,8 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """A server at `url`. If `token` is None, it is XKG_TOKEN for an address of another machine, and none for this one.
-    Raises `InputError`."""
+    """Returns a server at `url`. If `token` is None, XKG_TOKEN is used for an address on another machine, and no token
+    for this machine. Raises `InputError`."""
     try:
         place = address(plain_url(url))
     except ValueError:
@@ -217,7 +217,7 @@ def remote(url: str, token: str | None) -> Remote:
 
 
 def own_command() -> list[str]:
-    """The command that starts this installation from any folder."""
+    """Returns the command that starts this installation from any folder."""
     script = Path(sysconfig.get_path("scripts")) / "xkg"
     if os.access(script, os.X_OK):
         return [str(script)]
@@ -227,8 +227,8 @@ def own_command() -> list[str]:
 
 
 def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
-    """Raises `InputError` for a name that some client refuses, and for a server that this client cannot reach by its
-    file."""
+    """Returns the entry for a client's file. Raises `InputError` if some client refuses the name, or if this client's
+    file cannot hold such a server."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
         raise InputError(f"{name[:80]!a} is not a valid server name: use up to 40 letters, digits, - and _")
     form = _FORMATS[client]
@@ -264,7 +264,7 @@ def default_scope(client: Client) -> Scope:
 
 
 def file_of(client: Client, scope: Scope, project: Path) -> Path:
-    """The file with the servers of a project, or of its user. Raises `InputError` if there is none, or if only the
+    """Returns the client's file for a project or for the user. Raises `InputError` if there is none, or if only the
     client may write it."""
     form = _FORMATS[client]
     if scope == "project":
@@ -280,20 +280,21 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
-    """The file of the skill that explains builds: Claude Code has its own folder, the others share one."""
+    """Returns the path for the skill that explains builds: Claude Code has its own folder, the other clients share
+    one."""
     root = project if scope == "project" else Path.home()
     return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
 
 
 def add_command(client: Client, wanted: Entry) -> str | None:
-    """The client's own command that adds the entry for a user; None if it has none."""
+    """Returns the client's own command that adds the entry for a user; None if it has no such command."""
     if client != "claude-code":
         return None
     return shlex.join(["claude", "mcp", "add-json", "--scope", "user", wanted.name, json.dumps(wanted.server)])
 
 
 def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> list[str]:
-    """The user's next steps, and how to check that it works, one line each."""
+    """Returns the user's next steps, and how to check that the server works, one line each."""
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":
@@ -302,7 +303,7 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
             lines.append(f"the token is read from {server.token}: set it where the client is started")
         lines.append("the server's operator creates a token with `xkg token create NAME`")
     if isinstance(server, Local) and scope == "project":
-        lines.append("the file holds paths of this machine: others who share it need their own")
+        lines.append("the file contains paths on this machine: others who share the file need their own")
     if client in ("codex", "gemini") and scope == "project":
         lines.append(f"{_FORMATS[client].name} reads the file of a project only if the project is trusted")
     return [*lines, "to check: " + _FORMATS[client].check.format(name=name)]

@@ -120,7 +120,7 @@ def _skill(path: Path, within: Path | None, *, write: bool) -> None:
 
 
 _OUTCOMES = {
-    "created": "made, with the server {name}",
+    "created": "created, with the server {name}",
     "added": "the server {name} was added",
     "replaced": "the server {name} was replaced",
     "unchanged": "already has the server {name}; nothing was changed",
@@ -128,7 +128,7 @@ _OUTCOMES = {
 
 
 def _left_behind(settings: "Settings") -> list[str]:
-    """Notes on possible differences in the environment where a client starts the server."""
+    """Returns notes about possible differences in the environment in which a client starts the server."""
     lines = []
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")

@@ -15,11 +15,11 @@ Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
 _OWN = frozenset(("type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
-"""Fields of an entry that are replaced; other fields of an existing entry (`env`, `timeout`, …) stay."""
+"""Fields that are replaced in an existing entry; other fields (`env`, `timeout`, …) stay."""
 
 
 def rendered(wanted: Entry, suffix: str) -> str:
-    """A file that contains only the entry, `.json` or `.toml`."""
+    """Renders a `.json` or `.toml` file that contains only the entry."""
     return _toml("", wanted) if suffix == ".toml" else _json("", wanted)
 
 
@@ -97,7 +97,7 @@ def _decoded(data: bytes, path: Path, wanted: Entry) -> str:
 
 
 def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
-    """The parsed file with numbers as text, so that any change of a number is noticed."""
+    """Parses the file with numbers as text, so that any change to a number is detected."""
     try:
         if path.suffix == ".toml":
             value: Any = tomllib.loads(text, parse_float=str)
@@ -130,7 +130,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _UnfitError(Exception):
-    """The reason why an entry cannot be added to a file."""
+    """An entry cannot be added to a file, for the stated reason."""
 
 
 def _json(old: str, wanted: Entry) -> str:
@@ -183,7 +183,7 @@ def _toml(old: str, wanted: Entry) -> str:
 
 
 def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry, with fields that the user added to the existing one."""
+    """Returns the entry with the fields that the user added to the existing entry."""
     added = {key: value for key, value in known.items() if key not in _OWN} if isinstance(known, dict) else {}
     return {**server, **added}
 

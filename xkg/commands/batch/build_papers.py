@@ -1,4 +1,4 @@
-"""Builds the papers of a list as work for an engine, on the graph's machine or on another one."""
+"""Builds the papers in a list on an engine, on the graph's machine or on another machine."""
 
 import hashlib
 import pickle
@@ -39,12 +39,11 @@ _IMPORTED = (
 
 @dataclass(frozen=True)
 class BuildPapers:
-    """Builds papers one after another. `blacklisted` is the content of `blacklist`, `paths` is the result of
-    `local_paths`.
+    """Builds papers one after another. `blacklisted` is the parsed `blacklist`; `paths` is the result of `local_paths`.
 
     Papers for a graph in a folder are returned unpublished; for a Neo4j, the building machine publishes them. On other
-    machines, a build keeps its files in a folder there. The graph's machine keeps the model's answers and their costs,
-    with one budget and one call count for all builds, and the turns at arXiv."""
+    machines, a build keeps its files in a local folder. The graph's machine stores the model's answers and costs,
+    enforces one budget and one call count for all builds, and schedules requests to arXiv."""
 
     settings: Settings
     blacklist: Path | None = None
@@ -81,7 +80,7 @@ class BuildPapers:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """The modules that builds import, so that processes can import them at their start."""
+        """Returns the modules that builds import, so that processes can import them at startup."""
         return _IMPORTED
 
     @property
@@ -102,9 +101,9 @@ class BuildPapers:
 
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult | Unpublished]]:
-        """Builds papers for a graph in a folder; for other graphs also publishes them, without `GraphStore.connect`.
-        Raises the errors of `Builder`; on other machines also `SandboxUnavailableError`, so that results do not depend
-        on the machine."""
+        """Builds papers for a graph stored in a folder; for any other graph, also publishes them, but does not call
+        `GraphStore.connect`. Raises the same errors as `Builder`; on other machines also `SandboxUnavailableError`, so
+        that results do not depend on the machine."""
         remote = None if site.home is None or site.folder is None else (site.home, site.folder)
         carried = remote and Carried(*remote)
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:

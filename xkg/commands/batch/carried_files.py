@@ -1,4 +1,4 @@
-"""Brings papers and repositories that are files on the graph's machine to the building machine."""
+"""Copies local papers and repositories from the graph's machine to the building machine."""
 
 import hashlib
 import io
@@ -35,8 +35,8 @@ _INCLUDED = _INCLUDING | {
 
 
 def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
-    """The absolute path of each listed paper and repository that is a local file or folder, by its name in the list
-    (without its `@commit`)."""
+    """Maps names in the list (without `@commit`) to absolute paths, for papers and repositories that are local files or
+    folders."""
     found: dict[str, str] = {}
     for listed in papers:
         for name in filter(None, (listed.paper, listed.repository)):
@@ -62,15 +62,15 @@ class Packed(NamedTuple):
 
 
 class Files:
-    """A service on the graph's machine that serves only the listed files."""
+    """A service on the graph's machine that serves the listed files and no others."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._hashes: dict[tuple[Path, bool], str] = {}
 
     def described(self, name: str) -> tuple[str, str] | None:
-        """The hash of the archive of `packed` (computed at the first call) and the file's path in it. Papers in one
-        folder are packed together, once. Raises the errors of `packed`."""
+        """Returns the hash of the archive from `packed` (computed on the first call) and the file's path in it. Papers
+        in one folder are packed together, once. Raises the same errors as `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -80,14 +80,14 @@ class Files:
         return self._hashes[root, text], _path_in(root, path)
 
     def packed(self, name: str) -> Packed | None:
-        """The archive for a name, None if the list has no path for it. Raises `InputError`."""
+        """Returns the archive for a name, None if the list has no path for it. Raises `InputError`."""
         path = self._paths.get(name)
         return None if path is None else pack(Path(path))
 
 
 def pack(path: Path) -> Packed:
-    """A folder with its content, or a single file, with the text files of its folder if its format can include others.
-    Raises `InputError` if files cannot be read or are too large to be sent."""
+    """Packs a folder, or a single file together with the text files in its folder if its format can include other
+    files. Raises `InputError` if files cannot be read or are too large to send."""
     root, text = _root(path)
     try:
         files = _files(root, _INCLUDED) if text else _files(root) if root.is_dir() else [root]
@@ -108,7 +108,7 @@ def pack(path: Path) -> Packed:
 
 
 def _root(path: Path) -> tuple[Path, bool]:
-    """The path to pack: the path itself, or its folder, with whether to pack only text files."""
+    """Returns the path to pack (the path itself or its folder), and whether to pack only text files."""
     text = path.suffix.lower() in _INCLUDING and path.is_file()
     return (path.parent if text else path), text
 
@@ -118,8 +118,8 @@ def _path_in(root: Path, path: Path) -> str:
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
-    """Folders and files below a folder, ordered by name; with `suffixes`, only files with those, without hidden
-    ones."""
+    """Yields folders and files below a folder, ordered by name; with `suffixes`, only files that have one of them and
+    are not hidden."""
     yield root
     for folder, folders, names in os.walk(root):
         if suffixes is not None:
@@ -141,14 +141,14 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 class Carried:
-    """The files of a list, copied to this machine under `folder`."""
+    """The files in a list, copied to this machine under `folder`."""
 
     def __init__(self, home: Home, folder: Path) -> None:
         self._home, self._folder = home, folder / "carried"
 
     def place(self, name: str) -> str:
-        """The local path of a listed paper or repository; the name itself if it is not a file on the graph's machine.
-        Raises `InputError`, and `StoreError` if the file cannot be written."""
+        """Returns the local path of a listed paper or repository, or the name itself if it is not a file on the graph's
+        machine. Raises `InputError`, and `StoreError` if the file cannot be written."""
         if (path := self._brought(name)) is not None:
             return path
         bare, at, commit = name.rpartition("@")
@@ -181,7 +181,7 @@ class Carried:
 
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Links that lead out of the folder are dropped."""
+    """Drops links that lead out of the folder."""
     try:
         return tarfile.data_filter(member, folder)
     except tarfile.FilterError:

@@ -1,4 +1,4 @@
-"""A list of papers to build, from a file: one paper per line, as text, tab-separated columns, or JSON lines; or a
+"""A list of papers to build, from a file with one paper per line (text, tab-separated columns, or JSON lines) or from a
 bibliography."""
 
 import json
@@ -24,9 +24,9 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """A paper of a list: a path, an arXiv id, an address, or a title; its repository and id, if given. `line` is
-    1-based; `keep_proven` is that of `xkg.commands.published.Unpublished`; `record` is a curation's information about
-    the repository; `packages` and `cpu` are those of `xkg.model.Paper`."""
+    """A paper in a list: a path, an arXiv id, an address, or a title; its repository and id, if given. `line` is
+    1-based; `record` is a curation's information about the repository. See `xkg.commands.published.Unpublished` for
+    `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
 
     line: int
     paper: str
@@ -39,7 +39,7 @@ class ListedPaper(Value):
 
 
 class BrokenLine(Value):
-    """A line of a list that does not name a paper, and why."""
+    """A line in a list that does not name a paper, and why."""
 
     line: int
     text: str
@@ -47,8 +47,8 @@ class BrokenLine(Value):
 
 
 class PaperList(Value):
-    """The unique papers of a list in its order; `repeated` maps each repeating line to the line that it repeats. A line
-    with less information about a paper (without its repository or version) also repeats it."""
+    """The unique papers in a list, in order; `repeated` maps each duplicate line to the line that it repeats. A line
+    with less information about a paper (no repository or version) is also a duplicate."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
@@ -64,9 +64,9 @@ class _Fields(Value):
 
 
 def read_list(path: Path) -> PaperList:
-    """The papers of a file. `#` begins a comment; columns are paper, repository and id; the last two are optional.
-    Relative paths start at the folder of the list. In a bibliography (BibTeX, CSL-JSON), `line` counts entries. Raises
-    `InputError` if the file cannot be read or names no paper."""
+    """Reads the papers from a file. `#` begins a comment; the columns are paper, repository and id; the last two are
+    optional. Relative paths start at the list's folder. In a bibliography (BibTeX, CSL-JSON), `line` counts entries.
+    Raises `InputError` if the file cannot be read or names no paper."""
     try:
         text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -115,12 +115,12 @@ def read_list(path: Path) -> PaperList:
 
 
 NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
-"""A paper, its repository, its id, and the information about the repository."""
+"""A paper, its repository, its id, and information about the repository."""
 
 
 def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
-    """Unique papers that were named without a file. If a curated paper (with a record) was also named by the user, the
-    user's form counts. Raises `InputError` for a paper that was named with two repositories."""
+    """Returns a list of unique papers that were named without a file. If the user also named a curated paper (one with
+    a record), the user's entry wins. Raises `InputError` if a paper has two repositories."""
     listed: dict[str, ListedPaper] = {}
     for paper, repository, paper_id, record in papers:
         line = len(listed) + 1
@@ -132,19 +132,20 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
 
 
 def _work(paper: str) -> tuple[str, str]:
-    """A key for a paper, independent of its version, and the version; '' for none."""
+    """Returns a key for a paper, independent of its version, and the version ('' if there is none)."""
     known = None if Path(paper).exists() else arxiv_id(paper)
     return (paper, "") if known is None else (f"arxiv:{known.number}", known.version)
 
 
 def _source(repository: str | None) -> tuple[str, str]:
-    """A key for a repository, independent of the form of its address, and the commit, branch or tag; '' for none."""
+    """Returns a key for a repository, independent of the form of its address, and the commit, branch or tag ('' if
+    there is none)."""
     known = None if repository is None or Path(repository).exists() else repository_address(repository)
     return (repository or "", "") if known is None else (known.name, known.reference)
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Whether a line about a paper has all the information of another."""
+    """Whether one line about a paper has all the information that the other line has."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 
@@ -185,7 +186,8 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
 
 
 def _other_separator(line: str, folder: Path) -> str:
-    """The separator used instead of a tab between a paper and its repository; '' for a line that is one paper."""
+    """Returns the separator used instead of a tab between a paper and its repository; '' if the line is a single
+    paper."""
     first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
     others = [word for word in rest if "://" in word or _from(folder, word) != word]
     is_head = {first.casefold(), *(word.casefold() for word in rest)} <= _HEADS
@@ -203,7 +205,7 @@ def _json_reason(error: Exception) -> str:
 
 
 def _from(folder: Path, name: str) -> str:
-    """A path relative to the folder of the list; any other text unchanged."""
+    """Resolves a path relative to the list's folder; returns any other text unchanged."""
     path, at, commit = name.rpartition("@")
     for candidate, suffix in ((name, ""), (path, f"{at}{commit}")):
         try:

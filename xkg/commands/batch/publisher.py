@@ -1,4 +1,4 @@
-"""Publishes built papers while others are built; papers that are ready are published together, in one step."""
+"""Publishes built papers while other papers are being built; all papers that are ready are published in one step."""
 
 import threading
 import time
@@ -13,12 +13,11 @@ from xkg.store.graph_store import GraphStore
 from xkg.text.titles import same_title
 
 PAUSE = 9.0
-"""The pause between two publishes, as a multiple of the first one's duration: a publish costs about the same for one
-paper and for many, and the cost grows with the graph."""
+"""The pause after a publish, as a multiple of its duration. A publish costs about the same for one paper as for many,
+and the cost grows with the graph."""
 TOGETHER = 24_000_000
-"""Pickled bytes of waiting papers beyond which they are published without a pause, to limit memory: as objects they
-take about five times as much. That is about 50 papers with a repository each; of small papers, thousands wait for the
-pause."""
+"""If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory; as objects
+they take about five times as much. This allows about 50 papers with a repository each, or thousands of small papers."""
 _ROOM = 2 * TOGETHER
 
 
@@ -32,7 +31,7 @@ class _Waiting(NamedTuple):
 
 class Publisher:
     """Publishes from its own thread, one step at a time. Papers with the same id or title go into different steps, so
-    that a later form of a paper finds the earlier one in the graph."""
+    that a later form of a paper finds the earlier form in the graph."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -55,7 +54,7 @@ class Publisher:
             self._turn.notify_all()
 
     def connect(self) -> None:
-        """Queues drawing the edges for papers that were published elsewhere (`GraphStore.connect`)."""
+        """Schedules `GraphStore.connect`, which draws the edges for papers that were published elsewhere."""
         with self._turn:
             self._unconnected = True
             self._turn.notify_all()
@@ -109,7 +108,7 @@ class Publisher:
                 waiting.ended(outcome)
 
     def _published(self, papers: Sequence[Unpublished]) -> list[Outcome]:
-        """The outcome of each paper; edges between papers are drawn when this returns."""
+        """Publishes the papers, draws the edges between papers, and returns the outcome for each paper."""
         outcomes: list[Outcome] = []
         try:
             self._store_embedded(papers)
@@ -135,7 +134,7 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """The outcome if another form of the paper was published since it was claimed."""
+        """Returns an outcome if another form of the paper was published after it was claimed, else None."""
         if paper.chosen:
             return None
         try:
@@ -149,7 +148,7 @@ class Publisher:
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """The papers of the next step, and the others."""
+    """Splits waiting papers into those for the next step and the rest."""
     group: list[_Waiting] = []
     others: list[_Waiting] = []
     known: set[str] = set()
@@ -162,5 +161,5 @@ def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]
 
 
 def _title_of(paper: Unpublished) -> str:
-    """A key that other forms of the paper share: the letters of its title, or its id without any."""
+    """Returns a key that all forms of the paper share: the letters of its title, or its id if the title has none."""
     return same_title(paper.built.bundle.paper.title) or paper.id

@@ -1,5 +1,4 @@
-"""Records of earlier batches, stored in the folder of the graph, so that a batch only builds papers that are missing or
-changed."""
+"""Records of earlier batches, stored in the graph's folder, so that a batch builds only missing or changed papers."""
 
 import hashlib
 import json
@@ -26,10 +25,10 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 
 class Row(Value):
-    """The outcome of one listed paper. `paper` is the graph's id, None if the build failed before it had one; `seconds`
-    is the time of this batch, `cost_usd` the cost of all builds of the paper; `hidden` counts techniques by the reason
-    for hiding them, `levels` counts code nodes; `reason` says why the state is `partial` or `failed`; `notes` are for
-    the user."""
+    """The outcome for one listed paper. `paper` is the graph's id, None if the build failed before the id was known;
+    `seconds` is the time spent in this batch, `cost_usd` the cost of all builds of the paper; `hidden` counts
+    techniques by the reason for hiding them, `levels` counts code nodes; `reason` says why the state is `partial` or
+    `failed`; `notes` are for the user."""
 
     line: int
     name: str
@@ -51,7 +50,7 @@ class Row(Value):
 
 
 def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: float) -> Row:
-    """The row of a paper that was just built."""
+    """Returns the row for a paper that was just built."""
     row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed", seconds=seconds)
     if isinstance(outcome, WorkFailed):
         return row.model_copy(update={"reason": str(outcome)})
@@ -62,8 +61,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """A row with the listed paper's key and a digest of all its inputs. `lasting` is True for a failure that the same
-    inputs cause again."""
+    """A row with the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would fail
+    again."""
 
     key: str
     inputs: str
@@ -72,7 +71,7 @@ class Record(Value):
 
 
 class Records:
-    """The last record of each listed paper of a graph, in `batch.jsonl`. A damaged line is skipped, so its paper is
+    """The last record for each listed paper, in the graph's `batch.jsonl`. A damaged line is skipped, so its paper is
     built again."""
 
     def __init__(self, folder: Path) -> None:
@@ -125,21 +124,21 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def key(listed: ListedPaper) -> str:
-    """A key for a listed paper, whatever its line."""
+    """Returns a key for a listed paper, independent of its line."""
     return _digest([listed.paper, listed.repository, listed.paper_id])
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """A digest of the inputs of a paper's build: its files and those of its repository, by size and modification time,
-    and `decided`, the inputs of all papers (`deciding_settings`). Remote sources (arXiv, an address) count as
-    unchanged; building a paper by name fetches new versions."""
+    """Returns a digest of the inputs to a paper's build: its files and its repository's files, by size and modification
+    time, and `decided`, the inputs that all papers share (`deciding_settings`). Remote sources (arXiv, an address)
+    count as unchanged; building a paper by name fetches new versions."""
     repository = listed.repository and _files(listed.repository)
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """`inputs` in a form that is equal on all machines that build into one graph, with `decided` from
-    `shared_settings`; None for a paper from local files."""
+    """Like `inputs`, but equal on all machines that build into one graph, with `decided` from `shared_settings`; None
+    for a paper from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
@@ -148,14 +147,14 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """`deciding_settings` in a form that is equal on all machines that build into one graph: a blacklist counts by its
-    text."""
+    """Like `deciding_settings`, but equal on all machines that build into one graph: uses the blacklist's text, not its
+    path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 
 
 def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool = False) -> str:
-    """A digest of the settings, code, prompts and blacklist that determine the result of a build."""
+    """Returns a digest of the settings, code, prompts and blacklist that determine the result of a build."""
     store = [str(settings.store.url), settings.store.database]
     excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
     return _digest([*_deciding(settings), store, excluded, first])
@@ -179,7 +178,7 @@ def _prompts() -> Path:
 
 
 def _files(name: str) -> object:
-    """The state of a name's local files."""
+    """Returns the state of the local files behind a name."""
     place = _place(name)
     if place is None:
         return name
@@ -196,7 +195,7 @@ def _files(name: str) -> object:
 
 
 def _place(name: str) -> Path | None:
-    """The file or folder of a name, with or without a commit."""
+    """Returns the file or folder that a name refers to, with or without a commit."""
     path, _, _ = name.rpartition("@")
     return next((Path(each) for each in (name, path) if each and Path(each).exists()), None)
 

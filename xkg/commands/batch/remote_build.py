@@ -1,4 +1,5 @@
-"""Services of the graph's machine for builds on other machines: claims, the ledger of model calls, the outbox."""
+"""Services that the graph's machine provides for builds on other machines: claims, the ledger of model calls, the
+outbox."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -62,7 +63,7 @@ class GraphAtHome:
 
 
 class _ClaimsAtHome:
-    """A folder has no leases, so this only asks for the id to build the paper under."""
+    """Asks the graph's machine for the id to build the paper under. A graph in a folder has no leases."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -85,7 +86,7 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
-    """A model with this machine's key; its calls are counted, paid and stored on the graph's machine."""
+    """Opens a model with this machine's key; its calls are counted, charged and stored on the graph's machine."""
     return LanguageModel(
         settings.llm,
         settings.kg,
@@ -99,7 +100,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
 
 
 class _LedgerAtHome:
-    """`CallLedger` of the graph: each method is called there."""
+    """The graph's `CallLedger`: forwards each method call to the graph's machine."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -108,4 +109,4 @@ class _LedgerAtHome:
         return partial(self._home.call, "ledger", method)
 
     def close(self) -> None:
-        """The ledger stays open: others use it."""
+        """Does nothing: other builds still use the ledger."""

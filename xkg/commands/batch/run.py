@@ -1,4 +1,4 @@
-"""`xkg build --papers`: builds the papers of a list in parallel; one failure does not stop the rest."""
+"""`xkg build --papers`: builds the papers in a list in parallel; one failure does not stop the rest."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """The outcome of a batch, one row per line of its list; `notes` name repeated lines."""
+    """The outcome of a batch, with one row per line in its list; `notes` mention repeated lines."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -35,7 +35,7 @@ class BatchReport(Value):
 
     @property
     def failed(self) -> int:
-        """Papers that are missing or incomplete."""
+        """Number of papers that are missing or incomplete."""
         return self.count("failed") + self.count("partial")
 
     def __str__(self) -> str:
@@ -58,10 +58,10 @@ def run(
 ) -> BatchReport:
     """Builds missing or changed papers (`build_side_by_side`). Inputs that failed before are not tried again unless
     `retry_failed` (failures of a server or process do not count); with `again`, all papers are built, from cached
-    stages. Papers in `blacklist` are refused; `first` is that of `Builder`. `notify` receives, from several threads, a
-    listed paper with each of its events and with its final row. Raises `StoreError` if the graph's folder cannot be
-    written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds; the next run continues from
-    there."""
+    stages. Papers in `blacklist` are refused; `first` has the same meaning as in `Builder`. `notify` receives each
+    listed paper with its events and its final row, from several threads. Raises `StoreError` if the graph's folder
+    cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds; the next run
+    continues from there."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -118,7 +118,7 @@ def run(
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:
-    """The reason why a paper cannot be built if its file or its repository's does not exist."""
+    """Returns why a paper cannot be built if its file or its repository's folder does not exist, else None."""
     try:
         require_inputs(listed.paper, listed.repository)
     except InputError as error:
@@ -127,13 +127,13 @@ def _absent(listed: ListedPaper) -> WorkFailed | None:
 
 
 def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
-    """The ids of the recorded papers that are in the graph."""
+    """Returns the ids of the recorded papers that are in the graph."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         return frozenset(snapshot.headings([record.row.paper for record in records if record.row.paper]))
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
-    """The row of a paper that need not be built."""
+    """Returns the row of a paper that does not need to be built, else None."""
     if record is None or record.inputs != digest:
         return None
     if record.row.state == "failed":

@@ -1,4 +1,4 @@
-"""Results of other machines that build a list into the same Neo4j, so that they divide it."""
+"""Results from other machines that build a list into the same Neo4j, so that the machines divide the list."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -18,9 +18,9 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """The rows of papers that any machine has completely built into the configured Neo4j; none for a graph in a folder,
-    or for papers from local files, which may differ between machines. If the server is unreachable, papers are built.
-    Thread-safe."""
+    """The rows of papers that any machine has completely built into the configured Neo4j. There are no such rows for a
+    graph in a folder, or for papers from local files, which may differ between machines. If the server is unreachable,
+    papers are built. Thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings
@@ -49,7 +49,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
             yield None if row is None else _unchanged(row, listed)
 
     def _row_in_turn(self, listed: ListedPaper, held: ExitStack) -> str | None:
-        """The stored row of a paper, under a lease that `held` keeps."""
+        """Returns the stored row of a paper, under a lease that `held` keeps."""
         digest = self._digest(listed)
         if digest is None:
             return None
@@ -76,7 +76,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
 
 def _unchanged(text: str, listed: ListedPaper) -> Row | None:
-    """The row, None if it is of another version of xkg."""
+    """Returns the row; None if another version of xkg wrote it."""
     try:
         row = Row.model_validate_json(text)
     except ValidationError:

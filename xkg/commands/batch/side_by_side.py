@@ -20,7 +20,7 @@ Event = tuple[ListedPaper, object]
 
 _BETWEEN_TRIES = 10.0
 _LONGEST_WAIT = 4 * 3600.0
-"""Seconds: the time that a long paper may take with a model. A machine that died holds its lease for 120
+"""Seconds that a long paper may take with a model. A dead machine keeps its lease for 120 seconds
 (`xkg.store.neo4j.leases`)."""
 
 
@@ -30,7 +30,7 @@ if another machine is building it."""
 
 
 class Ended(NamedTuple):
-    """The outcome of a paper, and the seconds that its build took."""
+    """The outcome for a paper, and the duration of its build in seconds."""
 
     outcome: BuildResult | WorkFailed
     seconds: float
@@ -45,10 +45,10 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time; finished papers are published together, while others are built. Several
-    threads call `ended` with each paper once it is published or failed (one call at a time), and `notify` with each of
-    its events. If a paper goes directly into the graph, `ended` is called in its `turn`. A paper that another machine
-    is building is tried again after the others. Returns notes. Raises `NoWorkerError` if no paper can be built, and the
-    errors of `ended`. An interrupt ends all builds; finished papers are published."""
+    threads call `ended` (one call at a time) with each paper once it is published or has failed, and `notify` with each
+    of its events. If a paper goes directly into the graph, `ended` is called within its `turn`. A paper that another
+    machine is building is retried after the others. Returns notes. Raises `NoWorkerError` if no paper can be built, and
+    the errors of `ended`. An interrupt ends all builds; finished papers are published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -79,7 +79,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns the papers to build again, each with whether another machine holds it."""
+    """Builds and publishes papers. Returns the papers to retry, and for each whether another machine holds its
+    lease."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -162,7 +163,7 @@ def _since(started: float) -> float:
 
 @contextmanager
 def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterator[None]:
-    """Keeps an error of one thread for the caller, and stops the others."""
+    """Collects an error from one thread for the caller, and stops the other threads."""
     try:
         yield
     except BaseException as error:

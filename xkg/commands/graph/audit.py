@@ -1,4 +1,4 @@
-"""`xkg check-blacklist`: checks whether a graph, or a log of answers, contains anything on a blacklist."""
+"""`xkg check-blacklist`: checks whether a graph or a log of answers contains anything on a blacklist."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _NEAR = 40
 _BETWEEN_WORDS = re.compile(r"[\s<>\"'`()\[\]{},;|]+")
 _LONGEST_ADDRESS = 1000
 _LEAST_TITLE = 24
-"""The minimum length of a title that is searched in texts; shorter ones may be ordinary words."""
+"""The minimum length of a title to search for in texts; shorter titles may be ordinary words."""
 
 
 class Finding(Value):
@@ -33,8 +33,8 @@ class Finding(Value):
 
 
 class AuditResult(Value):
-    """The findings of an audit, and its extent. `unchecked` names, one line each, entries that could not be compared,
-    so the absence of findings proves nothing about them."""
+    """The findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared, one per
+    line; the absence of findings says nothing about these entries."""
 
     findings: tuple[Finding, ...]
     papers: int
@@ -49,7 +49,7 @@ class AuditResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error of a check that found something, or could not compare everything."""
+        """The error to raise if the check found something or could not compare everything, else None."""
         if self.clean:
             return None
         found = plural(len(self.findings), "finding") if self.findings else "nothing was found"
@@ -74,9 +74,9 @@ def audit(
     blacklist: Path,
     logs: Sequence[Path] = (),
 ) -> AuditResult:
-    """Compares every paper, repository and text of the graph, and every line of `logs`, with a blacklist. Repositories
-    are compared by content with those of the blacklist if both can be read, from the graph's folder or by fetching.
-    Raises `InputError` if the blacklist or a log cannot be read, and the errors of reading the graph."""
+    """Compares every paper, repository and text in the graph, and every line in `logs`, with a blacklist. Repositories
+    are compared by content with those on the blacklist if both can be read from the graph's folder or fetched. Raises
+    `InputError` if the blacklist or a log cannot be read, and any error from reading the graph."""
     unchecked: list[str] = []
     guard = blacklist_guard(settings, blacklist, unchecked.append)
     assert guard is not None
@@ -155,7 +155,7 @@ class NamedInTexts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
-        """The entries that the text names, one line each with the surrounding text; at most 20."""
+        """Returns the entries that the text mentions, one line each with the surrounding text; at most 20."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):

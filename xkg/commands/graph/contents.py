@@ -32,8 +32,8 @@ _ABSTRACT = 600
 
 
 class ImportResult(Value):
-    """Imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported; `published` is
-    False if the graph already had everything."""
+    """The imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported; `published`
+    is False if the graph already had everything."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -60,7 +60,7 @@ class ImportResult(Value):
 
 
 class PushResult(Value):
-    """Papers of the outbox that are now in the graph, and one line for each of the others."""
+    """Papers from the outbox that are now in the graph, and one line for each remaining paper."""
 
     sent: tuple[str, ...]
     problems: tuple[str, ...]
@@ -92,7 +92,7 @@ class ExportResult(Value):
 
 
 class RemoveResult(Value):
-    """The removed paper, and the generation without it."""
+    """The removed paper, and the first generation without it."""
 
     paper: str
     generation: int
@@ -102,8 +102,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """Problems of the stored graph, one line each; empty if every file matches its checksum. `generation` is the
-    checked one, 0 for an empty graph, None if there are problems."""
+    """Problems in the stored graph, one line each; empty if every file matches its checksum. `generation` is the
+    generation that was checked, 0 if the graph is empty, None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
@@ -127,11 +127,10 @@ def import_graphs(
     own: bool = False,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
-    """Publishes every readable graph file of `places` (files, and folders of them) in one step: the peer's JSON,
-    bundles, and the ablations of an export. Levels of bundles become claims, unless the bundles are the user's `own`;
-    proven levels of the same code in the graph stay. `notify` is called with each step: its name, the number done, the
-    total, and the current item. Raises the errors of `GraphStore.publish`, and `InputError` if a place has no graph
-    file."""
+    """Publishes every readable graph file in `places` (files, or folders of files) in one step: the peer's JSON,
+    bundles, and exported ablations. Levels in bundles become claims, unless the bundles are the user's `own`; the graph
+    keeps proven levels for the same code. `notify` is called with each step: its name, the number done, the total, and
+    the current item. Raises the same errors as `GraphStore.publish`, and `InputError` if a place has no graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
     # a shell's *.json also matches an export's list of ablations
@@ -168,8 +167,8 @@ def import_graphs(
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers of the outbox to the graph's server, reads them back, and deletes each file whose paper arrived
-    unchanged; later verification results on the server stay. Raises `StoreUnreachableError` while the server is
+    """Sends the papers in the outbox to the graph's server, reads them back, and deletes each file whose paper arrived
+    unchanged. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
     unreachable."""
     from xkg.build.verify import apply, newer_evidence
 
@@ -216,9 +215,9 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes the named papers (none: all) into a folder, one file each, and the measurements of their techniques into
-    another file; BibTeX, CSL-JSON and GraphML go into one file. Raises `UnknownIdError`, `InputError` for another
-    format or if the folder cannot be written, and `ConfigError` for HTML without the extra `web`."""
+    """Writes the named papers (default: all) into a folder, one file each, and the measurements for their techniques
+    into another file; BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`, `InputError` if the
+    format is unknown or the folder is not writable, and `ConfigError` for HTML if the extra `web` is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
@@ -263,7 +262,7 @@ def _pages(settings: Settings, papers: Sequence[str], to: Path) -> Iterator[str]
 
 
 def write_page(path: Path, text: str) -> None:
-    """Writes a page, in a folder that is created if missing. Raises `InputError`."""
+    """Writes a page, and creates its folder if missing. Raises `InputError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
@@ -280,9 +279,9 @@ def remove(settings: Settings, paper: str) -> RemoveResult:
 
 
 def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
-    """A paper, technique or code node in full. The reference (`xkg.serve.answers.references`) is tried as a paper's id
-    (with or without `title:`), then as a technique, then as any reference to a paper. Without `everything`, a paper is
-    shortened to fit on a screen. Raises `UnknownIdError` with the nearest ids."""
+    """Returns a paper, technique or code node in full. Tries the reference (`xkg.serve.answers.references`) as a paper
+    id (with or without `title:`), then as a technique, then as any reference to a paper. Unless `everything` is set, a
+    paper is shortened to fit on a screen. Raises `UnknownIdError` with the nearest ids."""
     if is_code(node_id):
         return service.code(node_id, full=True)
     if "#" in node_id:
@@ -307,7 +306,7 @@ def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
 
 
 def _shown(paper: PaperAnswer, everything: bool) -> PaperAnswer:
-    """The paper, or what of it fits on a screen."""
+    """Returns the paper, shortened to fit on a screen unless `everything` is set."""
     if everything:
         return paper
     brief, left_out = without_details(paper)

@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class CopyResult(Value):
-    """The result of a copy: nodes by kind, the hash of all copied papers (equal in both stores), and the number of
-    other papers in the target."""
+    """The result of a copy: node counts by kind, the hash of all copied papers (equal in both stores), and the number
+    of other papers in the target."""
 
     source: str
     target: str
@@ -35,7 +35,7 @@ class CopyResult(Value):
 
 
 def at(settings: Settings, place: str) -> Settings:
-    """The settings for a graph at `place`: a folder, or the address of a Neo4j. Raises `ConfigError`."""
+    """Returns settings for the graph at `place`: a folder, or a Neo4j address. Raises `ConfigError`."""
     if place.partition("://")[0] in NEO4J_SCHEMES:
         try:
             neo4j_url(place)
@@ -48,11 +48,11 @@ def at(settings: Settings, place: str) -> Settings:
 
 
 def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
-    """Adds every paper of `source`, the decisions about pairs and the ablations to `target`, and reads the papers back.
-    `notify` receives the number of papers copied so far.
+    """Copies every paper, the decisions about pairs, and the ablations from `source` to `target`, and reads the papers
+    back. `notify` receives the number of papers copied so far.
 
-    Raises `UnknownIdError` for a source without papers, `StoreError` if the target's papers differ from those that were
-    sent, and the errors of reading and publishing."""
+    Raises `UnknownIdError` if the source has no papers, `StoreError` if the target's papers differ from those that were
+    sent, and any error from reading or publishing."""
     sent, papers = _Tally(), source.bundles()
     first = next(papers, None)
     if first is None:

@@ -1,4 +1,4 @@
-"""`xkg diff`: compares two generations, folders of exported bundles, papers, or libraries and the graph."""
+"""`xkg diff`: compares two generations, folders of exported bundles, papers, or a library with the graph."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ Pair = tuple[PaperBundle | None, PaperBundle | None]
 
 
 class DiffResult(Value):
-    """The papers that differ between `first` and `second`, which are named as the user named them."""
+    """The papers that differ between `first` and `second`, which keep the names that the user gave."""
 
     first: str
     second: str
@@ -35,12 +35,12 @@ class DiffResult(Value):
 def diff(
     settings: Settings, first: str | None = None, second: str | None = None, *, library: str | None = None
 ) -> DiffResult:
-    """The differences between two states: numbers of generations, folders or files of exported bundles, or ids and
-    titles of papers of the graph; `second` is the newer one. Without `second`, it is the current graph; without both,
-    the current generation is compared with the one before. With `library`, the library's form of the paper `first` is
-    compared with the graph's.
+    """Compares two states: generation numbers, folders or files of exported bundles, or ids or titles of papers in the
+    graph. `second` is the newer state, by default the current graph; if neither is given, compares the current
+    generation with the previous one. With `library`, compares the library's version of the paper `first` with the
+    graph's.
 
-    Raises `InputError` if the two cannot be compared, `StoreError` for a generation that is not kept, and
+    Raises `InputError` if the two cannot be compared, `StoreError` if a generation is no longer stored, and
     `UnknownIdError`."""
     if library is not None and (first is None or second is not None):
         raise InputError("name the one paper that is compared with the library's: xkg diff PAPER --library PLACE")
@@ -81,7 +81,7 @@ def _of_bundles(store: GraphStore, first: str, second: str | None) -> Iterator[P
 
 
 def _bundles(store: GraphStore, name: str) -> list[PaperBundle]:
-    """The papers of a folder or file of exported bundles, else the paper of the graph with this name."""
+    """Returns the papers in a folder or file of exported bundles, else the graph's paper with this name."""
     path = Path(name)
     if path.is_dir():
         found, problems = import_files(graph_files(path), check_parsed)

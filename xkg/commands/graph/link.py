@@ -1,4 +1,4 @@
-"""`xkg concepts`: links the papers of a graph; a language model decides the pairs that names and vectors leave open."""
+"""`xkg concepts`: links the papers in a graph; a language model decides the pairs that names and vectors leave open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -35,17 +35,18 @@ class LinkResult(Value):
 
 @contextmanager
 def model(settings: Settings) -> "Iterator[Ask]":
-    """The configured language model. Raises `ModelUnavailableError` without a key, and `ConfigError`."""
+    """Opens the configured language model. Raises `ModelUnavailableError` if a required key is not set, and
+    `ConfigError`."""
     with LanguageModel(settings.llm, settings.kg) as language_model:
         yield language_model.for_paper("link")
 
 
 def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManager[Ask]]" = model) -> LinkResult:
-    """Links the papers of the graph, and asks the model about open pairs. They stay open if `llm.model` is none or has
-    no key.
+    """Links the papers in the graph, and asks the model about open pairs. The pairs stay open if `llm.model` is `none`
+    or its key is not set.
 
     Decisions are published before an error is raised: `ModelUnavailableError` or `BudgetError` if the model fails
-    midway, `UnknownIdError` for an empty graph, and the errors of `GraphStore.decide`."""
+    midway, `UnknownIdError` if the graph is empty, and the same errors as `GraphStore.decide`."""
     notes: list[str] = []
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
@@ -76,7 +77,8 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
 
 
 def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
-    """The generation, its links, and the open pairs, most similar first, since the budget may not suffice for all."""
+    """Returns the generation, its links, and the open pairs, most similar first, since the budget may not cover all
+    pairs."""
     with store.snapshot() as snapshot:
         if snapshot.generation == 0:
             raise UnknownIdError(f"{store.place} has no papers yet; build or import one first")
@@ -89,7 +91,8 @@ def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
 def _decided(
     pairs: Sequence[Pair], ask: Ask, concurrency: int, notes: list[str]
 ) -> "tuple[list[Decision], LanguageModelError | None]":
-    """The decisions, in the order of the pairs, and the error that ended them; failed questions are noted."""
+    """Returns the decisions, in the order of the pairs, and the error that stopped the loop, if any; adds a note for
+    each failed question."""
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
     with ThreadPoolExecutor(concurrency) as pool:

@@ -1,4 +1,4 @@
-"""Opens store, embedder, service, sandbox and language model for commands, from the settings."""
+"""Opens the store, embedder, service, sandbox and language model that the settings name."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -30,11 +30,11 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.store.graph_store import GraphStore, Snapshot
 
 BUILD_WITHOUT_KEY = "a build works without one: `--llm none`"
-"""The note of a build whose language model has no key."""
+"""The note that a build adds if its language model has no key."""
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
-    """The configured embedder behind the graph's cache; the first text that is not cached loads the model."""
+    """Returns the configured embedder behind the graph's cache; the first text that is not cached loads the model."""
     from xkg.embeddings.cache import CachedEmbedder
 
     def make() -> "Embedder":
@@ -47,7 +47,8 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 @contextmanager
 def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphStore]":
-    """The configured graph's store, closed at the end; `connect` is that of `open_graph`. Opening reads nothing."""
+    """Opens the configured graph's store and closes it at the end; passes `connect` to `open_graph`. Opening reads
+    nothing."""
     from xkg.store.open import open_graph
 
     with ExitStack() as opened:
@@ -58,7 +59,7 @@ def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphSt
 
 @contextmanager
 def open_service(settings: Settings) -> "Iterator[Service]":
-    """The service over the configured graph, closed at the end. Opening reads nothing."""
+    """Opens a service for the configured graph and closes it at the end. Opening reads nothing."""
     from xkg.serve.service import Service
 
     with closing(Service(settings)) as service:
@@ -66,7 +67,8 @@ def open_service(settings: Settings) -> "Iterator[Service]":
 
 
 def language_model(settings: Settings, notify: "Callable[[object], None]", without_key: str) -> "LanguageModel":
-    """The configured model. `without_key` is added to the error for a missing key and says what works without one."""
+    """Opens the configured model. `without_key` is appended to the error for a missing key and says what works without
+    a key."""
     from xkg.llm.client import LanguageModel
     from xkg.llm.programs.known import suggestion
 
@@ -77,7 +79,8 @@ def language_model(settings: Settings, notify: "Callable[[object], None]", witho
 def blacklist_guard(
     settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
 ) -> "BlacklistGuard | None":
-    """The guard for a blacklist file, None for none. Raises `InputError` if the file cannot be read."""
+    """Returns the guard for a blacklist file, None if there is no file. Raises `InputError` if the file cannot be
+    read."""
     if path is None:
         return None
     from xkg.blacklist import read_blacklist
@@ -90,7 +93,7 @@ def blacklist_guard(
 def paper_sources(
     settings: Settings, parsers: "Parsers", *, first: bool = False, clock: Clock = CLOCK
 ) -> "tuple[Source, ...]":
-    """The sources of papers that are not files: arXiv ids and addresses first, then titles; `first` is that of
+    """Returns the sources for papers that are not files: arXiv ids and addresses first, then titles; passes `first` to
     `TitleSource`."""
     from xkg.build.sources.arxiv import ArxivSource
     from xkg.build.sources.arxiv_index import ArxivIndex
@@ -101,7 +104,7 @@ def paper_sources(
 
 
 def share_pace(settings: Settings) -> None:
-    """From now on, this process takes turns at web servers with all machines that share the graph."""
+    """From now on, makes this process take turns with all machines that share the graph when it queries web servers."""
     from xkg.build.sources import pace
 
     if settings.store.url is None:
@@ -114,7 +117,7 @@ def share_pace(settings: Settings) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Refuses a folder that cannot be written before any work is done."""
+    """Raises `StoreError` before any work is done if the folder cannot be written."""
     try:
         private_folder(folder)
     except OSError as error:
@@ -122,8 +125,8 @@ def require_folder(folder: Path) -> None:
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
-    """The sandbox, None if nothing on this machine can contain code. A missing runner that the settings name is an
-    error."""
+    """Returns the sandbox, None if this machine cannot contain code. Raises an error if the settings name a runner that
+    is missing."""
     from xkg.sandbox.select import runner_for
 
     try:
@@ -133,7 +136,7 @@ def runner_in_force(settings: Settings) -> "Runner | None":
 
 
 def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[str]) -> list[str]:
-    """The ids of the named papers (none: all). Raises `UnknownIdError`, also for an empty graph."""
+    """Returns the ids of the named papers (default: all). Raises `UnknownIdError`, also if the graph is empty."""
     from xkg.serve.answers.references import paper_id
 
     if not snapshot.paper_count():
@@ -144,7 +147,7 @@ def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[st
 
 
 def ids_where_known(settings: Settings, papers: Sequence[str]) -> tuple[str, ...]:
-    """The ids of the graph's papers that these references mean; an unknown reference is returned unchanged. Raises
+    """Resolves references to paper ids in the graph; returns an unknown reference unchanged. Raises
     `AmbiguousIdError`."""
     from xkg.serve.answers.references import paper_id
 

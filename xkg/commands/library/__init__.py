@@ -1,3 +1,3 @@
-"""Commands that give papers to a library and take papers from one.
+"""Commands that push papers to a library and pull papers from it.
 
-Imports `commands.graph` and what lies below the commands."""
+May import: `commands.graph`, and the layers below the commands."""

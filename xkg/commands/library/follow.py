@@ -1,5 +1,5 @@
-"""Keeps a graph up to date with libraries: `xkg serve --library`, and `xkg update`, which asks them before it
-builds."""
+"""Keeps a graph up to date with libraries: for `xkg serve --library`, and for `xkg update`, which checks libraries
+before it builds."""
 
 import logging
 import threading
@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """The sources that a paper should be made from: a version of arXiv, such as `v2`, and a commit; None if it does not
-    matter."""
+    """The sources that a paper should be built from: an arXiv version, such as `v2`, and a commit; None if any will
+    do."""
 
     arxiv_version: str | None
     commit: str | None
@@ -33,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """For each of these papers, a library that has it as wanted, among those from which papers were pulled before. A
-    library that cannot be reached is skipped."""
+    """Maps each wanted paper to a library that has it, among the libraries from which papers were pulled before. Skips
+    libraries that cannot be reached."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:
@@ -51,8 +51,8 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
-    """While the context lasts, pulls new papers from these libraries every so many `minutes`, and at once for the first
-    time. Failures are logged, and tried again the next time."""
+    """Pulls new papers from these libraries at once and then every `minutes` minutes, until the context ends. Failures
+    are logged and retried the next time."""
     ended = threading.Event()
 
     def follow() -> None:

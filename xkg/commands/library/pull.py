@@ -29,16 +29,17 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 Notify = Callable[[str, int, int, str], None]
-"""The name of a step, the number done, the total (0 if unknown), and the current item."""
+"""Called with the name of a step, the number done, the total (0 if unknown), and the current item."""
 _TOGETHER = 50
-"""Papers in memory at a time, whose vectors are stored in one transaction."""
+"""Number of papers in memory at a time; their vectors are stored in one transaction."""
 _LISTED = 20
 
 
 class PulledPapers(Value):
-    """`papers` are those that the graph now shows as the library has them, `kept` has a line for each paper whose own
-    version the graph still shows, `problems` one for each that was not pulled, with the reason. `signer` is the
-    fingerprint of the key that signed the head of the library, `sample` gives the result of code that was run first."""
+    """`papers` are the papers that the graph now shows in the library's version. `kept` has a line for each paper whose
+    own version the graph still shows, and `problems` a line with the reason for each paper that was not pulled.
+    `signer` is the fingerprint of the key that signed the library's head; `sample` describes the results of the code
+    that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class PulledPapers(Value):
 
 
 class _Fetched(NamedTuple):
-    """The packages of a paper; `is_later` if they came after what the graph has of the same version."""
+    """A paper's packages; `is_later` if they are newer than the packages that the graph has for the same version."""
 
     row: Row
     is_later: bool
@@ -75,7 +76,7 @@ class _Fetched(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """`show` is the bundle for the graph, None if the graph keeps its own; `kept` says why."""
+    """`show` is the bundle for the graph, None if the graph keeps its own bundle; `kept` says why."""
 
     contents: Contents
     state: SeenPaper
@@ -95,15 +96,15 @@ def pull(
     prefer: bool = False,
     notify: Notify = lambda *_: None,
 ) -> PulledPapers:
-    """Pulls new papers from the library at `place`: the named ones, or those with every word of `topic` in their title
-    or the names of their techniques, or with code that is claimed to be of `level` or above; all if none of these is
-    given. Levels are claims until a trusted key attests them or they are verified here; with `verify`, this many of the
-    new code nodes are run first, and nothing is pulled if one fails. If the graph has a paper already, the better
-    proven one is shown, with `prefer` the library's; the other one is kept in a file. Nothing on the `blacklist` is
-    pulled. An interrupted pull continues if it is called again.
+    """Pulls new papers from the library at `place`: the named papers, papers with every word of `topic` in their title
+    or technique names, or papers whose code is claimed to have `level` or above; all papers if none of these is given.
+    Levels are claims until a trusted key attests them or they are verified here. With `verify`, this many of the new
+    code nodes are run first, and nothing is pulled if one fails. If the graph already has a paper, it shows the version
+    with more proven code, or the library's version with `prefer`; the other version is kept in a file. Nothing on the
+    `blacklist` is pulled. Call it again to continue an interrupted pull.
 
-    Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` for a library that was tampered with, and the errors
-    of `GraphStore.publish`."""
+    Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` if the library was tampered with, and the same
+    errors as `GraphStore.publish`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     place = whole_address(place)
     wanted = f"{level or ''} {topic}".strip()
@@ -155,8 +156,8 @@ def _is_new(row: Row, known: SeenPaper | None) -> bool:
 
 
 class _Puller:
-    """Downloads papers, and publishes them in one step, since indexing a few at a time would index the first again and
-    again; only then notes them as seen."""
+    """Downloads papers and publishes them in one step, since publishing a few at a time would repeat the indexing; only
+    then records them as seen."""
 
     def __init__(
         self,
@@ -194,7 +195,7 @@ class _Puller:
                 path.unlink(missing_ok=True)
 
     def _fetched(self, rows: Sequence[Row]) -> list[_Fetched]:
-        """The packages of each paper; of one that is here, those that came later."""
+        """Fetches the packages for each paper; for a paper that the graph already has, only newer packages."""
 
         def packages(wanted: Sequence[Package]) -> list[Path]:
             return [download(self._library, package, self._folder) for package in wanted]
@@ -236,7 +237,7 @@ class _Puller:
     def _shown(
         self, fetched: Sequence[_Fetched], proven: Mapping[str, PaperBundle], ablations: list[Ablation]
     ) -> Iterator[PaperBundle]:
-        """The papers for the graph, whose vectors are stored; `proven` are those that were verified."""
+        """Returns the papers for the graph, after storing their vectors; `proven` are the papers that were verified."""
         taken = self._taken(fetched)
         with embedder(self._settings) as vectors:
             while some := list(islice(taken, _TOGETHER)):
@@ -280,7 +281,7 @@ class _Puller:
         return str(folder / bundles.write(folder, bundle).name)
 
     def _verified(self, fetched: Sequence[_Fetched], number: int) -> dict[str, PaperBundle]:
-        """The papers with code that was run, and with its evidence."""
+        """Runs a sample of the code, and returns the papers with the evidence from these runs."""
         from xkg.commands.verify import verify_sample
 
         show = (each.show for each in self._taken(fetched) if each.show is not None)
@@ -306,6 +307,6 @@ def _is_as_pulled(known: SeenPaper | None, stored: PaperBundle | None) -> bool:
 
 
 def _proof(bundle: PaperBundle) -> int:
-    """The sum of the ranks of the levels that were proven here or by trusted keys."""
+    """Returns the sum of the ranks of all levels that were proven here or by trusted keys."""
     trust = trusted()
     return sum(trust.seen(code).level.rank for code in bundle.code)

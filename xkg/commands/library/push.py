@@ -1,4 +1,4 @@
-"""`xkg push`: adds papers of the graph to a library."""
+"""`xkg push`: adds papers from the graph to a library."""
 
 import hashlib
 from collections import Counter
@@ -28,12 +28,12 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 _NAMES = 200
-"""Names of techniques that the log has of a paper, for `--topic`."""
+"""Maximum number of technique names that the log records per paper, for `--topic`."""
 
 
 class PushedPapers(Value):
-    """`papers` are those of which the library has more now, `unchanged` counts those that it had; `left_out` says in a
-    line each what was not pushed, and why."""
+    """`papers` are the papers for which something was added to the library, `unchanged` counts the papers that it
+    already had; `left_out` has one line for each paper that was not pushed, with the reason."""
 
     place: str
     papers: tuple[str, ...]
@@ -61,12 +61,12 @@ def push(
     blacklist: Path | None = None,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushedPapers:
-    """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Leaves
-    out papers on the blacklist and, unless `allow_unlicensed`, those with code of unknown licence; with `claims_only`,
-    pushes places and definitions without code. `notify` is called with the name of a step, the number done, the total,
-    and the current item.
+    """Adds the named papers (default: all), with vectors, ablations and attestations, to the library at `place`. Leaves
+    out papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence; with
+    `claims_only`, pushes places and definitions without code. `notify` is called with the name of a step, the number
+    done, the total, and the current item.
 
-    Raises `UnknownIdError`, `InputError` for a place that cannot be written, and `UnreachableError`."""
+    Raises `UnknownIdError`, `InputError` if the place is not writable, and `UnreachableError`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     place = whole_address(place)
     with ExitStack() as opened:
@@ -133,8 +133,8 @@ def _change(
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:
-    """The parts of a paper that the library lacks, and its package; None if it lacks nothing. `row` is what the library
-    has."""
+    """Returns the parts of a paper that the library lacks, and the package with them; None if it lacks nothing. `row`
+    describes what the library has."""
     bare, envelopes = detach(bundle)
     stored = bundles.sha256(bare)
     if claims_only:

@@ -1,3 +1,3 @@
-"""Typed answers about nodes, cut to a budget and quoted safely.
+"""Typed answers about nodes, cut to a token budget and safely quoted.
 
 May import: the layers below serve."""

@@ -1,4 +1,4 @@
-"""Fits answers into a token budget: what is long is cut evenly, and the answer says where to find the rest."""
+"""Fits answers into a token budget: long fields are cut evenly, and the answer says where to find the rest."""
 
 import functools
 import json
@@ -16,26 +16,26 @@ from xkg.value import Value, fields_of
 Detail = Literal["concise", "full"]
 
 TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
-"""The budget of an answer. One token is about four characters."""
+"""Token budget for an answer. One token is about four characters."""
 
 LONGEST_ID = 1000
-"""The longest id that a tool accepts. A longer text may be cut in any field."""
+"""The longest id that a tool accepts. Longer text may be cut in any field."""
 
 _LONGEST_WORD = 400
 
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 Limits = Mapping[Kind, int]
-"""The maximum number of characters of a text, items of a list, codes, rows, and lines of code."""
+"""Limits on the characters in a text, the items in a list, and the number of codes, rows, and lines of code."""
 
 _LEAST: Limits = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""What is cut, in this order, with the minimum that is kept of each."""
+"""The kinds that are cut, in this order, each with the minimum to keep."""
 
 _LEAST_OF_ROWS: Limits = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
-"""The same for places and the rows of a query. The user asked for the lines and for the lists in cells; the cursor
-gives the remaining rows."""
+"""The same for places and query rows. The user asked for the lines and for the lists in cells; the cursor returns the
+remaining rows."""
 
 _STEP = 1.12
-"""The limits that are tried grow by this factor."""
+"""Each limit to try is larger than the previous one by this factor."""
 
 _LOSSES: Mapping[Kind, str] = {
     "prose": "texts after {} characters",
@@ -48,7 +48,7 @@ A = TypeVar("A", bound=Value)
 
 
 def size(answer: Value) -> int:
-    """Tokens of an answer as structured content. Its text is shorter."""
+    """Returns the tokens in an answer's structured content; its text form is shorter."""
     return tokens(json.dumps(structured(answer), ensure_ascii=False))
 
 
@@ -60,12 +60,12 @@ def fitted(
     whole: str | None = None,
     most: int | None = None,
 ) -> A:
-    """Return the answer within the budget of `detail`, or `most` tokens.
+    """Returns the answer, cut to the budget for `detail`, or to `most` tokens.
 
     Long texts are cut first, all to one length, then lists, then the rows of the paged list, and last code, between
-    lines. If cutting a later kind frees enough space, the earlier kinds get it back. `more(n)` is the cursor after the
-    first n rows, None if no rows follow. `whole` is the address of the whole answer, which a full answer names if it
-    was cut."""
+    lines. If cutting a later kind frees enough space, the earlier kinds get it back. `more(n)` returns the cursor after
+    the first n rows, None if no rows follow. `whole` is the address of the complete answer, which a full answer
+    mentions if it was cut."""
     most = most or TOKENS[detail]
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
@@ -85,13 +85,13 @@ def fitted(
 
 
 def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """The tokens beyond `most` with this limit on one kind, 0 if it fits."""
+    """Returns the number of tokens over `most` with this limit on one kind, 0 if the answer fits."""
     return max(0, size(cut_to({**limits, kind: limit})) - most)
 
 
 @functools.cache
 def _tries(least: int, most: int) -> tuple[int, ...]:
-    """The limits that are tried."""
+    """Returns the limits to try."""
     tries = [least]
     while tries[-1] < most:
         tries.append(max(tries[-1] + 1, int(tries[-1] * _STEP)))
@@ -101,7 +101,7 @@ def _tries(least: int, most: int) -> tuple[int, ...]:
 def _pointing(
     answer: A, detail: Detail, more: Callable[[int], str | None] | None, whole: str | None, limits: Limits
 ) -> A:
-    """The answer, cut to the limits, with notes on what was cut and where to find it."""
+    """Returns the answer, cut to the limits, with notes that say what was cut and where to find it."""
     cut = dict.fromkeys(limits, False)
     shown: A = _cut(answer, limits, cut) if limits else answer
     paged = getattr(type(answer), "paged", "")
@@ -124,7 +124,7 @@ def _pointing(
 
 
 def _cut(value: Any, limits: Limits, cut: dict[Kind, bool], name: str = "answer") -> Any:
-    """The value, cut to the limits. Sets `cut` for each kind that lost something."""
+    """Returns the value, cut to the limits. Sets `cut` for each kind that lost something."""
     if isinstance(value, BaseModel):
         held = value.__dict__
         changed = {
@@ -173,12 +173,12 @@ def _kind(value: Any, name: str) -> Kind | None:
 
 
 def _is_word(value: str, name: str) -> bool:
-    """Whether a cell is one word, such as an id, a URL or a path, which is useless if cut."""
+    """Whether a cell is a single word, such as an id, a URL or a path, which is useless if cut."""
     return name == "cell" and len(value) <= _LONGEST_WORD and len(value.split(None, 1)) == 1
 
 
 @functools.cache
 def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
-    """The fields of a model, each with the name that selects its limit: the cells of plain rows are texts."""
+    """Returns a model's fields, each with the name that selects its limit: cells in plain rows count as text."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))

@@ -1,4 +1,4 @@
-"""Shorter ids in answers: for models, which also get only the ids of relatives, and for people."""
+"""Shortens ids in answers, for models and for people. For models, relatives are reduced to their ids."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -16,22 +16,23 @@ _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own"
 """Fields that hold ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
-"""Types of values that contain no ids in any other field."""
+"""Types whose other fields contain no ids."""
 
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
-    """The answer with `short_ids` for all techniques and code except its subject, and of relatives only these. The
-    code of a technique next to it is shortened to `@` and its digest. `short_papers` also shortens ids of papers."""
+    """Returns the answer with `short_ids` for all techniques and code except its subject, and with relatives reduced to
+    these ids. A code id next to its technique's id is shortened to `@` and its digest. `short_papers` also shortens
+    paper ids."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
 
 
 def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
-    """The answer for a person, with short ids for all papers, techniques and code except its subject."""
+    """Returns the answer for a person, with short ids for all papers, techniques and code except its subject."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
 
 
 def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> Callable[[str], str]:
-    """A function from the ids of an answer's techniques, code and papers to short ones."""
+    """Returns a function that shortens the ids of the answer's techniques, code and papers."""
     nodes: dict[str, str] = {}
     _replaced(answer, lambda node: nodes.setdefault(node, node), brief=False)
     papers = [node for node in nodes if node.startswith("title:") and "#" not in node] if short_papers else []
@@ -43,7 +44,7 @@ def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) ->
 
 
 def _replaced(answer: A, short: Callable[[str], str], *, brief: bool) -> A:
-    """The answer with short ids, except for its own."""
+    """Returns the answer with short ids, except for its own id."""
 
     def replaced(value: Any, name: str) -> Any:
         match value:

@@ -1,4 +1,4 @@
-"""Answers as structured content, without empty fields and invisible characters."""
+"""Renders answers as structured content, without empty fields or invisible characters."""
 
 import json
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from xkg.value import Value, fields_of
 
 
 def structured(answer: Value) -> dict[str, Any]:
-    """The fields as JSON values, without empty optional fields and without file contents.
+    """Returns the fields as JSON values, without empty optional fields and file contents.
 
-    Prose loses invisible characters (`visible`). Code must run, so it stays as it is stored, and `notice` names the
-    invisible characters in it."""
+    Invisible characters are removed from prose (`visible`). Code must run, so it stays as stored, and `notice` lists
+    the invisible characters in it."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:
@@ -26,7 +26,7 @@ def structured(answer: Value) -> dict[str, Any]:
 
 
 def as_json(answer: Value) -> str:
-    """`structured`, serialized."""
+    """Returns `structured` content, serialized."""
     return json.dumps(structured(answer), ensure_ascii=False, indent=1)
 
 

@@ -1,4 +1,4 @@
-"""Answers of look-ups: a paper, a technique, code by id, the schema, and the rows of a query."""
+"""Answers to lookups: a paper, a technique, code by id, the schema, and query rows."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,12 +27,12 @@ from xkg.text.plural import plural
 
 SHORT_TEXT = 400
 MOST_NAMED = 8
-"""The maximum number of components without code that a row names."""
+"""Maximum number of components without code to name in a row."""
 _MOST_PLACES = 5  # of a technique; `locate` returns the others, including the weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
-    """Raises `UnknownIdError` with the nearest existing ids."""
+    """Returns the answer about a paper. Raises `UnknownIdError` with the nearest existing ids."""
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
     visible = [entry.technique for entry in entries(bundle)]
@@ -75,7 +75,8 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 
 def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
-    """A full answer without references, files, ids of code and descriptions, and what it then lacks, in words."""
+    """Removes references, files, code ids and descriptions from a full answer. Returns the answer and a list of what
+    was removed, in words."""
     left_out = {
         "references": paper.references,
         "code overview": paper.code_overview,
@@ -96,8 +97,8 @@ def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Also finds a hidden technique, whose answer is always full. Raises `UnknownIdError` with the nearest existing
-    ids."""
+    """Returns the answer about a technique; for a hidden technique, the answer is always full. Raises `UnknownIdError`
+    with the nearest existing ids."""
     view = snapshot.technique(technique_id(snapshot, technique))
     node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
     code = bundle.code_of(node.id)
@@ -136,14 +137,15 @@ def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
 
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
-    """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest existing ids."""
+    """Returns the answer about code, given its own id or its technique's id. Raises `UnknownIdError` with the nearest
+    existing ids."""
     node, name = code_node(snapshot, code)
     return _code(node, name, snapshot.bundle(paper_of(node.id)), full)
 
 
 def code_node(snapshot: Snapshot, code: str) -> tuple[Code, str]:
-    """The code with this id, or of the technique with this id, and the technique's name. Raises the errors of
-    `code_answer`."""
+    """Returns the code with this id, or the code for the technique with this id, and the technique's name. Raises the
+    same errors as `code_answer`."""
     if is_code(code):
         node = snapshot.code(code_id(snapshot, code))
         return node, snapshot.technique(node.technique).technique.name
@@ -197,7 +199,8 @@ _ENOUGH = 10
 
 
 def _noticed(evidence: Evidence) -> str:
-    """The changes that a test detected. For little code, also says that there are no more changes to try."""
+    """Describes how many mutations a test detected. For short code, also says that there are no more mutations to
+    try."""
     tried = evidence.mutants or 0
     noticed = round(tried * (evidence.mutation_score or 0.0))
     few = ", all that its own code has" if tried + evidence.excused < _ENOUGH else ""
@@ -226,15 +229,15 @@ def _proven(code: Code) -> str:
 
 
 def _unknown_keys(code: Code) -> str:
-    """The keys that attest claimed code, none of which is trusted."""
+    """Describes the untrusted keys that attest claimed code."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
     return f"; attested by {keys[0]}{more}, whom nobody here trusts" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Departures of the repository from the paper, in the code itself and in its components; also states agreement, or
-    that no comparison was made."""
+    """Describes where the repository departs from the paper, in the code itself and in its components, or says that
+    they agree or were not compared."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
     inherited = f"; its components depart from the paper, too: {_listed(components)}" if components else ""
@@ -261,7 +264,7 @@ EXAMPLES = (
 
 
 QUERIES_CHARACTERS = 8000
-"""The maximum number of characters of all named queries, about as many as the tables have. A test checks it."""
+"""Maximum total length of all named queries in characters, about the length of the tables. A test checks it."""
 
 
 _TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
@@ -280,7 +283,7 @@ def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], 
 
 
 def _patterns(schema_text: str) -> str:
-    """The tables as Cypher patterns, with types only if they are not strings."""
+    """Renders the tables as Cypher patterns, with types for properties that are not strings."""
     patterns = []
     for kind, name, inside in _TABLE.findall(schema_text):
         ends = _ENDS.findall(inside)

@@ -6,7 +6,7 @@ from xkg.model import Ablation
 from xkg.serve.answers.types import Measured, SearchAnswer, TechniqueAnswer
 
 MOST = 5
-"""Maximum number of ablations of a technique in a concise answer."""
+"""Maximum number of ablations per technique in a concise answer."""
 
 Ablations = Mapping[str, Sequence[Ablation]]
 """Ablations by technique, the largest change first."""
@@ -20,7 +20,7 @@ def by_technique(ablations: Sequence[Ablation]) -> Ablations:
 
 
 def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) -> TechniqueAnswer:
-    """The answer with the measured ablations of its technique."""
+    """Returns the answer with the measured ablations of its technique."""
     own = ablations.get(answer.id, ())
     if not own:
         return answer
@@ -33,7 +33,7 @@ def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) 
 
 
 def rows_with_measured(answer: SearchAnswer, ablations: Ablations) -> SearchAnswer:
-    """The answer with the largest change of each row's technique."""
+    """Returns the answer with the largest measured change for each row's technique."""
     if not any(row.id in ablations for row in answer.rows):
         return answer
     rows = (

@@ -1,4 +1,4 @@
-"""Rewords the notes of an answer, which tell the reader what to ask next."""
+"""Rewords the notes in an answer, which tell the reader what to ask next."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,7 +9,7 @@ A = TypeVar("A")
 
 
 def reworded(answer: A, words: Callable[[str], str]) -> A:
-    """The answer with reworded notes. An answer without notes is returned unchanged."""
+    """Returns the answer with reworded notes; an answer without notes is returned unchanged."""
     if not isinstance(answer, BaseModel):
         return answer
     notes: dict[str, object] = {

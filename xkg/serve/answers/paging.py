@@ -1,4 +1,4 @@
-"""Cursors of paged lists. A cursor is self-contained: no session is kept, and any process can continue from it.
+"""Cursors for paged lists. A cursor is self-contained: no session is kept, and any process can continue from it.
 
 A cursor is bound to its question and to the rows before it. For a list with a stable order, it holds one digest of
 these rows. Otherwise it holds a short digest of each row, and the next page has the rows not seen yet, even if the
@@ -18,63 +18,63 @@ from xkg.serve.answers.types import MORE_ROWS, Listing
 from xkg.value import Value
 
 MOST_SEEN = 300
-"""The maximum number of search rows that a cursor holds."""
+"""Maximum number of search rows in a cursor."""
 
 MOST_CHARACTERS = 4000
-"""The maximum length of a cursor."""
+"""Maximum length of a cursor."""
 
 A = TypeVar("A", bound=Listing)
 
 _VERSION = b"\x01"
 _QUESTION, _PLACE, _ROW, _CHECK = 6, 8, 5, 3
-_UNKNOWN = "the cursor is not one of this tool: copy it as it was, or ask without it"
+_UNKNOWN = "this tool did not issue the cursor: copy it exactly, or ask without it"
 
 
 class Page:
-    """The part of a list that `cursor` asks for, in the answer of `tool` to `question`. Without a cursor, it is the
-    first part. Raises `InputError` for an invalid cursor, or for one of another question."""
+    """The part of a list that `cursor` asks for in `tool`'s answer to `question`; the first part if there is no cursor.
+    Raises `InputError` if the cursor is invalid or belongs to another question."""
 
     def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
         self._question = _digest([tool, *question], _QUESTION)
         self._before = b"" if cursor is None else _read(cursor, self._question)
 
     def start(self, keys: Sequence[str]) -> int:
-        """The number of rows before the page, in a list whose rows have these `keys`. Raises `InputError` if the list
-        has changed since the cursor was given."""
+        """Returns the number of rows before the page, in a list whose rows have these `keys`. Raises `InputError` if
+        the list has changed since the cursor was issued."""
         if not self._before:
             return 0
         offset = int.from_bytes(self._before[_PLACE:], "big")
         if len(self._before) != _PLACE + 4 or offset > len(keys) or _digest(keys[:offset], _PLACE) != self._place:
-            raise InputError("the list is another one since the cursor was given: ask again without it")
+            raise InputError("the list has changed since the cursor was issued: ask again without it")
         return offset
 
     def after(self, keys: Sequence[str]) -> str:
-        """The cursor after the first rows of a list, given the keys of these rows."""
+        """Returns the cursor after the first rows of a list, given the keys of these rows."""
         return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
 
     def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
-        """Return a function for a page of a list with these keys: it maps n to the cursor after the page's first n
-        rows, None if no rows follow. `further`: the graph has more rows than the list."""
+        """Returns a function that maps n to the cursor after the page's first n rows, None if no rows follow, for a
+        list with these keys. `further` means that the graph has more rows than the list."""
         start = self.start(keys)
         return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
 
     @property
     def reached(self) -> int:
-        """The number of rows before the page, for a cursor with a digest of the list."""
+        """Number of rows before the page, for a cursor with a digest of the list."""
         return int.from_bytes(self._before[_PLACE : _PLACE + 4], "big")
 
     @property
     def seen(self) -> int:
-        """The number of rows in the cursor."""
+        """Number of rows in the cursor."""
         return len(self._before) // _ROW
 
     def unseen(self, keys: Sequence[str]) -> list[int]:
-        """The positions of the rows that the cursor does not hold."""
+        """Returns the positions of the rows that are not in the cursor."""
         seen = {self._before[at : at + _ROW] for at in range(0, len(self._before), _ROW)}
         return [place for place, key in enumerate(keys) if _digest(key, _ROW) not in seen]
 
     def beyond(self, keys: Sequence[str]) -> str | None:
-        """The cursor extended by these rows. None if they are too many."""
+        """Returns the cursor extended by these rows; None if there are too many."""
         if self.seen + len(keys) > MOST_SEEN:
             return None
         return self._written(self._before + b"".join(_digest(key, _ROW) for key in keys))
@@ -97,8 +97,8 @@ def on_page(
     short_papers: ShortIds | None = None,
     further: bool | None = None,
 ) -> A:
-    """The rows of the page, as many as fit, with the cursor for the next. `further`: the graph has more rows than the
-    answer, by default if its `cut` says so. Raises as `Page.start`."""
+    """Returns as many rows of the page as fit, with the cursor for the next page. `further` means that the graph has
+    more rows than the answer; by default, this is so if `cut` is set. Raises the same errors as `Page.start`."""
     rows = getattr(answer, answer.paged)
     keys = [_key(row) for row in rows]
     rest = answer.model_copy(update={answer.paged: rows[page.start(keys) :]})
@@ -108,7 +108,7 @@ def on_page(
 
 
 def _key(row: Any) -> str:
-    """The id of a row, or all of it."""
+    """Returns a row's id, or the whole row if it has no id."""
     if isinstance(row, Value):
         return str(getattr(row, "id", None) or row.model_dump_json())
     return json.dumps(row, default=str)

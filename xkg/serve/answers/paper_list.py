@@ -1,5 +1,5 @@
-"""The papers of a generation as one list, filtered and sorted in memory. The terminal, Python, MCP and the web pages
-show it."""
+"""The papers in a generation as one list, filtered and sorted in memory, for the terminal, Python, MCP and the web
+pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class PaperFilters:
 
     @property
     def narrow(self) -> bool:
-        """Whether any filter other than `text` is set."""
+        """Whether a filter other than `text` is set."""
         return self != PaperFilters(self.text, order=self.order)
 
     @property
@@ -67,7 +67,7 @@ class PaperFilters:
 
 
 def years_in_words(first: int | None, last: int | None) -> str:
-    """The range of years in words; one end may be open."""
+    """Describes a range of years in words; one end may be open."""
     if last is None:
         return f"from {first} on"
     return f"up to {last}" if first is None else f"from {first} to {last}"
@@ -75,7 +75,7 @@ def years_in_words(first: int | None, last: int | None) -> str:
 
 @dataclass(frozen=True)
 class PaperList:
-    """The papers of one generation, in id order."""
+    """The papers in one generation, in id order."""
 
     generation: int
     lines: Sequence[PaperLine]
@@ -100,7 +100,7 @@ class PaperList:
 
     @cached_property
     def fields(self) -> Sequence[str]:
-        """Domains and subfields of the papers, each domain before its subfields."""
+        """The papers' domains and subfields, each domain before its subfields."""
         known = {line.subfield for line in self.lines if line.subfield}
         return sorted(known | {subfield.partition(".")[0] for subfield in known})
 
@@ -109,7 +109,7 @@ class PaperList:
         return sum(line.year is None for line in self.lines)
 
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
-        """The matching papers in the requested order; ties are in id order."""
+        """Returns the matching papers in the requested order; ties are in id order."""
         numbers, words = self._ordered(filters.order), self._words
         # One pass per word: with a hundred thousand papers, one pass with an inner loop takes ten times as long.
         for word in filters.text.casefold().split():
@@ -138,7 +138,7 @@ class PaperList:
 
 
 def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:
-    """The first `k` matching papers, or all of them. Empty if the filters match none."""
+    """Returns the first `k` matching papers, or all of them if `k` is None; empty if none match."""
     chosen = papers.chosen(filters)
     rows = [
         PaperRow(
@@ -167,7 +167,8 @@ def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> Pa
 
 
 def undated_papers(snapshot: Snapshot) -> str:
-    """A note on how many papers a year filter leaves out because their year is unknown. Empty if there are none."""
+    """Returns a note that says how many papers a year filter leaves out because their year is unknown; empty if there
+    are none."""
     return left_out(snapshot.paper_count() - len(snapshot.of_years(None, None)))
 
 
@@ -178,14 +179,14 @@ def left_out(undated: int) -> str:
 
 
 def at_least(line: PaperLine, level: Level) -> int:
-    """The number of a paper's code nodes at this level or higher."""
+    """Returns the number of a paper's code nodes at this level or higher."""
     least = level.rank
     return sum(count for own, count in line.levels.items() if own.rank >= least)
 
 
 def proven(line: PaperLine) -> float:
-    """A score for how well a paper's code is proven: each code node counts by its level, and executed levels count
-    most."""
+    """Returns a score for how well a paper's code is proven: each code node counts by its level, and executed levels
+    count most."""
     return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
 
 

@@ -1,4 +1,4 @@
-"""Resolves the parameters of a named query: papers by any reference to them."""
+"""Resolves parameters of named queries: a paper may be given by any reference."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,9 @@ _STUB = "MATCH (p:Paper) WHERE p.id = $id RETURN p.id"
 def with_paper_ids(
     store: GraphStore, snapshot: Snapshot, query: str, values: Mapping[str, Any], seconds: float
 ) -> Mapping[str, Any]:
-    """Return the values, with each reference to a paper replaced by the paper's id. The values of a free statement stay
-    unchanged; if the statement uses `$trusted`, the fingerprints of the currently trusted keys are added. Raises
-    `UnknownIdError` for a paper that is neither in the graph nor cited there."""
+    """Returns the values, with each reference to a paper replaced by the paper's id. Values for a free statement stay
+    unchanged; if the statement uses `$trusted`, adds the fingerprints of the currently trusted keys. Raises
+    `UnknownIdError` if a paper is neither in the graph nor cited there."""
     if not named_queries.is_name(query):
         if "$trusted" not in query or "trusted" in values:
             return values

@@ -1,10 +1,10 @@
-"""Quotes papers and repositories: marked as data, and without invisible characters.
+"""Quotes papers and repositories: marks the text as data, and removes invisible characters.
 
-The author of a paper can address the agent that will read it (indirect prompt injection: Greshake et al., "Not what
-you've signed up for", AISec 2023). The author can do so in characters that people do not see: Unicode tags, overrides
-of writing direction (Boucher and Anderson, "Trojan Source", USENIX Security 2023), terminal escapes. So quoted text is
-placed between marks that it cannot forge. Prose loses such characters. Code shows them as escapes, because they may
-have a meaning there."""
+A paper's author can address the agent that will read it (indirect prompt injection: Greshake et al., "Not what you've
+signed up for", AISec 2023), also in characters that people do not see: Unicode tags, overrides of writing direction
+(Boucher and Anderson, "Trojan Source", USENIX Security 2023), terminal escapes. So quoted text is placed between marks
+that it cannot forge. Such characters are removed from prose. In code they are shown as escapes, because they may have a
+meaning there."""
 
 import hashlib
 import re
@@ -36,14 +36,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def framed(text: str) -> str:
-    """`text` between two lines that mark it as data. The text cannot forge them, since they hold a digest of it."""
+    """Returns `text` between two lines that mark it as data. The text cannot forge these lines, since they contain its
+    digest."""
     opening, closing = _marks(text)
     body = text if text.endswith("\n") else text + "\n"
     return f"{opening}\n{body}{closing}\n"
 
 
 def framed_line(text: str) -> str:
-    """A line between the same marks."""
+    """Returns a line between the same marks."""
     opening, closing = _marks(text)
     return f"{opening} {text} {closing}"
 
@@ -57,21 +58,21 @@ def _marks(text: str) -> tuple[str, str]:
 
 
 def refusal(error: Exception) -> str:
-    """An error in one line. If it quotes from the graph, it is placed between marks."""
+    """Renders an error as one line, between marks if it quotes from the graph."""
     line = one_line(str(error))
     shortened = line if len(line) <= LONGEST_ERROR else line[: LONGEST_ERROR - 1] + "…"
     return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened
 
 
 def visible(text: str) -> str:
-    """Prose without invisible characters. Every line break becomes a newline."""
+    """Removes invisible characters from prose, and turns every line break into a newline."""
     if text.isascii() and text.isprintable():  # the common case
         return text
     return _HIDDEN.sub("", _BREAK.sub("\n", text)) if _SUSPECT.search(text) else text
 
 
 def one_line(text: str) -> str:
-    """Prose in one line, without invisible characters."""
+    """Returns prose as one line, without invisible characters."""
     if text.isascii() and text.isprintable() and "  " not in text and text.strip(" ") == text:  # the common case
         return text
     line = " ".join(visible(text).split())
@@ -79,17 +80,17 @@ def one_line(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Prose as a Markdown quote, so that none of its lines can imitate one of ours."""
+    """Renders prose as a Markdown quote, so that none of its lines can imitate a server line."""
     return "\n".join(f"> {line}".rstrip() for line in visible(text).strip("\n").split("\n"))
 
 
 def escaped(code: str) -> str:
-    """Code with invisible characters as escapes such as \\u202e; every line break is a newline."""
+    """Replaces invisible characters in code by escapes such as \\u202e, and turns every line break into a newline."""
     return _HIDDEN.sub(_escape, code.replace("\r\n", "\n")) if _SUSPECT.search(code) else code
 
 
 def fenced(code: str, language: str = "") -> str:
-    """Code between fences that are longer than any inside it (CommonMark 0.31, 4.5), `escaped`."""
+    """Returns `escaped` code between fences that are longer than any fence inside it (CommonMark 0.31, 4.5)."""
     text = escaped(code).rstrip("\n")
     longest = max(map(len, re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -97,12 +98,12 @@ def fenced(code: str, language: str = "") -> str:
 
 
 def encodable(code: str) -> str:
-    """Code with lone surrogates as escapes, because no message can contain them."""
+    """Replaces lone surrogates in code by escapes, because no message can contain them."""
     return _SURROGATE.sub(_escape, code)
 
 
 def hidden_in(text: str) -> tuple[str, ...]:
-    """The invisible code points in `text`, as `U+202E`, each once, in order."""
+    """Returns the distinct invisible code points in `text`, in order, in the form `U+202E`."""
     if not _SUSPECT.search(text):
         return ()
     return tuple(f"U+{ord(char):04X}" for char in sorted(set(_HIDDEN.findall(text.replace("\r\n", "\n")))))

@@ -1,8 +1,8 @@
 """Resolves references to papers, techniques and code: by id, by a unique name, or by a short id.
 
-A short id of a technique is the end of its path, such as `entropy-minimization-objective`. If other techniques have the
-same end, the start of the paper's title and `#` come first: `tent#entropy-minimization-objective`. A code id is the id
-of its technique, `@`, and the code's digest."""
+A technique's short id is the end of its path, such as `entropy-minimization-objective`. If other techniques have the
+same end, the start of the paper's title and `#` come first: `tent#entropy-minimization-objective`. A code id is its
+technique's id, `@`, and the code's digest."""
 
 import re
 from bisect import bisect_left
@@ -19,7 +19,7 @@ from xkg.text.arxiv_id import arxiv_id
 from xkg.text.doi import canonical_doi
 
 NEAREST = 50
-"""The number of techniques whose papers are compared with an unknown title."""
+"""Number of techniques whose papers are compared with an unknown title."""
 
 _ID = re.compile(r"(?:arxiv|doi|title):")
 _DIGEST = re.compile(r"@[0-9a-f]{12}$")
@@ -30,9 +30,9 @@ _WORD = re.compile(r"\w+")
 
 
 def paper_id(snapshot: Snapshot, reference: str) -> str:
-    """Return the id of the paper that a reference names: by id (for arXiv also a number or URL, of any version; also a
-    DOI URL), by title or start of a title (ignoring case, spaces and punctuation), or by the name of its method if only
-    one paper has that method. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
+    """Returns the id of the paper that a reference names: an id (for arXiv also a number or URL, of any version; also a
+    DOI URL), a title or start of a title (ignoring case, spaces and punctuation), or the name of its method if only one
+    paper has that method. Raises `UnknownIdError`, which lists the nearest papers, and `AmbiguousIdError`."""
     wanted = reference.strip()
     found = snapshot.called(wanted)
     if not found and (arxiv_id(wanted) or canonical_doi(wanted)):
@@ -54,8 +54,8 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
-    """First papers whose titles have all words of a reference, then papers with similarly spelled ids, then papers on
-    its subject that share words with it."""
+    """Returns papers whose titles contain all words of a reference, then papers with similarly spelled ids, then papers
+    on the same subject that share words with it."""
     alike = nearest(wanted, snapshot.paper_ids())
     if _ID.match(wanted):
         return alike
@@ -71,9 +71,9 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
-    """Return the id of the technique with this id, short id or name. If a paper has two techniques of this name, the
-    one with code is preferred, then the first. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError`
-    for a name that several papers have."""
+    """Returns the id of the technique with this id, short id or name. If a paper has two techniques with this name,
+    prefers the technique with code, then the first. Raises `UnknownIdError`, which lists the nearest techniques, and
+    `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
     if wanted.startswith("#"):  # the form in which a plan writes a technique below its paper's id
         raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its paper before it")
@@ -98,8 +98,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Techniques that match a text. After a paper's id, these are techniques of that paper with similar spelling,
-    otherwise its first ones. Empty for a hidden technique."""
+    """Returns techniques similar to a text. If the text begins with a paper's id, returns that paper's techniques with
+    similar spelling, otherwise its first techniques. Empty for a hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:
         return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
@@ -111,8 +111,8 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the code with this id. Its technique may be given as in `technique_id`. Raises `UnknownIdError`, also
-    for an earlier code of the technique."""
+    """Returns the full id for a code id, whose technique may be given as in `technique_id`. Raises `UnknownIdError`,
+    also if the technique has newer code now."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
@@ -131,7 +131,7 @@ def is_code(reference: str) -> bool:
 
 
 def resolved(snapshot: Snapshot, references: Sequence[str]) -> tuple[str, ...]:
-    """The ids of papers and techniques; code is replaced by the id of its technique. Unknown references stay
+    """Resolves references to paper and technique ids; code becomes the id of its technique. Unknown references stay
     unchanged."""
     return tuple(_resolved(snapshot, _DIGEST.sub("", reference.strip())) for reference in references)
 
@@ -148,7 +148,7 @@ def _resolved(snapshot: Snapshot, reference: str) -> str:
 
 
 def short_ids(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, str]:
-    """For each technique, the shortest unambiguous reference."""
+    """Returns the shortest unambiguous reference for each technique."""
     papers: dict[str, str] = {}
     return {technique: _short(snapshot, technique, papers) for technique in techniques}
 
@@ -171,9 +171,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """The shortest reference to a paper that matches no other paper and no technique: its id, or for an id made from a
-    title the words before a colon, or the first three or more words. `before_mark`: `#` will follow, so it cannot be
-    mistaken for a technique."""
+    """Returns the shortest reference to a paper that matches no other paper or technique: its id or, if the id comes
+    from the title, the words before a colon or the first three or more words. `before_mark` means that `#` will follow,
+    so the reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)
@@ -197,15 +197,15 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Papers with a technique of this name, or only those that have it as their own method, if any do. Several papers
-    mean that the name is ambiguous."""
+    """Returns the papers with a technique of this name; if it is some papers' own method, only these papers. Several
+    papers mean that the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))
 
 
 def _matching(snapshot: Snapshot, reference: str) -> list[str]:
-    """Techniques that a name or a short id matches: exact names, otherwise other forms of the name."""
+    """Returns the techniques that match a name or short id: exact names, otherwise other forms of the name."""
     paper, mark, path = reference.rpartition("#")
     end = path.rpartition("/")[2]
     if mark:
@@ -221,5 +221,5 @@ def _matching(snapshot: Snapshot, reference: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A reference for an error message: short, with invisible characters as escapes."""
+    """Renders a reference for an error message: short, with invisible characters as escapes."""
     return repr(short(text, 120))

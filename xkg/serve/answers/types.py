@@ -1,7 +1,7 @@
-"""The answers of the MCP tools and of the commands.
+"""The answers that MCP tools and commands return.
 
-The default answer is concise; `full` has everything. Fields are stable: they are the `--json` of the commands and the
-structured content of the tools. `answer_text` renders the same facts as text."""
+The default answer is concise; `full` contains everything. Fields are stable: they are the `--json` output of commands
+and the structured content of tools. `answer_text` renders the same facts as text."""
 
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     import pandas
 
 uri_of_graph: ContextVar[str] = ContextVar("uri_of_graph", default="")
-"""`NAME/` in resource addresses while a graph other than the server's first one answers (`xkg.serve.graphs`)."""
+"""`NAME/` in resource addresses if a graph other than the server's first graph answers (`xkg.serve.graphs`)."""
 
 SOURCE = frozenset(("implementation", "test"))
-"""Fields with code, which is returned as it is stored."""
+"""Fields with code, which is returned as stored."""
 
 BLOCKS = frozenset(
     "abstract definition documentation code_overview schema_text context output written question candidates "
     "instructions prompt".split()
 )
-"""Prose fields that may have several lines; every other text is one line."""
+"""Prose fields that may have several lines; all other text is one line."""
 
 PROSE = frozenset(
     "abstract definition documentation code_overview description text output_end reason guidance claims cell "
     "written".split()
 )
-"""Fields that may be cut, whatever their length, and the cells of a query's rows."""
+"""Fields that may be cut, whatever their length, and the cells in query rows."""
 
 UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
 """Lists that are useless if cut."""
@@ -43,7 +43,7 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 class Quoting(Value):
     """An answer that quotes papers and repositories, as `notice` says. `paged` names the list that `cursor` continues,
-    if there is one; `uri` is the address of the whole answer, given if that is longer than an answer may be."""
+    if there is one; `uri` is the address of the complete answer if it was cut."""
 
     paged: ClassVar[str] = ""
 
@@ -60,7 +60,7 @@ class Listing(Quoting):
     """An answer with a list of rows."""
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """One row for each item of the list, one column for each field. Raises `InputError` if pandas is not
+        """Returns a data frame with one row per item and one column per field. Raises `InputError` if pandas is not
         installed."""
         try:
             import pandas
@@ -72,12 +72,12 @@ class Listing(Quoting):
 
 
 MORE_ROWS = "ask for a larger k"
-"""What `cut` of a search says if there are more rows."""
+"""The text of `cut` in a search answer if there are more rows."""
 
 
 class Relative(Value):
-    """A technique that also matches the query: above or below a search row, of the same name or, for a query of several
-    steps, of the same paper. A concise answer has its id and relation."""
+    """Another technique that matches the query: above or below a search row, with the same name or, for a query with
+    several steps, from the same paper. A concise answer contains its id and relation."""
 
     id: str
     name: str = ""
@@ -86,7 +86,7 @@ class Relative(Value):
 
 
 class PaperRow(Value):
-    """A paper in a list: the number of its visible `techniques`, of those with `code`, and of those with `tested` code
+    """A paper in a list: the number of its visible `techniques`, how many have `code`, and how many have `tested` code
     (level tested or faithful). `origin` is `build` or `import`, `state` is `complete` or `partial`, `field` is the
     arXiv category."""
 
@@ -102,8 +102,8 @@ class PaperRow(Value):
 
 
 class PapersAnswer(Listing):
-    """Papers ordered by title. `searched` says which of how many, `cut` how many more there are, each in one line. The
-    answer can be iterated and indexed like its rows."""
+    """Papers ordered by title. `searched` says in one line which papers were searched, `cut` how many more there are.
+    The answer can be iterated and indexed like its rows."""
 
     paged: ClassVar[str] = "rows"
 
@@ -123,10 +123,10 @@ class PapersAnswer(Listing):
 
 
 class Measured(Value):
-    """An ablation of a technique: without it, or with it changed as `description` says, the metric went from `baseline`
-    to `value`, by `change` of the baseline; `low` and `high` bound that with 95 % confidence, None if the spread is
-    unknown. `direction` says in which direction the metric improves, `seeds` how often it was run. `full` adds the
-    diff, its commit and the command."""
+    """An ablation of a technique: when it was removed, or changed as `description` says, the metric went from
+    `baseline` to `value`, a relative change of `change`; `low` and `high` are its 95 % confidence bounds, None if the
+    spread is unknown. `direction` says in which direction the metric improves; `seeds` is the number of runs. `full`
+    adds the diff, its commit and the command."""
 
     metric: str
     direction: str
@@ -151,13 +151,13 @@ class Measured(Value):
 
 
 class SearchRow(Value):
-    """`score` in 0..1 says how well the technique fits the query, and is comparable between queries: about the
-    probability that it fits if half of all queries are about techniques of the graph; 1.0 for its exact name. `level`
-    is the proven level of its code, `none` without code; trusted keys that attest it are named: `tested, attested by
-    LAB and 2 others`. `code` is the id for get_code. `definition` is cut to a few lines. `no_code` is the reason why
-    there is none, if known; `without_code` names components that lack it. `measured` is the largest relative change of
-    a metric in an ablation of it, None if none is stored. `reason` and `guidance` come from a model that verified the
-    row: why the technique fits, how to apply it, and what to change."""
+    """`score` (0 to 1) says how well the technique fits the query, and is comparable between queries: about the
+    probability that it fits, if half of all queries are about techniques in the graph; 1.0 for its exact name. `level`
+    is the proven level of its code, `none` if it has no code, followed by the trusted keys that attest it: `tested,
+    attested by LAB and 2 others`. `code` is the id for get_code. `definition` is cut to a few lines. `no_code` is the
+    reason why there is no code, if known; `without_code` lists components without code. `measured` is the largest
+    relative change of a metric in an ablation of the technique, None if none is stored. `reason` and `guidance` come
+    from a model that verified the row: why the technique fits, how to apply it, and what to change."""
 
     id: str
     name: str
@@ -175,7 +175,7 @@ class SearchRow(Value):
 
 
 class Mention(Value):
-    """A technique that an answer only names, with the `reason`, if there is one."""
+    """A technique that an answer only mentions, with the `reason`, if there is one."""
 
     id: str
     name: str
@@ -183,11 +183,11 @@ class Mention(Value):
 
 
 class SearchAnswer(Listing):
-    """Rows best first, each more likely right than not. `nearest` names techniques that are probably not what was asked
-    for. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
-    `verified` names the model, or says `not verified: <why>`; it is empty if nobody asked for it. Verified rows are in
-    the model's order, and `dropped` has those that it rejected. If no model can be asked, `question` is the verifier's
-    question to the reader of the answer, and `candidates` are the rows in question."""
+    """Rows best first, each more likely right than wrong. `nearest` lists techniques that are probably not the
+    requested ones. `searched` says in one line what was searched, `cut` what was left out and how to see it. `verified`
+    names the model, or says `not verified: <why>`; it is empty if verification was not requested. Verified rows are in
+    the model's order, and `dropped` lists the rows that the model rejected. If no model can be asked, `question` is the
+    verifier's question to the reader of the answer, and `candidates` are the rows to judge."""
 
     paged: ClassVar[str] = "rows"
 
@@ -204,7 +204,7 @@ class SearchAnswer(Listing):
 
 
 class Again(Value):
-    """A row of an earlier part that serves this one too."""
+    """A row from an earlier part that also serves this part."""
 
     id: str
     name: str
@@ -213,9 +213,9 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """A step of a task: rows best first, and in `again` those of earlier parts. In a concise answer, a row has no
-    `reason`, and only the beginning of its definition if no guidance says how to apply it. `note` says if nothing fits,
-    and if this part was verified differently from the whole. If nothing was verified, the last part is the whole task,
+    """One step of a task: rows best first; `again` lists rows that earlier parts already have. In a concise answer, a
+    row has no `reason`, and only the beginning of its definition if there is no guidance. `note` says if nothing fits,
+    or if this part was verified differently from the others. If nothing was verified, the last part is the whole task,
     with all results of a search for it, grouped by paper."""
 
     number: int
@@ -226,7 +226,7 @@ class PartAnswer(Value):
 
 
 class Implementation(Value):
-    """Code of a row, by its id."""
+    """The code for a row, with its id."""
 
     code: str
     name: str
@@ -237,9 +237,9 @@ class Implementation(Value):
 
 
 class ImplementationsAnswer(Quoting):
-    """Code for a task, part by part. `task` is its beginning, `decomposed` says how it was split; `verified`,
-    `searched` and `cut` are as in `SearchAnswer`, for all parts. A full answer has as many `implementations` as fit.
-    `question` and `candidates` are as in `SearchAnswer`, part by part."""
+    """Code for a task, part by part. `task` is the beginning of the task, `decomposed` says how it was split;
+    `verified`, `searched` and `cut` are as in `SearchAnswer`, for all parts. A full answer contains as many
+    `implementations` as fit. `question` and `candidates` are as in `SearchAnswer`, part by part."""
 
     task: str
     decomposed: str
@@ -264,8 +264,8 @@ class TechniqueLine(Value):
 
 
 class Place(Value):
-    """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None if code was
-    made from them. `focus` has the one to three ranges to look at first, best first, with the reason."""
+    """Lines in a repository, 1-based and inclusive. `score` (0 to 1) says how well they fit a technique, None if code
+    was generated from them. `focus` lists one to three ranges to look at first, best first, with the reason."""
 
     repository: str
     commit: str | None
@@ -278,10 +278,11 @@ class Place(Value):
 
 
 class LocatedPlace(Place):
-    """A place of `technique` (None for a text that names none). `source`: `stored` lines are as the graph has them,
-    `moved` ones were found again elsewhere in a working copy, `retrieved` ones by searching it. `repository` is the
-    folder of a working copy, and `commit` null for lines that belong to none. `twins` are places of nearly the same
-    code, as path:first-last. `confidence`: a certain place is right in six cases of seven, a weak one seldom."""
+    """A place for `technique` (None if the text names no technique). `source`: `stored` lines are as recorded in the
+    graph, `moved` lines were found elsewhere in a working copy, `retrieved` lines were found by searching it.
+    `repository` is the folder of a working copy; `commit` is null for lines that belong to no commit. `twins` are
+    places with nearly the same code, as path:first-last. `confidence`: a certain place is right in six of seven cases,
+    a weak place seldom."""
 
     score: float
     technique: str | None
@@ -291,8 +292,8 @@ class LocatedPlace(Place):
 
 
 class LocateAnswer(Listing):
-    """`locations` are the lines to edit or ablate, best first; none if nothing matches. `searched` says where they come
-    from, `note` what else to know about them, and `cut` what was left out, each in one line."""
+    """`locations` are the lines to edit or ablate, best first; empty if nothing matches. `searched` says where they
+    come from, `note` adds further information, and `cut` says what was left out, each in one line."""
 
     paged: ClassVar[str] = "locations"
 
@@ -310,11 +311,11 @@ class NamedText(Value):
 
 
 class PaperAnswer(Listing):
-    """The paper node. `origin` is `build` or `import`, `state` is `complete` or `partial`, and `incomplete` says why, a
-    line each. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
-    out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions, and
-    `nothing_in`: passages and functions that no technique covers, and in which a model found none when asked.
-    `implementations` are there if code was requested."""
+    """The paper node. `origin` is `build` or `import`, `state` is `complete` or `partial`, and `incomplete` lists the
+    reasons. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
+    out; `full` adds hidden techniques, references, the code overview, descriptions of findings and resources, and
+    `nothing_in`: passages and functions that no technique covers and in which a model found none. `implementations` is
+    present if code was requested."""
 
     paged: ClassVar[str] = "techniques"
 
@@ -342,11 +343,11 @@ class PaperAnswer(Listing):
 
 
 class TechniqueAnswer(Quoting):
-    """A technique with its place in the hierarchy: `path` has the names from the top down to itself, `component_ids`
-    the ids of `components`. `locations` are the lines of the repository that do it, best first: an ablation edits them.
-    `measured` are ablations of it, the largest change first. `without_code` are the names of components without code;
-    `hidden` is the reason why searches do not show it. `full` adds aliases, excerpts and the components'
-    definitions."""
+    """A technique with its place in the hierarchy: `path` lists the names from the top down to the technique,
+    `component_ids` the ids of `components`. `locations` are the repository lines that implement it, best first; an
+    ablation edits these lines. `measured` lists its ablations, largest change first. `without_code` lists components
+    without code; `hidden` is the reason why searches do not show the technique. `full` adds aliases, excerpts and the
+    components' definitions."""
 
     id: str
     name: str
@@ -372,9 +373,9 @@ class TechniqueAnswer(Quoting):
 
 
 class CodeAnswer(Quoting):
-    """Running code for a technique, its proof in one line, and the lines it was made from. `full` adds the test, all
-    evidence (of two, the first is that of the first run, before repairs), and the unchecked claims of an imported
-    file."""
+    """Running code for a technique, its proof in one line, and the lines from which it was generated. `full` adds the
+    test, all evidence (if there are two entries, the first is from the run before repairs), and unchecked claims from
+    an imported file."""
 
     id: str
     technique: str
@@ -396,8 +397,8 @@ class CodeAnswer(Quoting):
 
 class SchemaAnswer(Value):
     """The graph's tables as the engine defines them, the number of papers, the named queries (one line each: name,
-    parameters and purpose, within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables as
-    patterns, and the queries without their purpose."""
+    parameters and purpose, within `QUERIES_CHARACTERS`), and example statements. A concise answer contains the tables
+    as patterns, and the queries without their purpose."""
 
     schema_text: str
     papers: int
@@ -408,7 +409,7 @@ class SchemaAnswer(Value):
 
 
 class CypherAnswer(Listing):
-    """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
+    """The rows of a query, with values as plain JSON; `cut` says if a limit cut them off."""
 
     paged: ClassVar[str] = "rows"
 
@@ -432,7 +433,7 @@ Answer = (
 
 
 def uri(kind: str, node_id: str) -> str:
-    """`xkg://<kind>/<id>`, the id percent-encoded."""
+    """Returns `xkg://<kind>/<id>`, with the id percent-encoded."""
     return f"xkg://{uri_of_graph.get()}{kind}/{urllib.parse.quote(node_id, safe='')}"
 
 

@@ -29,10 +29,10 @@ MOST_RELATED = 5
 
 class ContextAnswer(Quoting):
     """`context` is Markdown of at most `budget_tokens` tokens (four characters each), `tokens` of them used, with short
-    ids; its last line is `left_out`. `pairs` are the ids of the techniques whose code is in it, in build order; a plan
-    has none.
+    ids; its last line is `left_out`. `pairs` lists the techniques whose code is included, in build order; a plan has
+    none.
 
-    As a string it is the Markdown."""
+    Its string form is the Markdown."""
 
     paper: str
     title: str
@@ -60,12 +60,12 @@ def paper_context(
     repository: Path | None = None,
     ablations: Ablations | None = None,
 ) -> ContextAnswer:
-    """Return the context of a paper, given by id or title. With `code="raw"`, lines are read from the folder of the
-    graph, or from `repository`, a clone or copy of the paper's repository, with `parsers`. A plan includes the measured
+    """Returns the context of a paper, given by id or title. With `code="raw"`, lines are read from the graph's folder,
+    or from `repository`, a clone or copy of the paper's repository, with `parsers`. A plan includes the measured
     `ablations`.
 
-    Raises `UnknownIdError`, and `InputError` for an invalid choice, for too small a budget, and for a repository that
-    is not the paper's."""
+    Raises `UnknownIdError`, and `InputError` if a choice is invalid, the budget is too small, or the repository is not
+    the paper's."""
     _require(view, View, "view")
     _require(code, CodeForm, "code")
     for kind in include:

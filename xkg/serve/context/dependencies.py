@@ -1,6 +1,6 @@
-"""Finds dependencies between the components of a paper, and the order to build them in.
+"""Finds dependencies between a paper's components, and the order in which to build them.
 
-A technique uses its components. Its code also uses another technique's code if it contains all definitions of that code
+A technique uses its components. Its code also uses another technique's code if it contains all definitions in that code
 and more: slices include the functions that they call, and rewritten code repeats its building blocks under the same
 names. On 44 graphs this found 22 uses that no hierarchy has, each of them true."""
 
@@ -13,9 +13,9 @@ _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+([^\W\d_]\w*)", re.M
 
 
 def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str, tuple[str, ...]]:
-    """For each technique (ids, in order), the techniques that it uses directly. Its components come first, then the
-    techniques whose code its own code contains, unless one of these contains them too. `code` is by technique. A
-    technique never uses one above it."""
+    """Returns the techniques that each technique uses directly (ids, in order): first its components, then the
+    techniques whose code its own code contains, unless one of these contains them too. `code` is keyed by technique. A
+    technique never uses a technique above it."""
     above = _ancestors(techniques)
     used: dict[str, list[str]] = {t.id: [] for t in techniques}
     for technique in techniques:
@@ -38,7 +38,8 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
 
 
 def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, set[str]]:
-    """For each technique whose code defines anything, the techniques whose code has all these definitions and more."""
+    """Maps each technique whose code defines anything to the techniques whose code has all these definitions and
+    more."""
     names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in techniques if t in code}
     defining: dict[str, set[str]] = {}
     for technique, own in names.items():
@@ -52,7 +53,7 @@ def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, s
 
 
 def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
-    """All techniques, each after those that it uses. Cycles are broken in the order of `used`."""
+    """Returns all techniques, each after the techniques that it uses. Cycles are broken in the order of `used`."""
     order: list[str] = []
     seen: set[str] = set()
     for start in used:
@@ -75,7 +76,7 @@ def _ancestors(techniques: Sequence[Technique]) -> dict[str, frozenset[str]]:
 
 
 def _above(technique: str) -> Iterator[str]:
-    """The ids on the path to a technique, some of which may be hidden."""
+    """Yields the ids on the path to a technique, some of which may be hidden."""
     while (cut := technique.rfind("/")) > technique.rfind("#"):
         technique = technique[:cut]
         yield technique

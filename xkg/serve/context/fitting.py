@@ -6,12 +6,12 @@ from typing import NamedTuple
 from xkg.errors import InputError
 
 CHARACTERS_A_TOKEN = 4
-"""The same ratio as in `xkg.llm.prices.tokens`."""
+"""Characters per token, as in `xkg.llm.prices.tokens`."""
 
 
 class Step(NamedTuple):
-    """Puts `text` at a place of a document (places are ordered), replacing the text there, which is never longer.
-    `group` names what a document without this step leaves out."""
+    """Puts `text` at a place in a document (places are ordered), replacing the text there, which is never longer.
+    `group` names what is missing from a document without this step."""
 
     group: str
     place: tuple[int, ...]
@@ -19,13 +19,13 @@ class Step(NamedTuple):
 
 
 def room(budget_tokens: int) -> int:
-    """The characters of a budget, minus the newline that ends a printed document."""
+    """Returns the characters in a budget, minus the newline that ends a printed document."""
     return budget_tokens * CHARACTERS_A_TOKEN - 1
 
 
 def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
-    """The maximum number of steps, from the first, that fit into `characters` if `rest(n)` more characters follow n
-    steps. Grows with `characters`. Raises `InputError` if not even the first step fits."""
+    """Returns how many of the first steps fit into `characters` if `rest(n)` more characters follow n steps. Raises
+    `InputError` if not even the first step fits."""
     best = size = 0
     placed: dict[tuple[int, ...], int] = {}
     for n, step in enumerate(steps, start=1):
@@ -37,11 +37,11 @@ def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) ->
             best = n
     if best == 0:
         least = -(-(len(steps[0].text) + 2 + rest(1)) // CHARACTERS_A_TOKEN)
-        raise InputError(f"the budget holds no context of this paper: give {least} tokens or more")
+        raise InputError(f"the budget is too small for a context of this paper: give {least} tokens or more")
     return best
 
 
 def document(steps: Sequence[Step], last: str) -> str:
-    """The document that results from the steps and the last line."""
+    """Returns the document that results from the steps and the last line."""
     placed = {step.place: step.text for step in steps}
     return "\n".join([*(placed[place] for place in sorted(placed)), last])

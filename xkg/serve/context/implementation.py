@@ -1,4 +1,4 @@
-"""Renders a paper for a coder: pairs of a technique and its code, uncut, in build order.
+"""Renders a paper for a coding agent: pairs of a technique and its complete code, in build order.
 
 A small budget leaves out tests first, then the longest pairs, so that it includes as many pairs as possible."""
 
@@ -30,9 +30,9 @@ class Pair:
 def implementation(
     chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
 ) -> tuple[str, tuple[str, ...], str]:
-    """Return the Markdown, the techniques whose pairs are in it (in build order), and its last line, which says what is
-    left out. `raw` are the raw lines by code id, and `why_not` is the reason why others are missing. Raises
-    `InputError` for too small a budget."""
+    """Returns the Markdown, the techniques whose pairs it includes (in build order), and its last line, which says what
+    is left out. `raw` maps code ids to raw lines, and `why_not` is the reason why others are missing. Raises
+    `InputError` if the budget is too small."""
     pairs, without = _pairs(chosen, form, raw)
     shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))
     with_code = "code" in chosen.include
@@ -82,7 +82,7 @@ def implementation(
 
 
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
-    """The pairs in build order, and the techniques without such code."""
+    """Returns the pairs in build order, and the techniques without such code."""
     if "code" not in chosen.include:
         defined = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
         return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(defined)], []

@@ -1,4 +1,4 @@
-"""The parts that both views of a paper's context share: the chosen nodes, and inline quoting."""
+"""Parts that both views of a paper's context share: the chosen nodes, and inline quoting."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
 """The parts of a paper that its context can include: abstract and year; definitions and hierarchy; code with its level
-and packages; repositories and the lines in them; findings; resources; related papers of the graph."""
+and packages; repositories and the lines in them; findings; resources; related papers in the graph."""
 
 CodeForm = Literal["raw", "rewritten", "verified"]
 """`raw`: the repository lines from which the code was made. `rewritten`: the code node at any level. `verified`: the
@@ -28,7 +28,7 @@ _MOST_PLACES = 3
 @dataclass(frozen=True)
 class Chosen:
     """One paper with the kinds of nodes to include, and the references (`xkg.serve.answers.references`) for it and its
-    techniques. `ablations` of its techniques are those of the graph."""
+    techniques. `ablations` are the stored ablations of its techniques."""
 
     bundle: PaperBundle
     include: frozenset[Kind]
@@ -65,11 +65,11 @@ class Chosen:
         return found
 
     def places(self, technique: str) -> str:
-        """The repository lines that implement a technique, best places first. Empty if none are known."""
+        """Returns the repository lines that implement a technique, best first; empty if none are known."""
         return ", ".join(self._places.get(technique, ())[:_MOST_PLACES])
 
     def without_code(self, hidden: Technique) -> str:
-        """A line on a hidden technique: why it has no code, and where the repository implements it."""
+        """Returns a line about a hidden technique: why it has no code, and where the repository implements it."""
         places = self.places(hidden.id)
         why = inline(hidden.hidden or "", 200)
         where = f"; in {places}" if places else ""
@@ -80,7 +80,7 @@ class Chosen:
         return {entry.technique.id: len(entry.path) - 1 for entry in self.entries}
 
     def depth(self, technique: str) -> int:
-        """The number of techniques above it."""
+        """Returns the number of techniques above it."""
         return self._depths[technique]
 
     @cached_property
@@ -89,7 +89,7 @@ class Chosen:
 
     @cached_property
     def code(self) -> Mapping[str, Code]:
-        """Code by technique."""
+        """Code, keyed by technique."""
         return {c.technique: c for c in self.bundle.code if c.technique in self.by_id}
 
     @cached_property
@@ -98,7 +98,7 @@ class Chosen:
 
     @cached_property
     def order(self) -> Sequence[str]:
-        """Ids in build order: each technique after those that it uses."""
+        """Ids in build order: each technique comes after the techniques that it uses."""
         return build_order(self.uses)
 
     def name(self, technique: str) -> str:
@@ -108,12 +108,12 @@ class Chosen:
         return ", ".join(map(self.name, techniques))
 
     def key(self, technique: str) -> str:
-        """The short id, without its paper if the head names that: `#path`."""
+        """Returns the short id; if the head names its paper, only `#path`."""
         reference = self.short_ids[technique]
         return span(reference.removeprefix(self.paper) if reference.startswith(f"{self.paper}#") else reference)
 
     def head(self, kind: str) -> str:
-        """The title, the reference, and how to read the rest."""
+        """Returns the head: title, reference, and how to read the rest."""
         paper = self.bundle.paper
         return (
             f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"
@@ -122,26 +122,26 @@ class Chosen:
 
 
 def inline(text: str, limit: int) -> str:
-    """A quoted text within a line, without characters that start code or markup."""
+    """Quotes text within a line, without characters that start code or markup."""
     return short(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
 
 
 def first_words(text: str, limit: int) -> str:
-    """The first sentence, or the part of it that fits the limit."""
+    """Returns the first sentence, cut to the limit."""
     flat = one_line(text)
     end = re.search(r"(?<=[^\W\d_]{3})[.!?](?= [^\W\d_a-z])", flat[:limit])
     return flat[: end.end()] if end else short(flat, limit)
 
 
 def span(node_id: str) -> str:
-    """An id as inline code, whatever characters it has."""
+    """Renders an id as inline code, whatever characters it contains."""
     flat = one_line(node_id)
     marks = "`" * (1 + max(map(len, re.findall(r"`+", flat)), default=0))
     return f"{marks}{flat}{marks}" if len(marks) == 1 else f"{marks} {flat} {marks}"
 
 
 def quoted_below(text: str, depth: int) -> str:
-    """A quote within a list item of that depth."""
+    """Renders a quote inside a list item at this depth."""
     return "\n".join(f"{indent(depth + 1)}{line}" for line in quoted(text).split("\n"))
 
 

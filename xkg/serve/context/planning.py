@@ -1,5 +1,5 @@
-"""Renders a paper for a planner: its components, their dependencies, and which of them have code, without the code
-itself.
+"""Renders a paper for a planning agent: its components, their dependencies, and which components have code, without the
+code itself.
 
 A small budget leaves out, in this order: the whole abstract, related papers, resources, findings, whole definitions,
 lines in repositories, first sentences of definitions, repositories, packages, the build order, the beginning of the
@@ -27,8 +27,8 @@ _HEAD, _ABOUT, _COVERAGE, _TREE, _HIDDEN, _ORDER, _PACKAGES, _REPOSITORIES, _FIN
 
 
 def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAnswer]) -> tuple[str, str]:
-    """Return the Markdown and its last line, which says what is left out. `related` is called if related papers are
-    included. Raises `InputError` for too small a budget."""
+    """Returns the Markdown and its last line, which says what is left out. `related` is called if related papers are
+    included. Raises `InputError` if the budget is too small."""
     steps = list(_steps(chosen, related))
     total = Counter(step.group for step in steps)
 
@@ -42,7 +42,7 @@ def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAn
 
 
 def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Step]:
-    """The steps, most important first."""
+    """Yields the steps, most important first."""
     definitions: list[Step] = []
     yield Step("head", (_HEAD,), chosen.head("Plan of the paper"))
     paper, include = chosen.bundle.paper, chosen.include
@@ -102,7 +102,7 @@ def _coverage(chosen: Chosen) -> str:
 
 
 def _components(chosen: Chosen) -> Iterator[Step]:
-    """One line each, from the top of the hierarchy down, so that every component follows its parent."""
+    """Yields one line per component, from the top of the hierarchy down, so that every component follows its parent."""
     title = "\n## Components (indented ones are part of the one above)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
@@ -121,7 +121,7 @@ def _level(chosen: Chosen, technique: str) -> str:
 
 
 def _definitions(chosen: Chosen) -> Iterator[Step]:
-    """First sentences, from the top of the hierarchy down. Equal definitions appear once."""
+    """Yields first sentences, from the top of the hierarchy down. Equal definitions appear once."""
     first_of: dict[str, int] = {}
     for n, technique in enumerate(chosen.techniques):
         first_of.setdefault(one_line(technique.definition), n)
@@ -132,7 +132,7 @@ def _definitions(chosen: Chosen) -> Iterator[Step]:
 
 
 def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Iterator[Step]:
-    """The definitions of more than one sentence, shortest first."""
+    """Yields definitions with more than one sentence, shortest first."""
     for step in sorted(first_sentences, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
         technique = chosen.techniques[step.place[1]]
         if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
@@ -144,7 +144,7 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Each name once, with the techniques that it uses in addition to its own components."""
+    """Returns each name once, with the techniques that it uses in addition to its own components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)

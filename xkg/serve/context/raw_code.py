@@ -1,8 +1,8 @@
-"""Reads the repository lines from which code was made, at their commit.
+"""Reads the repository lines from which code was generated, at their commit.
 
-The graph stores their positions, not their text. They are read from the parsed repository among the build outputs,
-otherwise from the fetched commit, both in the graph's folder. A caller may also name a folder, if that has the commit
-or the same files."""
+The graph stores the lines' positions, not their text. The text is read from the parsed repository among the build
+outputs, otherwise from the fetched commit, both in the graph's folder. A caller may also name a folder that contains
+the commit or the same files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,9 +19,9 @@ from xkg.model import PaperBundle, Repository, Symbol
 def raw_code(
     bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
 ) -> tuple[dict[str, str], str]:
-    """Return lines by code id, for all code of the paper whose lines are available, and one line on why others are not
-    (empty if all are). `graph` is the folder of the graph; `folder` is a clone or copy of the repository to read
-    instead.
+    """Returns lines keyed by code id, for all code in the paper whose lines are available, and one line that says why
+    others are not (empty if all are). `graph` is the graph's folder; `folder` is a clone or copy of the repository to
+    read instead.
 
     Raises `InputError` if `folder` has neither that commit nor those files."""
     wanted = _origins(bundle)
@@ -57,7 +57,8 @@ def _why(bundle: PaperBundle, missing: Sequence[str]) -> str:
 
 
 def _origins(bundle: PaperBundle) -> dict[str, list[Symbol]]:
-    """The symbols from which each code node (id) was made, without symbols inside another, ordered by file and line."""
+    """Maps each code id to the symbols from which the code was generated, without symbols inside another symbol,
+    ordered by file and line."""
     by_id = {s.id: s for s in bundle.symbols}
     symbols_of: dict[str, list[Symbol]] = {c.id: [] for c in bundle.code}
     for derivation in bundle.derivations:
@@ -90,7 +91,7 @@ def _from_folder(repository: Repository, folder: Path, paths: set[str], parsers:
 def codebase_of(
     bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str], parsers: Parsers
 ) -> Codebase | None:
-    """The parsed repository of a paper, or only these files of it. None if it is not on this machine."""
+    """Returns the parsed repository of a paper, or only these files from it; None if it is not on this machine."""
     for codebase in outputs(graph / "work" / folder_name(bundle.paper.id), "symbols", Codebase):
         if codebase.repository.id == repository.id:
             return codebase
@@ -110,7 +111,7 @@ class _Source:
         self._modules = {m.path: m for m in codebase.modules}
 
     def lines(self, symbol: Symbol) -> str | None:
-        """The lines below a comment with their position. None if the file does not have the symbol there."""
+        """Returns the lines, below a comment with their position; None if the file does not have the symbol there."""
         module = self._modules.get(symbol.path)
         if module is None:
             return None

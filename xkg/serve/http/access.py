@@ -1,4 +1,4 @@
-"""Authenticates callers by tokens of this server or of the OAuth authorization server."""
+"""Authenticates callers by tokens from this server or from the OAuth authorization server."""
 
 import logging
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """A `TokenVerifier` of the SDK. It refuses any token that it cannot check."""
+    """A `TokenVerifier` for the SDK. It refuses any token that it cannot check."""
 
     def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
-        """`closed`: callers must show a token even if none was created. `graphs` are the served graphs; a token that
-        names only others is refused."""
+        """`closed` requires a token from callers even if none was created. `graphs` are the served graphs; a token for
+        other graphs only is refused."""
         self._graphs = graphs
         self._tokens = tokens
         self._issuer = issuer
         self._closed = closed or issuer is not None
 
     def required(self) -> bool:
-        """Whether callers must show a token. True once a token has been created, even if all are revoked."""
+        """Whether callers need a token. True once a token has been created, even if all are revoked."""
         if not self._closed:
             try:
                 self._closed = bool(self._tokens.all())
@@ -34,7 +34,7 @@ class Access:
         return self._closed
 
     def is_cheap(self, token: str) -> bool:
-        """Whether this token needs no rate limit before it is checked: it has our prefix, or was found valid before."""
+        """Whether this token can be checked without a rate limit: it has our prefix, or was valid before."""
         return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
 
     async def verify_token(self, token: str) -> AccessToken | None:

@@ -50,7 +50,7 @@ OPEN_SECONDS = 5.0
 READY_SECONDS = 1.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
-"""Threads reserved for work that must not wait for tools: an issuer's keys, readiness, metrics."""
+"""Threads reserved for work that must not wait for tools: fetching an issuer's keys, readiness, metrics."""
 
 _UNREADY: Mapping[type[XkgError], str] = {
     StoreUnreachableError: "the server that holds the graph does not answer",
@@ -72,8 +72,8 @@ Pages = Callable[[Settings, Served, Access], Beside]
 
 
 def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pages | None = None) -> ASGIApp:
-    """Return the app, for a server that is bound to the host `bound` and that clients reach at `url`. The app closes
-    the graph and the jobs. `pages` are for people. Raises `ConfigError` for settings that contradict each other."""
+    """Returns the app for a server that is bound to the host `bound` and that clients reach at `url`. The app closes
+    the graph and the jobs. `pages` are for people. Raises `ConfigError` if settings contradict each other."""
     service, jobs = served.service, served.jobs
     http = settings.serve.http
     closed = reached_by_others(http, bound)
@@ -132,8 +132,8 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
 
 
 def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
-    """MCP without sessions: any worker answers any request, and no state of a caller is kept. Host and size are checked
-    before the request reaches it."""
+    """Returns an MCP server without sessions: any worker can answer any request, and no per-caller state is kept. Host
+    and size are checked before the request reaches it."""
     server = PlainErrors(instructions=instructions(served), subscriptions=False)
     add_completion(server, served.service)
     add_all(server, served)
@@ -147,7 +147,7 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
 
 
 def _not_a_message(body: bytes) -> Response | None:
-    """The JSON-RPC error for a body that is not a message."""
+    """Returns the JSON-RPC error for a body that is not a message, else None."""
     try:
         parsed_message(body)
     except WrongMessageError as error:
@@ -156,11 +156,11 @@ def _not_a_message(body: bytes) -> Response | None:
 
 
 class _Guarded:
-    """Requires a token with the scope `read`, unless no token was ever created, and limits the rate of each caller.
+    """Requires a token with the scope `read`, unless no token was ever created, and limits each caller's rate.
 
     Requests without a valid token count for their IP address. If that address exceeds its rate, a request is refused
-    before its token is checked, unless the check is cheap. So a caller behind a proxy that shares its address with a
-    flood of forged tokens can still use its valid token."""
+    before its token is checked, unless the check is cheap. This lets a caller use its valid token even if it shares a
+    proxy's address with a flood of forged tokens."""
 
     def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
         self._access = access
@@ -178,7 +178,7 @@ class _Guarded:
 
 
 def _bearer(scope: Scope) -> str:
-    """The bearer token of a request, '' if there is none."""
+    """Returns the request's bearer token, '' if there is none."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, token = header.decode("latin-1").partition(" ")
     return token if kind.lower() == "bearer" else ""
@@ -198,8 +198,8 @@ async def _healthz(_: Request) -> Response:
 
 
 class _Ready:
-    """Whether the graph can be read, checked at most once a second. Callers are anonymous, so paths appear only in the
-    log."""
+    """Reports whether the graph can be read, checked at most once a second. Callers are anonymous, so paths appear only
+    in the log."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""The time that a connection may take for a request."""
+"""Limits the time that a connection may take to send a request."""
 
 import asyncio
 

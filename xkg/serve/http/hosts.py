@@ -1,4 +1,4 @@
-"""Who reaches this server: protects against DNS rebinding, and tells servers that other machines reach.
+"""Protects against DNS rebinding, and detects whether other machines can reach the server.
 
 An attacker can make the name of a web page point to this machine. Its requests have that name as their Host, and must
 not reach a server that trusts this machine."""
@@ -26,7 +26,7 @@ _REFUSED = {
 
 class KnownHosts:
     """Accepts requests whose Host is one of `names` or this machine, and whose Origin, if a browser sent one, is one of
-    these or of `origins`. A server on all addresses does not know its names, so it accepts any: its callers need
+    these or of `origins`. A server on all addresses does not know its names, so it accepts any Host: its callers need
     tokens, which such a page does not have."""
 
     def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
@@ -54,14 +54,14 @@ class KnownHosts:
 
 
 def reached_by_others(http: HttpSettings, bound: str) -> bool:
-    """Whether other machines can reach a server bound to `bound`, directly or through a proxy (`http.url` and
-    `http.hosts` indicate one)."""
+    """Whether other machines can reach a server bound to `bound`, directly or through a proxy, as `http.url` or
+    `http.hosts` indicate."""
     behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
     return behind or bool(http.hosts) or not is_loopback(bound)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`. A name is resolved."""
+    """Whether only this machine can reach `host`. Names are resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

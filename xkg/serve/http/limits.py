@@ -1,4 +1,4 @@
-"""Limits on requests: the rate of each caller, the size of a body, and the number of concurrent requests."""
+"""Request limits: each caller's rate, the body size, and the number of concurrent requests."""
 
 import asyncio
 import math
@@ -31,7 +31,7 @@ class Rates:
         return 0.0 if level >= 1 else (1 - level) / self._rate
 
     def take(self, caller: str) -> float:
-        """As `wait`, and counts a request if the caller need not wait."""
+        """Like `wait`, but counts a request if the caller does not have to wait."""
         now, wait = self._clock(), self.wait(caller)
         level = self._level(caller, now)
         self._buckets.pop(caller, None)
@@ -46,8 +46,8 @@ class Rates:
 
 
 def caller(scope: Scope) -> str:
-    """The caller of a request: the holder of its token, otherwise its address. IPv6 addresses count by their /64, the
-    size that networks assign."""
+    """Returns the caller of a request: the token's holder, otherwise the address. IPv6 addresses are grouped by their
+    /64, the size that networks assign."""
     user = scope.get("user")
     if isinstance(user, AuthenticatedUser):
         return f"token {user.access_token.client_id}"
@@ -60,7 +60,7 @@ def caller(scope: Scope) -> str:
 
 
 class RateLimit:
-    """Refuses excess requests with 429 and Retry-After. With `per_minute` 0 it refuses nobody."""
+    """Refuses excess requests with 429 and Retry-After. If `per_minute` is 0, there is no limit."""
 
     def __init__(self, app: ASGIApp, per_minute: int) -> None:
         self._app = app
@@ -74,20 +74,20 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     def wait(self, scope: Scope) -> float:
-        """Seconds that the caller of this request must wait. Does not count a request."""
+        """Returns the seconds that the caller of this request must wait. Does not count a request."""
         return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
 
 
 async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> None:
-    """Refuses a request that must wait for this many seconds."""
+    """Responds that the caller must wait for this many seconds."""
     after = math.ceil(wait)
     words = f"too many requests: ask again in {after} s"
     await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
 
 
 class BodyLimit:
-    """Reads a whole request before it takes a turn. Refuses one larger than `most` bytes with 413, and one that has not
-    arrived after `seconds` with 408. `check` may answer a body instead of the app."""
+    """Reads the whole request before it takes a turn. Refuses requests larger than `most` bytes with 413, and requests
+    that have not arrived after `seconds` with 408. `check` may answer a request instead of the app."""
 
     def __init__(
         self, app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
@@ -133,8 +133,9 @@ class BodyLimit:
 
 
 class Gate:
-    """Allows `at_work` concurrent requests and `waiting` more in order of arrival. Answers 503 to further ones, and to
-    one whose turn does not come in time. A turn ends when the response begins, so that a slow reader blocks nobody."""
+    """Allows `at_work` concurrent requests and queues `waiting` more in order of arrival. Further requests get 503, as
+    do requests whose turn does not come in time. A turn ends when the response begins, so that a slow reader blocks
+    nobody."""
 
     def __init__(self, app: ASGIApp, at_work: int, waiting: int) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Logs and traces of the HTTP server: one JSON object per line on stderr, about requests, without their contents."""
+"""Logs and traces for the HTTP server: one JSON object per line on stderr, about requests, without their contents."""
 
 import json
 import logging
@@ -16,8 +16,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class JsonLines(logging.Formatter):
-    """Formats time, level, logger, event, and the fields of `extra={"facts": {…}}`. Of an exception, only type and
-    place are logged: its message and traceback may contain parts of requests, and appear only at `debug`."""
+    """Formats time, level, logger, event, and the fields in `extra={"facts": {…}}`. For an exception, only its type and
+    location are logged; its message and traceback may contain parts of requests, so they appear only at `debug`."""
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__()
@@ -42,8 +42,8 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: Level) -> None:
-    """Configures all loggers of this process. Libraries log from `warning` on; at level `debug` some log from `debug`
-    on."""
+    """Configures all loggers in this process. Libraries log at `warning` and above; at level `debug`, some log
+    everything."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(whole=level == "debug"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -61,8 +61,8 @@ WANTED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 def start() -> Callable[[], None]:
-    """Sends the MCP SDK's spans, one per message, over OTLP. Returns the function that stops it. The OTEL_* environment
-    variables configure it; without an endpoint among them, nothing is sent."""
+    """Sends the MCP SDK's spans, one per message, over OTLP. Returns a function that stops it. The OTEL_* environment
+    variables configure it; if they set no endpoint, nothing is sent."""
     if not any(os.environ.get(name) for name in WANTED) or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return lambda: None
     try:

@@ -25,7 +25,7 @@ from xkg.operating_system import runs
 disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The folder of the workers' shared counts. prometheus_client reads it when it is first imported."""
+"""The folder for the workers' shared counts. prometheus_client reads it when it is first imported."""
 
 BEGINNING = 40
 """Maximum number of retries while a starting worker has not written its counts yet."""
@@ -34,7 +34,7 @@ SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """The counts of this process. With several workers, `text` returns their sum. `state` returns the current
+    """The counts for this process. If there are several workers, `text` returns their sum. `state` returns the current
     generation and its number of papers."""
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
@@ -58,7 +58,7 @@ class Metrics:
         self.rejected.labels(reason).inc()
 
     def text(self) -> bytes:
-        """The metrics in Prometheus' text format. Reads the graph, so it may take as long as opening it."""
+        """Returns the metrics in Prometheus's text format. Reads the graph, so it may take as long as opening it."""
         for _ in range(BEGINNING):
             try:
                 return generate_latest(self._registry)
@@ -86,7 +86,7 @@ class _Graph(Collector):
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """Removes the gauges of workers that were killed."""
+    """Removes gauges left by killed workers."""
     for path in folder.glob("gauge_live*_*.db"):
         pid = path.stem.rpartition("_")[2]
         if pid.isdecimal() and not runs(int(pid)):

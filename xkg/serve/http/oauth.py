@@ -1,6 +1,6 @@
-"""Checks access tokens of an OAuth 2.1 authorization server as RFC 9068 and RFC 8725 say. A token must be a JWT of type
-`at+jwt`, signed with one of the issuer's published keys, meant for us, not expired, and not bound to a key of the
-client.
+"""Checks access tokens from an OAuth 2.1 authorization server according to RFC 9068 and RFC 8725. A token must be a JWT
+of type `at+jwt`, signed with one of the issuer's published keys, issued for this server, not expired, and not bound to
+a client's key.
 
 PyJWT checks the signature, `crit` and the registered claims. The types of tokens and of claims are checked here:
 neither PyJWT nor joserfc nor authlib refuses all of the wrong ones.
@@ -28,19 +28,19 @@ from xkg.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Only asymmetric algorithms: with a shared secret, whoever checks a token could also issue one."""
+"""Only asymmetric algorithms: with a shared secret, anyone who checks tokens could also issue them."""
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30
 FETCH_SECONDS = 5.0
-"""Time limit for fetching the keys and the metadata with their URL."""
+"""Time limit for fetching the keys and the metadata that contains their URL."""
 
 FRESH_SECONDS = 300.0
 VALID_SECONDS = 3600.0
-"""Keys are fetched again after `FRESH_SECONDS`. If that fails, they stay valid for this long."""
+"""Keys are fetched again after `FRESH_SECONDS`. If that fails, the old keys stay valid for this long."""
 
 PAUSE_SECONDS = 30.0
-"""Minimum time between two fetches, so that tokens with unknown keys cause few."""
+"""Minimum time between two fetches, so that tokens with unknown keys cause few fetches."""
 
 LAST_MOMENT = 253_402_300_799
 """The end of the year 9999, in seconds since 1970."""
@@ -53,12 +53,12 @@ _UNUSABLE = (
     httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError,
     OSError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""Errors that any server can cause by its response."""
+"""Errors that a server's response can cause."""
 
 
 class Issuer:
-    """The authorization server `issuer`, whose tokens must be for `audience`. Its keys are fetched when the first token
-    comes, and again when they change. For one event loop."""
+    """The authorization server `issuer`, whose tokens must be issued for `audience`. Its keys are fetched for the first
+    token, and again when they change. For one event loop."""
 
     def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer
@@ -68,8 +68,8 @@ class Issuer:
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """The caller that the token names, None for an invalid token. Logs faults of the issuer, and the reason why a
-        token that it signed is refused."""
+        """Returns the caller that the token names, None if the token is invalid. Logs the issuer's faults, and the
+        reason why a validly signed token is refused."""
         if len(token) > LONGEST:
             return None
         try:
@@ -100,7 +100,7 @@ class Issuer:
         return _access(name, claims)
 
     def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
-        """The reason why a token is refused that is validly signed and for us."""
+        """Returns why a validly signed token for this server is refused, else None."""
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))
@@ -114,12 +114,12 @@ class Issuer:
         return None
 
     def has_seen(self, token: str) -> bool:
-        """Whether the token was found valid before and has not expired since."""
+        """Whether the token was valid before and has not expired since."""
         return self._good.get(_digest(token), 0.0) > time.time()
 
 
 class _Keys:
-    """The issuer's keys by their ids."""
+    """The issuer's keys, keyed by id."""
 
     def __init__(self, issuer: str, fetch: Callable[[], Awaitable[Mapping[str, jwt.PyJWK]]]) -> None:
         self._issuer = issuer
@@ -129,7 +129,7 @@ class _Keys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
-        """The key. None if it does not exist or does not arrive in time."""
+        """Returns the key; None if it does not exist or does not arrive in time."""
         age = time.monotonic() - self._since
         if age >= VALID_SECONDS:
             self._keys = {}
@@ -160,22 +160,22 @@ class _Keys:
 
 
 def issuer_of(settings: OAuthSettings, url: str) -> Issuer | None:
-    """The configured issuer for the server at `url`, None if there is none."""
+    """Returns the configured issuer for the server at `url`, None if there is none."""
     if settings.issuer is None:
         return None
     return Issuer(settings.issuer, settings.audience or url, settings.jwks, settings.types)
 
 
 async def _fetched(issuer: str, jwks: str | None) -> dict[str, jwt.PyJWK]:
-    """The issuer's keys, from the URL `jwks` or the one in its metadata. Raises `ConfigError` for metadata without one,
-    and `_UNUSABLE`."""
+    """Fetches the issuer's keys from the URL `jwks` or the URL in its metadata. Raises `ConfigError` if the metadata
+    has no URL, and `_UNUSABLE`."""
     async with httpx2.AsyncClient(headers={"accept-encoding": "identity"}) as web:
         keys = jwt.PyJWKSet.from_dict(await _answer(web, jwks or await _published(web, issuer))).keys
     return {key.key_id: key for key in keys if isinstance(key.key_id, str) and key.public_key_use in ("sig", None)}
 
 
 async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
-    """The URL of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
+    """Returns the URL of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     addresses = [f"{origin}/.well-known/{name}{path}" for name in METADATA]
@@ -191,7 +191,7 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
 
 
 def _safe(issuer: str, address: object) -> str:
-    """The URL of keys from metadata, validated like the setting for it."""
+    """Returns the keys' URL from metadata, validated like the setting for it."""
     try:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:
@@ -201,7 +201,7 @@ def _safe(issuer: str, address: object) -> str:
 
 
 async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
-    """The JSON at a URL; redirects are not followed. Raises `_UNUSABLE`."""
+    """Fetches the JSON at a URL without following redirects. Raises `_UNUSABLE`."""
     body = bytearray()
     async with web.stream("GET", address) as answer:
         if answer.status_code != 200:
@@ -214,7 +214,7 @@ async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
 
 
 def _plain_type(kind: str) -> str:
-    """A normalized JOSE media type: lower case, without the optional `application/`."""
+    """Normalizes a JOSE media type: lower case, without the optional `application/`."""
     return kind.lower().removeprefix("application/")
 
 
@@ -223,7 +223,7 @@ def _digest(token: str) -> bytes:
 
 
 def _caller(claims: Mapping[str, Any]) -> str | None:
-    """The name of the caller, in a form that none of our own tokens has; None for a JWT that names nobody. Prefers the
+    """Returns the caller's name, in a form that none of our own tokens has; None if the JWT names nobody. Prefers the
     user to the client program, because users who share a program must not share their jobs."""
     for prefix, claim in (("oauth:", "sub"), ("oauth client:", "client_id"), ("oauth client:", "azp")):
         if isinstance(named := claims.get(claim), str) and named:

@@ -1,4 +1,4 @@
-"""Logs and counts each request, under an id that the response has too."""
+"""Logs and counts each request, under an id that is also in the response."""
 
 import logging
 import re
@@ -23,11 +23,11 @@ QUIET = frozenset(("/metrics", "/healthz", "/readyz"))
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _REASONS = {401: "token", 403: "scope"}
-"""The SDK's reasons for these status codes."""
+"""Reasons for which the SDK returns these status codes."""
 
 
 class Observed:
-    """Counts and logs requests. The id of a request is its X-Request-ID if that is valid, otherwise a new one."""
+    """Counts and logs requests. A request's id is its X-Request-ID if that is valid, otherwise a new id."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class Observed:
 
 
 def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
-    """Measures each tool call, and stores the method or tool and the outcome in the state of the HTTP request."""
+    """Measures each tool call, and stores the method or tool and the outcome in the HTTP request's state."""
 
     known: set[str] = set()
 

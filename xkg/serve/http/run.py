@@ -34,19 +34,19 @@ WORKER_SECONDS = 60
 """A worker that does not answer its parent for this long is replaced. Imports on a busy machine may take most of it."""
 
 SHUTDOWN_SECONDS = 10
-"""The time that calls under way get when the server ends."""
+"""Time that running calls get to finish when the server shuts down."""
 SPARE_FILES = 256
-"""File descriptors of a process that connections leave to the graph and its indexes."""
+"""File descriptors that connections leave free for the graph and its indexes."""
 
 LAST_SECONDS = 2.0
 """A call that still runs this long after `SHUTDOWN_SECONDS` is aborted."""
 
 CLOSING_SECONDS = 60.0
-"""Without such a call, the time that closing the server may take: indexes and models, on a busy machine."""
+"""If no such call is running, the time that closing the server may take: indexes and models, on a busy machine."""
 
 
 MakeApp = Callable[[Settings, str, str], ASGIApp]
-"""Makes the app from settings, for a server bound to the given host that clients reach at the given URL."""
+"""Creates the app from settings, for a server bound to the given host that clients reach at the given URL."""
 
 
 def serve_http(
@@ -57,11 +57,11 @@ def serve_http(
     level: logs.Level = "info",
     bound: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serves the graph of `settings` at `address`, such as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 selects a
-    free port; the first line of the log names it, and `bound` receives the URL.
+    """Serves the graph in `settings` at `address`, such as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 selects a
+    free port; the first log line names it, and `bound` receives the URL.
 
-    Raises `ConfigError` for an address that cannot be bound, for one that other machines reach without a token, for
-    builds without bounds, and for settings that contradict each other."""
+    Raises `ConfigError` if the address cannot be bound or can be reached from other machines without a token, if builds
+    have no limits, or if settings contradict each other."""
     host, port = parse(address)
     _refuse_the_open(settings, host)
     open_roots(settings.serve.roots or ())
@@ -91,7 +91,7 @@ def serve_http(
 
 
 def parse(address: str) -> tuple[str, int]:
-    """Host and port of `HOST:PORT` or `[HOST]:PORT`. Raises `ConfigError`."""
+    """Returns the host and port of `HOST:PORT` or `[HOST]:PORT`. Raises `ConfigError`."""
     host, _, port = address.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -148,14 +148,14 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
 
 
 def _room(most: int) -> int:
-    """The number of connections that this process can have, at most `most`. Raises its limit of open files if that is
-    too low."""
+    """Returns the number of connections that this process can have, at most `most`. Raises its limit on open files if
+    that is too low."""
     files = files_allowed(most + SPARE_FILES)
     return most if files is None else max(1, min(most, files - SPARE_FILES))
 
 
 def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
-    """The app of one process, with its logs and traces. The process ends with its parent."""
+    """Returns the app for one process, with logs and traces. The process ends with its parent."""
     logs.configure(level)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -165,7 +165,7 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
 
 
 class _Process:
-    """Ends the process if a call that cannot be cancelled outlasts the shutdown of the app."""
+    """Ends the process if a call that cannot be cancelled outlasts the app's shutdown."""
 
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app
@@ -212,6 +212,6 @@ def _end_with(parent: Any) -> None:
 
 
 def _end(server: uvicorn.Server, _number: int, _frame: Any) -> None:
-    """Ends a server that receives a signal before uvicorn handles signals. uvicorn raises the signal again
+    """Ends a server that receives a signal before uvicorn handles signals; uvicorn raises the signal again
     afterwards."""
     server.should_exit = True

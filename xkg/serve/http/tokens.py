@@ -1,4 +1,4 @@
-"""Bearer tokens of one graph: shown once, stored as hashes, valid until they expire or are revoked.
+"""Bearer tokens for one graph: shown once, stored as hashes, valid until they expire or are revoked.
 
 A token is 256 random bits, so it cannot be guessed from its hash, however fast the hash is. So SHA-256 is enough; a
 slow password hash would only let untrusted callers keep the processor busy."""
@@ -33,8 +33,8 @@ _OWNER_ONLY = 0o600
 
 
 class Token(Value):
-    """A stored token. `sha256` is the hex digest of the whole secret. `graphs` are the names of the graphs that it
-    reads; empty means all."""
+    """A stored token. `sha256` is the hex digest of the whole secret. `graphs` lists the graphs that it can read; empty
+    means all."""
 
     name: str
     sha256: str
@@ -54,15 +54,15 @@ _FILE = TypeAdapter(tuple[Token, ...])
 
 
 def lifetime(text: str) -> timedelta:
-    """A duration such as `12h`, `90d` or `4w`. Raises `InputError` for any other form."""
+    """Parses a duration such as `12h`, `90d` or `4w`. Raises `InputError` for any other form."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
-        raise InputError(f"{text!r} is not a duration: write at most five digits and h, d or w, such as 90d")
+        raise InputError(f"{text!r} is not a duration: use up to five digits followed by h, d or w, such as 90d")
     return int(match[1]) * _UNIT[match[2]]
 
 
 def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
-    """The scopes with these names, each once. Raises `InputError` for an unknown scope."""
+    """Returns the distinct scopes with these names. Raises `InputError` for an unknown scope."""
     for name in names:
         if name not in SCOPES:
             raise InputError(f"{name[:80]!r} is not a scope: choose from {', '.join(SCOPES)}")
@@ -70,7 +70,7 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
 
 
 class Tokens:
-    """The tokens of the graph in `folder`. A change by one process takes effect at once in all others.
+    """The tokens for the graph in `folder`. A change in one process takes effect at once in all others.
 
     Every method raises `CorruptStoreError` if the file is damaged, so that an unreadable file lets nobody in.
     Thread-safe."""
@@ -89,8 +89,8 @@ class Tokens:
         expires: timedelta | None = None,
         graphs: Sequence[str] = (),
     ) -> str:
-        """Return a new token, whose secret is not stored. The name of a revoked or expired token may be used again.
-        Raises `InputError` for a name that is in use or invalid, and `StoreError` if the file cannot be written."""
+        """Returns a new token, whose secret is not stored. The name of a revoked or expired token may be used again.
+        Raises `InputError` if the name is in use or invalid, and `StoreError` if the file cannot be written."""
         if not _NAME.fullmatch(name):
             raise InputError(f"{name[:80]!r} is not a valid token name: use up to 64 letters, digits and . _ -")
         now = datetime.now(UTC)
@@ -121,7 +121,7 @@ class Tokens:
             )
 
     def all(self) -> tuple[Token, ...]:
-        """All tokens, oldest first, including expired and revoked ones."""
+        """Returns all tokens, oldest first, including expired and revoked tokens."""
         with self._turn:
             try:
                 status = self._path.stat()
@@ -141,7 +141,7 @@ class Tokens:
         return tuple(token for token in self.all() if token.state(now) == "valid")
 
     def find(self, secret: str) -> Token | None:
-        """The valid token with this secret. Compares every hash, each in constant time."""
+        """Returns the valid token with this secret, if any. Compares every hash, each in constant time."""
         digest, match = _hash(secret), None
         for token in self.valid():
             if hmac.compare_digest(token.sha256, digest):

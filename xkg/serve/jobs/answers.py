@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RUNS = "runs"
-"""The folder of a graph that contains the runs of agents (`xkg.agents.codification.start`)."""
+"""The folder in a graph that contains agents' runs (`xkg.agents.codification.start`)."""
 LONGEST_PATCH = 20_000
 LARGEST_PATCH = 50 << 20
 LONGEST_ERROR = 500
@@ -28,7 +28,7 @@ MOST_DROPPED = 12
 
 
 class Printed(BaseModel):
-    """The part of a command's JSON that clients get."""
+    """The part of a command's JSON output that clients get."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -37,7 +37,7 @@ R = TypeVar("R", bound=Printed)
 
 
 class StageDone(Value):
-    """A stage that has ended: wall seconds, whether its output is reused from an earlier build, and a summary."""
+    """A finished stage: wall-clock seconds, whether its output is reused from an earlier build, and a summary."""
 
     name: str
     seconds: float
@@ -46,7 +46,8 @@ class StageDone(Value):
 
 
 class BuiltPaper(Printed):
-    """The part of `xkg build --json` that clients get: the id that other tools take, and what is in the graph now."""
+    """The part of `xkg build --json` that clients get: the id that other tools take, and what the graph now
+    contains."""
 
     paper: str
     state: str
@@ -85,15 +86,15 @@ class FoundPaper(Printed):
 
 
 class LeftOutPaper(Printed):
-    """A candidate that is not worth building, or cannot be, and why."""
+    """A candidate that is not worth building or cannot be built, and why."""
 
     title: str
     dropped: str
 
 
 class CuratedPapers(Printed):
-    """The part of `xkg curate --json` that clients get: papers in the order of their use, and some that were left
-    out."""
+    """The part of `xkg curate --json` that clients get: papers ordered by usefulness, and some of the papers that were
+    left out."""
 
     target: str
     papers: tuple[FoundPaper, ...]
@@ -107,9 +108,9 @@ class CuratedPapers(Printed):
 
 
 class ImplementedMethod(Printed):
-    """The part of `xkg implement --json` that clients get. `result` is its class: A error-free and better than the
-    starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts` what leaves A or B
-    unproven. `patch` are all changes to the starter code, as `git apply` takes them, without its end if it is long."""
+    """The part of `xkg implement --json` that clients get. `result` is the result's class: A error-free and better than
+    the starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts` why A or B is
+    unproven. `patch` contains all changes to the starter code, for `git apply`; if it is long, its end is cut off."""
 
     run: str
     result: Literal["A", "B", "C", "D"]
@@ -125,10 +126,10 @@ class ImplementedMethod(Printed):
 
 
 class JobAnswer(Value):
-    """A requested job: a build, a curation, or a method that an agent implements (`kind`; `paper` is then its text or
-    id in short, `repository` the starter code). `at` is its progress, such as `modularize 3/10` or `step 4
-    edit_script`. `dollars` is what this job spent on the language model so far, None if a price is unknown. `result` is
-    there once something was built, `curated` once papers were found, `implementation` once an agent has ended. If the
+    """A requested job: a build, a curation, or the implementation of a method (`kind`; `paper` is then the method's
+    short text or id, `repository` the starter code). `at` is its progress, such as `modularize 3/10` or `step 4
+    edit_script`. `dollars` is the amount spent on the language model so far, None if a price is unknown. `result` is
+    set once something was built, `curated` once papers were found, `implementation` once an agent has finished. If the
     job failed, `error` is one line that says what to do."""
 
     job: int
@@ -152,8 +153,8 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Running jobs first, then ended ones, newest first. A list of several jobs has no stages and results. `cut` says
-    what is left out."""
+    """Running jobs first, then finished jobs, newest first. A list of several jobs leaves out stages and results. `cut`
+    says what is left out."""
 
     jobs: tuple[JobAnswer, ...]
     cut: str
@@ -200,7 +201,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
 
 
 def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
-    """The first `most` of the jobs that the caller may see. Raises as `Jobs.newest`."""
+    """Returns the first `most` jobs that the caller may see. Raises the same errors as `Jobs.newest`."""
     rows, count = jobs.newest(most, caller)
     older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(
@@ -210,7 +211,7 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
 
 
 def _brief(answer: JobAnswer) -> JobAnswer:
-    """A job in a list, without stages and result."""
+    """Returns a job without stages and result, for a list."""
     left_out = {
         "stages": (),
         "result": None,

@@ -1,4 +1,4 @@
-"""Decides who may request, see and end jobs and runs; the single rule for every entry point.
+"""Decides who may request, see and end jobs and runs; every entry point uses this rule.
 
 `Jobs` and `CallersRuns` check it before they do anything, so tools and pages cannot differ."""
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Action = Literal["ask", "see", "end", "answer"]
 Asked = Kind | Literal["run"]
-"""The request of a caller: a kind of job, or the run of a script."""
+"""A caller's request: a kind of job, or the run of a script."""
 
 ADMIN = "admin"
 SCOPE_OF: dict[Asked, str] = {"build": "build", "curate": "build", "implement": "agents", "run": "run"}
@@ -26,9 +26,9 @@ class NotAllowedError(InputError):
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller of a request. No two callers share a `name`: a token's name is one plain word, an OAuth caller's
-    begins with `oauth`, and the operator's has a space. `anonymous` is a caller of an HTTP server that needs no
-    token."""
+    """The caller of a request. No two callers share a `name`: a token's name is one plain word, an OAuth caller's name
+    begins with `oauth`, and the operator's name contains a space. `anonymous` is a caller of an HTTP server that needs
+    no token."""
 
     name: str
     scopes: frozenset[str]
@@ -42,25 +42,27 @@ _ANONYMOUS = Caller("", frozenset(), anonymous=True)
 
 
 def caller_of(token: "AccessToken | None") -> Caller:
-    """The caller of an HTTP request that was admitted with this token; None if the server needs no token."""
+    """Returns the caller of an HTTP request that was admitted with this token; `token` is None if the server needs
+    none."""
     return _ANONYMOUS if token is None else Caller(token.client_id, frozenset(token.scopes))
 
 
 def may(caller: Caller, action: Action, kind: Asked, owner: str) -> bool:
-    """Whether the caller may do this with a job of this kind that `owner` requested. For a new request, the caller is
-    the owner."""
+    """Whether the caller may perform this action on a job of this kind that `owner` requested. For a new request, the
+    caller is the owner."""
     own = owner == caller.name and SCOPE_OF[kind] in caller.scopes
     return own or ADMIN in caller.scopes or (action == "see" and sees_all(caller))
 
 
 def sees_all(caller: Caller) -> bool:
-    """Whether the caller sees everybody's jobs and the costs. A server that needs no token shows them to everybody on
-    its machine, like the graph. Requesting or ending a job needs a token there too."""
+    """Whether the caller sees everyone's jobs and the costs. A server that needs no token shows them to everyone on its
+    machine, like the graph; requesting or ending a job needs a token there too."""
     return caller.anonymous or ADMIN in caller.scopes
 
 
 def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
-    """Raises `NotAllowedError` if the caller may not do this with any job of these kinds, not even an own one."""
+    """Raises `NotAllowedError` if the caller may not perform this action on any job of these kinds, not even its
+    own."""
     if any(may(caller, action, kind, caller.name) for kind in kinds):
         return
     scopes = list(dict.fromkeys(SCOPE_OF[kind] for kind in kinds or get_args(Kind)))

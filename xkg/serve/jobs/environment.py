@@ -1,7 +1,7 @@
-"""The environment variables that a client's build inherits from the server: only those that it needs.
+"""Selects the environment variables that a client's build inherits from the server: only the variables that it needs.
 
-A server's environment may hold keys for everything on its machine. A build needs the variables of the services in its
-settings, of proxies, and of cache folders."""
+A server's environment may contain keys for everything on its machine. A build needs the variables for the services in
+its settings, for proxies, and for cache folders."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _STORE = frozenset(("NEO4J_USERNAME", "NEO4J_PASSWORD"))
 
 
 def job_environment(settings: Settings) -> Mapping[str, str]:
-    """The variables of this process that a build with these settings needs."""
+    """Returns the variables in this process that a build with these settings needs."""
     services = frozenset[str]()
     services |= _LLM if settings.llm.model != "none" and uses_server(settings.llm) else frozenset()
     services |= _EMBEDDING if settings.embedding.provider == "openai" else frozenset()
@@ -36,6 +36,6 @@ def job_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _programs(settings: LlmSettings) -> tuple[str, ...]:
-    """The prefixes of the variables that programs acting as models inherit."""
+    """Returns prefixes of the variables that agent programs inherit."""
     known = filter(None, map(program_of, sorted(models_of(settings))))
     return tuple(beginning for program, _ in known for beginning in program.inherits)

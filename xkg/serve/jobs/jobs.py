@@ -1,9 +1,9 @@
 """Runs requested jobs: one at a time, each in a separate process that outlives the server.
 
-A job is `xkg build`, `xkg curate` or `xkg implement` with the settings of the server, so its failure (a crash, memory,
-a library that hangs) does not harm the server. It leads a process group and holds a lock on its own output as long as
-it lives. If a server dies, the next one tests that lock to see whether the job still runs, and continues to watch it.
-Servers of one graph take turns, by a lock in its folder."""
+A job is `xkg build`, `xkg curate` or `xkg implement` with the server's settings, so its failure (a crash, memory, a
+library that hangs) does not harm the server. It leads a process group and holds a lock on its own output while it runs.
+If a server dies, the next server tests that lock to see whether the job is still running, and continues to watch it.
+Servers for one graph take turns, by a lock in the graph's folder."""
 
 import contextlib
 import json
@@ -39,17 +39,17 @@ MOST_WAITING = 10
 LONGEST_SECONDS = 12 * 3600.0
 GRACE_SECONDS = 5.0
 LAST_GRACE_SECONDS = 0.5
-"""The server's own shutdown does not wait long (`xkg.serve.http.run`)."""
+"""Short, because the server's own shutdown does not wait long (`xkg.serve.http.run`)."""
 
 _TICK_SECONDS = 0.25
 _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""If memory runs out, the kernel kills a build before a server (`oom_score_adj`, proc(5))."""
+"""If memory runs out, makes the kernel kill a build before a server (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
-"""Who answers the questions of a job."""
+"""Who answers a job's questions."""
 
 # -P: nothing is imported from the server's starting folder, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
@@ -57,8 +57,8 @@ XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[
 
 
 def by_caller(settings: Settings) -> bool:
-    """Whether callers answer the questions of their jobs by default. True if the configured model is `caller`, or if
-    its key is missing and no limit shows that it was meant to be used."""
+    """Whether callers answer their jobs' questions by default: the configured model is `caller`, or its key is missing
+    and no spending limit shows that it was meant to be used."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
         return llm.model == CALLER
@@ -70,7 +70,7 @@ def by_caller(settings: Settings) -> bool:
 
 
 def check_bounds(settings: Settings) -> None:
-    """Raises `ConfigError` if callers could spend without limit, or run code that is not sandboxed."""
+    """Raises `ConfigError` if callers could spend without limit or run code outside a sandbox."""
     if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
         raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
@@ -78,13 +78,14 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """The jobs of the graph of `settings`. Only a caller with permission gets or changes a job
+    """The jobs for the graph in `settings`. Only a caller with permission sees or changes a job
     (`xkg.serve.jobs.authority`): every method with a caller raises `NotAllowedError` if the caller may not do this with
-    any job. Every method raises what `JobTable` raises. Safe to use from several threads, and in parallel with other
-    servers of the same graph."""
+    any job. Every method raises the same errors as `JobTable`. Thread-safe, and safe to use in parallel with other
+    servers for the same graph."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
-        """`command` is the command that runs `xkg`. Folders are read only under `roots`. Raises as `check_bounds`."""
+        """`command` is the command that runs `xkg`. Only folders under `roots` are read. Raises the same errors as
+        `check_bounds`."""
         check_bounds(settings)
         self._settings = settings
         self._command = tuple(command)
@@ -116,7 +117,7 @@ class Jobs:
         return self._settings.serve.build.hosts
 
     def start(self) -> None:
-        """Resumes in the background the jobs that an earlier server left."""
+        """Resumes jobs that an earlier server left, in the background."""
         if (self._folder / "jobs.sqlite").is_file():
             self._ensure()
 
@@ -130,11 +131,11 @@ class Jobs:
         kind: Kind = "build",
         task: Mapping[str, object] | None = None,
     ) -> tuple[Row, bool]:
-        """Return the caller's job of this kind for these sources (as `xkg.serve.jobs.sources` returns them), and
-        whether it is new. To implement a method, `task` has the fields of `xkg implement --task`, `paper` is a short
-        name of the method and `repository` the starter code. `model` says who answers the job's questions; the default
-        is `by_caller`. Raises `InputError` if the caller requested too many jobs or a model that the server does not
-        have, and `StoreError` while the server shuts down."""
+        """Returns the caller's job of this kind for these sources (from `xkg.serve.jobs.sources`), and whether it is
+        new. To implement a method, `task` has the fields of `xkg implement --task`, `paper` is a short name for the
+        method, and `repository` is the starter code. `model` says who answers the job's questions; `by_caller` decides
+        the default. Raises `InputError` if the caller requested too many jobs or a model that the server does not have,
+        and `StoreError` while the server shuts down."""
         require(caller, "ask", [kind])
         serve = self._settings.serve
         callers = by_caller(self._settings) or (kind == "implement" and self._settings.llm.model == "none")
@@ -156,7 +157,8 @@ class Jobs:
         return job
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
-        """Raises the same `UnknownIdError` for a job that does not exist and for one that the caller may not access."""
+        """Returns a job. Raises the same `UnknownIdError` for a job that does not exist and for a job that the caller
+        may not access."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
@@ -164,21 +166,22 @@ class Jobs:
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
-        """At most this many of the jobs that the caller may see, running and waiting ones first, and the total number
-        of them."""
+        """Returns at most `most` jobs that the caller may see, running and waiting jobs first, and the total number of
+        such jobs."""
         require(caller, "see", self.kinds)
         return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
     def cancel(self, job: int, caller: Caller) -> Row:
-        """Ends a job soon, whichever server runs it. A job that has ended stays unchanged. Raises `UnknownIdError`."""
+        """Cancels a job, whichever server runs it. A finished job stays unchanged. Raises `UnknownIdError`."""
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
         self._ensure()
         return row
 
     def questions(self, job: int, caller: Caller, wait_seconds: float = 0.0) -> tuple[Row, list[OpenQuestion]]:
-        """Return the job and its open questions, those first that no caller has taken. Waits at most the given time for
-        a question, and only while the job runs. Raises as `get`, and `InputError` for a job of the server's model."""
+        """Returns the job and its open questions, with questions that no caller has taken first. Waits at most
+        `wait_seconds` for a question, and only while the job runs. Raises the same errors as `get`, and `InputError` if
+        the server's model answers the job's questions."""
         patient = self._waits.acquire(blocking=False)
         try:
             until = time.monotonic() + (wait_seconds if patient else 0.0)
@@ -198,8 +201,8 @@ class Jobs:
         self._questions.give(job, [question.id for question in questions])
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any], caller: Caller) -> tuple[Row, int]:
-        """Stores the answer to a question. Returns the job and the number of its open questions. Raises as `questions`,
-        and `InputError` for an answer that does not match the question's schema and for a question that is already
+        """Stores the answer to a question. Returns the job and the number of its open questions. Raises the same errors
+        as `questions`, and `InputError` if the answer does not match the question's schema or the question is already
         answered."""
         row = self._asks(job, caller)
         problem = objection(answer, self._questions.schema(job, question))
@@ -216,14 +219,14 @@ class Jobs:
         return row
 
     def events(self, job: Row) -> list[dict[str, Any]]:
-        """The events that a job has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
+        """Returns the events that a job has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
         lines = _read(self._log(job.id)).splitlines()
         events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last line may be incomplete
         return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Ends the job that this server watches, gently at first, and starts no more. Waiting jobs stay in the table
-        for the next server."""
+        """Ends the job that this server watches, gently at first, and starts no more jobs. Waiting jobs stay in the
+        table for the next server."""
         self._closing.set()
         with self._turn:
             thread = self._thread
@@ -280,7 +283,7 @@ class Jobs:
         yield False
 
     def _attend(self, row: Row) -> None:
-        """Starts the job, or watches one that an earlier server started, and stores how it ended."""
+        """Starts the job, or watches a job that an earlier server started, and stores how it ended."""
         if row.state == "queued":
             try:
                 build: _Build = self._started(row)

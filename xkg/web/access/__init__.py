@@ -1,4 +1,4 @@
-"""Who may look at pages: tokens, exchanged once for a cookie, and the headers that every answer carries.
+"""Decides who may see pages: tokens, which are exchanged once for a cookie, and the headers in every response.
 
-May import xkg.serve.http and what lies below; no page.
+May import: xkg.serve.http, and the layers below it; no page.
 """

@@ -1,7 +1,7 @@
-"""Who may see pages: the holders of the tokens that MCP takes, as a header, or exchanged once for a cookie.
+"""Admits holders of MCP tokens to the pages: the token comes in a header, or was exchanged once for a cookie.
 
-The cookie is HttpOnly and SameSite=Lax, so that a link that somebody shared opens signed in; whatever changes something
-or costs money is a POST of our own page or a request that the browser says comes from one (`is_own`)."""
+The cookie is HttpOnly and SameSite=Lax, so that a shared link opens signed in. Any request that changes something or
+costs money must be a POST from our own page, or a request that the browser says comes from our own page (`is_own`)."""
 
 import hashlib
 from urllib.parse import quote, urlsplit
@@ -23,11 +23,11 @@ from xkg.web.access.sessions import Sessions
 NEEDED = "read"
 SIGN_IN = "/sign-in"
 _ATTEMPTS = 60
-"""Tokens that one address may try in a minute."""
+"""Number of tokens that one address may try per minute."""
 
 
 class Guard:
-    """Lets a request through that needs no token or has one; a browser without is sent to sign in."""
+    """Admits a request that has a valid token or needs none; sends a browser without a token to the sign-in page."""
 
     def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
         self._access = access
@@ -45,7 +45,7 @@ class Guard:
         return self._access.is_cheap(token) if kind.lower() == "bearer" else self.cookie in request.cookies
 
     async def caller(self, request: Request) -> AccessToken | None:
-        """Who asks; None for nobody who may."""
+        """Returns the caller; None if the caller may not see pages."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
             found = await self._access.verify_token(token)
@@ -59,7 +59,7 @@ class Guard:
         return found if found is not None and NEEDED in found.scopes and self._access.reads(found) else None
 
     async def sign_in(self, token: str, after: str) -> Response | None:
-        """The answer that sets the cookie; None for a token that is not valid. Raises `StoreError`."""
+        """Returns the response that sets the cookie; None if the token is invalid. Raises `StoreError`."""
         access = await self._access.verify_token(token)
         if access is None or NEEDED not in access.scopes:
             return None
@@ -79,7 +79,7 @@ class Guard:
 
 
 class Guarded:
-    """An app behind the guard and a limit on each caller's rate."""
+    """An app behind the guard and a rate limit for each caller."""
 
     def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
         self._guard = guard
@@ -104,8 +104,8 @@ class Guarded:
 
 
 class OwnPostsOnly:
-    """Refuses a POST that does not come from a page of this server (cross-site request forgery), and limits the rate of
-    each address."""
+    """Refuses a POST that does not come from this server's own pages (cross-site request forgery), and limits each
+    address's rate."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = RateLimit(app, _ATTEMPTS)
@@ -118,13 +118,13 @@ class OwnPostsOnly:
 
 
 def page_caller(request: Request) -> Caller:
-    """The caller of a page behind `Guarded`, by its token or its session."""
+    """Returns the caller of a page behind `Guarded`, identified by token or session."""
     user = request.scope.get("user")
     return caller_of(user.access_token if isinstance(user, AuthenticatedUser) else None)
 
 
 def is_own(request: Request) -> bool:
-    """Whether a page of this server, and no other page, made the browser ask."""
+    """Whether one of this server's own pages made the browser send the request."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -133,7 +133,7 @@ def is_own(request: Request) -> bool:
 
 
 def own_path(path: str) -> str:
-    """A path of this server, `/` for anything else: nobody is sent elsewhere after signing in."""
+    """Returns a path on this server, `/` for anything else, so that nobody is redirected elsewhere after signing in."""
     plain = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and "\\" not in path
     return path if plain else "/"
 

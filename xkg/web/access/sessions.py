@@ -1,4 +1,4 @@
-"""Sessions of browsers: a token is exchanged once for a random id, which a cookie holds and only its hash is stored."""
+"""Browser sessions: a token is exchanged once for a random id, which is kept in a cookie; only its hash is stored."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from xkg.serve.http.tokens import PREFIX, Tokens
 from xkg.sqlite_files import opened, transaction
 
 LONGEST_SECONDS = 30 * 24 * 3600
-"""A session ends after this, or with its token, whichever is first."""
+"""A session ends after this time or when its token expires, whichever comes first."""
 
 _SCHEMA = {
     "sessions": """CREATE TABLE IF NOT EXISTS sessions (
@@ -24,7 +24,7 @@ _SCHEMA = {
 
 
 class Sessions:
-    """The sessions of the graph in `folder`, shared by the processes that serve it.
+    """The sessions for the graph in `folder`, shared by the processes that serve it.
 
     Every method raises `StoreError` if the file cannot be used, so that nobody is let in. Safe to use from
     several threads."""
@@ -34,7 +34,7 @@ class Sessions:
         self._tokens = tokens
 
     def begin(self, token: str, access: AccessToken) -> tuple[str, int]:
-        """A new session of the holder of a valid token, and for how many seconds it is valid."""
+        """Starts a session for the holder of a valid token. Returns its secret and its lifetime in seconds."""
         now = time.time()
         expires = now + LONGEST_SECONDS
         if (ends := (access.claims or {}).get("exp")) is not None:
@@ -50,7 +50,7 @@ class Sessions:
         return secret, max(0, int(expires - now))
 
     def find(self, secret: str) -> AccessToken | None:
-        """Who has this session; None if it has ended, or its token was revoked."""
+        """Returns the holder of this session; None if the session has ended or its token was revoked."""
         if not self._path.exists():
             return None
         with self._database() as db:

@@ -1,4 +1,4 @@
-"""Builds: jobs with their live progress, what models cost, and why code is not proven further."""
+"""The builds page: jobs with live progress, model costs, and why code has no higher level."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from xkg.web.site import SECURITY, Site
 JOBS = 50
 EVENTS = 300
 NEWEST = 20
-"""The number of recent papers whose causes are counted."""
+"""Number of recent papers whose causes are counted."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
 _LARGEST_NUMBER = 2**62
-"""SQLite has none above 2**63."""
+"""SQLite's integers are below 2**63."""
 
 
 class Cause(NamedTuple):
@@ -40,7 +40,7 @@ class Cause(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The values of a submitted form, and why it was refused."""
+    """A submitted form's values, and the reason why it was refused."""
 
     paper: str = ""
     repository: str = ""
@@ -52,7 +52,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def ask(site: Site, request: Request) -> Response:
-    """Starts the build of a paper and redirects to its job; shows the page with the error if it is refused."""
+    """Starts a paper's build and redirects to its job; if the build is refused, shows the page with the error."""
     fields = request.state.fields
     paper, repository = (fields.get(name, [""])[0].strip() for name in ("paper", "repository"))
     caller = page_caller(request)
@@ -76,7 +76,7 @@ def cancel(site: Site, request: Request) -> Response:
 
 
 def _may_build(site: Site, caller: Caller) -> bool:
-    """Whether the caller may add papers on the page; not if callers have to answer the questions of the build."""
+    """Whether the caller may add papers on the page; False if callers have to answer the build's questions."""
     offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
     return offered and may(caller, "ask", "build", caller.name)
 
@@ -124,7 +124,7 @@ def _page(site: Site, request: Request, form: Form, status: int = 200) -> Respon
 
 
 def show_job(site: Site, request: Request) -> Response:
-    """Raises `UnknownIdError`, also for a job that the caller may not see, and `NotAllowedError`."""
+    """Shows a job. Raises `UnknownIdError`, also for a job that the caller may not see, and `NotAllowedError`."""
     jobs, caller = _taking(site), page_caller(request)
     row = jobs.get(min(request.path_params["job"], _LARGEST_NUMBER), caller)
     return site.render(
@@ -134,7 +134,7 @@ def show_job(site: Site, request: Request) -> Response:
 
 
 def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
-    """The jobs that the caller sees, None if this server takes none, and the reason."""
+    """Returns the jobs that the caller may see (None if this server takes no jobs) and the reason."""
     if site.jobs is None:
         return None, ""
     try:
@@ -144,7 +144,7 @@ def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
 
 
 def _bill(site: Site, by: By) -> Costs | None:
-    """None if the ledger cannot be read or, by paper, if `serve.exclude` keeps papers out of all answers."""
+    """Returns the costs; None if the ledger cannot be read, or for costs by paper if `serve.exclude` hides papers."""
     if by == "paper" and site.settings.serve.exclude is not None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Cypher: named queries with their parameters, your own statements, results as table, graph and CSV."""
+"""The Cypher page: named queries with their parameters, free statements, results as table, graph and CSV."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ class Dot(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The ids of a result, joined if they are in one row; `cut` counts those that did not fit."""
+    """The ids in a result, connected if they are in the same row; `cut` counts the ids that did not fit."""
 
     dots: Sequence[Dot]
     lines: Sequence[tuple[float, float, float, float, str]]
@@ -107,7 +107,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def csv_file(site: Site, request: Request) -> Response:
-    """All rows, as `xkg cypher --format csv` writes them."""
+    """Returns all rows in the format of `xkg cypher --format csv`."""
     name, statement, values = _asked(request)
     answer = _run(site, _named(name), statement, values)
     out = io.StringIO()
@@ -125,7 +125,7 @@ def _run(site: Site, query: NamedQuery | None, statement: str, values: Mapping[s
 
 
 def _asked(request: Request) -> tuple[str, str, dict[str, Any]]:
-    """Name, statement and parameters. Raises `InputError` if the parameters are not a JSON object."""
+    """Returns name, statement and parameters. Raises `InputError` if the parameters are not a JSON object."""
     asked = request.query_params
     statement = asked.get("statement", "").strip()[:_LONGEST]
     values: dict[str, Any] = {
@@ -158,7 +158,7 @@ def _groups() -> Mapping[str, Sequence[NamedQuery]]:
 
 
 def _schema(site: Site) -> tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]]:
-    """Labels with their properties, edges as patterns, and the words that a statement may have."""
+    """Returns labels with their properties, edges as patterns, and the words that a statement may contain."""
     patterns = site.service.schema(full=False).schema_text.replace("`", "").splitlines()
     nodes = [(match[1], match[2]) for match in map(_NODE.fullmatch, patterns) if match]
     words = sorted({*_NAME.findall(" ".join(patterns)), *_KEYWORDS.split()}, key=str.casefold)
@@ -184,7 +184,7 @@ def _text(value: Any) -> str:
 
 
 def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) -> Drawing | None:
-    """None if no row has two ids."""
+    """Returns the drawing; None if no row has two ids."""
     number: dict[str, int] = {}
     kinds: list[Cell] = []
     edges: set[tuple[int, int]] = set()

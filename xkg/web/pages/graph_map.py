@@ -1,4 +1,4 @@
-"""The map: papers, the concepts that they share, and citations; similar papers are next to each other."""
+"""The map page: papers, the concepts that they share, and citations; similar papers are close to each other."""
 
 import math
 import re
@@ -18,24 +18,24 @@ from xkg.web.rendering.layout import Edge, clusters, placed
 from xkg.web.site import SECURITY, Page, Site, href, integer, paged, shortened
 
 PAPERS = 60
-"""On one drawing: more cannot be told apart."""
+"""Maximum number of papers per drawing; more could not be told apart."""
 WIDTH, HEIGHT = 1200.0, 620.0
 COLOURS = 8
 _NEIGHBOURS = 3
 _MOST_TECHNIQUES = 40
-"""Of a paper, whose vectors say what it is about."""
+"""Number of techniques whose vectors represent a paper's subject."""
 _ALIKE = 0.35
-"""The cosine above the mean of all pairs from which papers attract each other."""
+"""Minimum cosine, relative to the mean over all pairs, for papers to attract each other."""
 _LABEL = 28
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _TOPIC_LETTER = 15.0
-"""The width of a letter in the name of a topic, in units of the drawing."""
+"""Width of a letter in a topic's name, in drawing units."""
 _PHRASE = 3
-"""Words in the name of a topic."""
+"""Number of words in a topic's name."""
 
 
 class Node(NamedTuple):
-    """A paper (`line`) or a concept that several share, in units of the drawing."""
+    """A paper (`line`) or a concept that several papers share, in drawing units."""
 
     x: float
     y: float
@@ -60,7 +60,7 @@ class Line(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """The words that the titles of a cluster have in common."""
+    """The words that the titles in a cluster have in common."""
 
     x: float
     y: float
@@ -92,7 +92,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def first_drawing(site: Site, snapshot: Snapshot) -> None:
-    """Makes what the first map shows."""
+    """Prepares the first map."""
     first = PaperFilters(order="proven")
     _drawn(site, snapshot, first, paged(site.service.paper_list(snapshot).chosen(first), 1, PAPERS))
 
@@ -106,7 +106,7 @@ def _drawn(site: Site, snapshot: Snapshot, choice: PaperFilters, page: Page) -> 
 
 
 def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
-    """The drawing of these papers."""
+    """Draws these papers."""
     number = {line.id: n for n, line in enumerate(papers)}
     techniques = {line.id: list(snapshot.technique_ids(line.id)) for line in papers}
     cites = [
@@ -132,7 +132,7 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
 def _concepts(
     snapshot: Snapshot, techniques: Mapping[str, Sequence[str]], number: Mapping[str, int]
 ) -> list[tuple[str, list[int]]]:
-    """A technique that stands for each shared concept, with the numbers of the papers that have it."""
+    """Returns a representative technique for each shared concept, with the numbers of the papers that have it."""
     every = [technique for own in techniques.values() for technique in own]
     first: dict[str, str] = {}
 
@@ -156,7 +156,8 @@ def _concepts(
 def _alike(
     snapshot: Snapshot, papers: Sequence[PaperLine], techniques: Mapping[str, Sequence[str]]
 ) -> list[tuple[int, int, float]]:
-    """Each paper with those that are most like it, by the mean vectors of their techniques, and how much in 0..1."""
+    """Pairs each paper with the most similar papers, by the mean vectors of their techniques, and the similarity (0 to
+    1)."""
     import numpy as np
 
     vectors = snapshot.vectors([t for own in techniques.values() for t in own[:_MOST_TECHNIQUES]])
@@ -192,7 +193,7 @@ def _within(of: Sequence[int]) -> list[Edge]:
 def _nodes(
     papers: Sequence[PaperLine], concepts: Sequence[tuple[str, list[int]]], edges: Sequence[Edge], of: Sequence[int]
 ) -> tuple[list[Node], float]:
-    """The nodes, and the height of the drawing: each node has room for its label."""
+    """Returns the nodes, with room for each label, and the height of the drawing."""
     radii = [min(7 + 3.4 * math.sqrt(proven(line)), 34.0) for line in papers] + [7.0] * len(concepts)
     names = [line.title.partition(":")[0] or line.id for line in papers] + [_words(c) for c, _ in concepts]
     labels = [shortened(name, _LABEL) for name in names]
@@ -210,7 +211,7 @@ def _nodes(
 
 
 def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
-    """From the rim of one node to that of the other."""
+    """Returns the line from the edge of one circle to the edge of the other."""
     a, b = nodes[first], nodes[second]
     dx, dy = b.x - a.x, b.y - a.y
     length = math.hypot(dx, dy) or 1.0
@@ -223,7 +224,8 @@ def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
 
 
 def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
-    """A name for each cluster of three papers or more: the phrase that its titles share most, and others least."""
+    """Names each cluster of three or more papers by the phrase that is most common in its titles and least common in
+    others."""
     phrases = [set(_phrases(line.title)) for line in papers]
     everywhere = Counter(phrase for own in phrases for phrase in own)
     members: dict[int, list[int]] = defaultdict(list)
@@ -242,7 +244,7 @@ def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
 
 
 def _phrases(title: str) -> Iterator[tuple[str, ...]]:
-    """Runs of two or three words of a title that begin and end with one of four letters or more."""
+    """Yields phrases of two or three words in a title whose first and last word have at least four letters."""
     words = [word.casefold() for word in _WORD.findall(title)]
     for length in range(2, _PHRASE + 1):
         for start in range(len(words) - length + 1):

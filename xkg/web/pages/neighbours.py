@@ -1,4 +1,4 @@
-"""The neighbours of a node in the graph: the panel that a click on it opens."""
+"""A node's neighbours in the graph: the panel that opens when the node is clicked."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from xkg.store.graph_store import Snapshot
 from xkg.web.site import Site, href
 
 MOST = 8
-"""Neighbours of one kind."""
+"""Maximum number of neighbours of one kind."""
 
 
 class Neighbour(NamedTuple):
@@ -25,7 +25,7 @@ class Neighbour(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Neighbours by one kind of edge; `more` counts those that are not shown."""
+    """Neighbours connected by one kind of edge; `more` counts neighbours that are not shown."""
 
     kind: str
     rows: Sequence[Neighbour]

@@ -26,7 +26,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def choice_of(request: Request) -> PaperFilters:
-    """The papers that an address chooses. Raises `InputError`."""
+    """Returns the filters in an address. Raises `InputError`."""
     asked = request.query_params
     order = asked.get("order", "proven")
     if order not in ORDERS:
@@ -45,7 +45,7 @@ def choice_of(request: Request) -> PaperFilters:
 
 
 def parameters(choice: PaperFilters) -> Mapping[str, Any]:
-    """What says the same choice in an address."""
+    """Returns the address parameters for the same choice."""
     return {
         "q": choice.text,
         "from": choice.years[0],

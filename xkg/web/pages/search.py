@@ -1,4 +1,4 @@
-"""Search as agents get it: scores, relatives, and the reasons of the model if it verifies."""
+"""The search page, with the same results as agents get: scores, relatives, and the model's reasons if it verifies."""
 
 from starlette.requests import Request
 from starlette.responses import Response

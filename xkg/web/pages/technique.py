@@ -1,4 +1,4 @@
-"""A technique in three columns: what the paper says, what the repository does, and our code with its evidence."""
+"""A technique's page: the paper's passage, the repository's lines, and our code with its evidence."""
 
 import difflib
 from collections import defaultdict
@@ -20,15 +20,15 @@ from xkg.web.rendering.source_lines import Line, highlighted, lines
 from xkg.web.site import Site
 
 PLACES = 3
-"""The number of places whose lines are shown; others are only named."""
+"""Number of places whose lines are shown; other places are only listed."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000
 
 
 class Place(NamedTuple):
-    """Lines of the repository; `shown` is empty if its files are not on this machine. `source` says that our code
-    was made from them."""
+    """Lines in the repository; `shown` is empty if its files are not on this machine. `source` means that our code was
+    generated from them."""
 
     repository: Repository
     symbol: Symbol
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique of another paper that is this concept; `open` if nobody has decided that yet."""
+    """A technique from another paper that is the same concept; `open` if that is not decided yet."""
 
     view: TechniqueView
     score: float
@@ -54,7 +54,8 @@ def show(site: Site, request: Request) -> Response:
 
 
 def run(site: Site, request: Request) -> Response:
-    """The page after a script was run over the technique's code; pictures are in it, since nothing of a run stays."""
+    """Returns the page after running a script on the technique's code. Pictures are embedded, since runs are not
+    stored."""
     response = _page(site, request, request.state.fields.get("script", [""])[0])
     response.headers["content-security-policy"] = WITH_PICTURES
     return response
@@ -89,7 +90,7 @@ def _page(site: Site, request: Request, script: str | None = None) -> Response:
 
 
 def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, code: Code | None) -> dict[str, Any]:
-    """The contents of the three columns."""
+    """Returns the contents of the three columns."""
     codebase = sources.codebase(bundle) if bundle.repositories else None
     places, more = _places(bundle, technique, code, codebase)
     return {
@@ -107,7 +108,7 @@ def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, co
 
 
 def implementation(code: Code) -> Sequence[Line]:
-    """Our code, with the lines that its test runs or not, and the mutants that it did not notice."""
+    """Returns our code, with the lines that its test does or does not run, and the surviving mutants."""
     last = code.evidence[-1] if code.evidence else None
     return lines(code.implementation, code.language, 1, _marks(last), _survivors(last))
 
@@ -130,7 +131,7 @@ def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
 def _places(
     bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
 ) -> tuple[list[Place], list[Place]]:
-    """The places of a technique, best first, with their lines, then those whose lines are not shown."""
+    """Returns a technique's places with their lines, best first, then the places whose lines are not shown."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
     likely = (at for at in bundle.locations if at.technique == technique.id and at.confidence != "weak")
@@ -165,7 +166,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _shown(codebase: Codebase | None, symbol: Symbol, at: Location | None) -> tuple[list[Line], int]:
-    """The lines of a symbol, focus lines marked, and how many more there are."""
+    """Returns a symbol's lines, with focus lines marked, and the number of further lines."""
     module = next((m for m in codebase.modules if m.path == symbol.path), None) if codebase else None
     if module is None:
         return [], 0
@@ -189,7 +190,7 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
 
 
 def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
-    """Our code compared with that of another paper, as a unified diff without its head."""
+    """Returns a unified diff, without its head, between our code and the code from another paper."""
     if own is None or other is None:
         return ()
     before, after = own.implementation.splitlines(), other.implementation.splitlines()
@@ -220,7 +221,7 @@ def _above(by_id: dict[str, Technique], technique: Technique) -> list[Technique]
 
 
 def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None, Technique | None]:
-    """The visible techniques before and after one, in the paper's order."""
+    """Returns the visible techniques before and after this technique, in the paper's order."""
     from xkg.web.pages.paper import tree
 
     every = [row.technique for row in tree(bundle)]
@@ -231,7 +232,7 @@ def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None
 
 
 def _hidden(site: Site, snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
-    """A technique that is left out of the published graph, by its whole id."""
+    """Looks up a technique that is left out of the published graph, by its full id."""
     if "#" not in reference:
         return None
     try:

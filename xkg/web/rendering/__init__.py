@@ -1,4 +1,4 @@
-"""Untrusted text as markup under bounds: formulas as MathML, highlighted code, and positions of the nodes of a drawing.
+"""Renders untrusted text as markup within limits: formulas as MathML, highlighted code, and node positions in drawings.
 
-May import the ground floor; nothing of the pages that show it.
+May import: the lowest layer; not the pages that show it.
 """

@@ -1,5 +1,5 @@
-"""Text of papers and models with its formulas as MathML and its code spans as code. All else is escaped; nothing that a
-paper says becomes markup."""
+"""Renders text from papers and models, with formulas as MathML and code spans as code. Everything else is escaped, so
+no text becomes markup."""
 
 import functools
 import re
@@ -11,7 +11,7 @@ from xkg.web.rendering.long_texts import cut
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
-"""A formula in a line scrolls if it has more characters than this and its column is narrower."""
+"""An inline formula with more characters than this scrolls if its column is narrower."""
 
 # $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]; `code`. None holds another of its
 # kind, so that many openings without an end take linear time. Without any mark: a command with its braces, and a letter
@@ -29,7 +29,7 @@ _BROKEN = re.compile(r"(?<!\n)\n(?![ \t\n]|[-*•+] |\d{1,2}[.)] )")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
 _UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
 _CONTROL = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold."""
+"""Characters that XML cannot contain."""
 
 _NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 _ELEMENTS = frozenset(
@@ -43,20 +43,19 @@ _ATTRIBUTES = frozenset(
 
 
 def formulas(text: str) -> Markup:
-    """The text as HTML, cut if it is long: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end
+    """Renders text as HTML, cut if it is long: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end
     paragraphs."""
     paragraphs = re.split(r"\n[^\S\n]*+\n\s*+", cut(text.strip()))
     return Markup("").join(Markup("<p>{}</p>").format(inline_formulas(part)) for part in paragraphs if part)
 
 
 def flowing(text: str) -> Markup:
-    """As `formulas`, for text in lines of a fixed width: lines of a paragraph are joined, except list items and
-    indented lines."""
+    """Like `formulas`, for hard-wrapped text: joins the lines in a paragraph, except list items and indented lines."""
     return formulas(_BROKEN.sub(" ", cut(text)))
 
 
 def inline_formulas(text: str) -> Markup:
-    """As `formulas`, without paragraphs."""
+    """Like `formulas`, without paragraphs."""
     parts: list[Markup] = []
     text, end = cut(text), 0
     for match in _FORMULA.finditer(text):
@@ -75,7 +74,7 @@ def _marked_up(match: re.Match[str]) -> Markup:
 
 
 def _scripts(text: str) -> Markup:
-    """Sub- and superscripts, one within another."""
+    """Renders nested subscripts and superscripts."""
     parts: list[Markup] = []
     end = 0
     for match in _SCRIPT.finditer(text):
@@ -87,7 +86,7 @@ def _scripts(text: str) -> Markup:
 
 @functools.lru_cache(4096)
 def mathml(tex: str, *, display: bool = False) -> Markup:
-    """A formula as presentation MathML; its source, as code, if it cannot be parsed."""
+    """Renders a formula as presentation MathML, or its source as code if it cannot be parsed."""
     from latex2mathml.converter import convert
 
     source = Markup('<code class="tex">{}</code>').format(tex)
@@ -107,7 +106,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
 
 
 def _clean(root: etree._Element) -> bool:
-    """Leaves known elements and attributes alone; False where something else is in the formula."""
+    """Keeps only known elements and attributes; returns False if the formula contains anything else."""
     for element in root.iter():
         if not isinstance(element.tag, str) or element.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
             return False

@@ -1,6 +1,6 @@
-"""Where the nodes of a drawing are: distances as in the graph (stress majorization, Gansner, Koren and North, 2004),
-then labels moved apart; and which nodes are one cluster (label propagation, Raghavan et al., 2007). The same graph
-gives the same drawing."""
+"""Places the nodes of a drawing: distances follow those in the graph (stress majorization, Gansner, Koren and North,
+2004), then labels are moved apart. Also finds clusters of nodes (label propagation, Raghavan et al., 2007). The same
+graph always gives the same drawing."""
 
 import math
 from collections import defaultdict
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
 
 ROUNDS = 120
 _CHARACTER, _LINE = 7.2, 18.0
-"""The size of a label's letters, in units of the drawing."""
+"""Font size of labels, in drawing units."""
 _GAP = 10.0
 _FAR = 0.5
-"""How much farther than its longest path nodes without a path are drawn."""
+"""Distance between nodes without a path, relative to the longest path."""
 
 Edge = tuple[int, int, float]
-"""Two nodes by number, and how strongly they hold together."""
+"""Two node numbers, and how strongly the nodes attract each other."""
 Point = tuple[float, float]
 
 
 def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
-    """The centres of circles with their labels below, in a drawing of that size; no two overlap if there is room."""
+    """Returns the centres of circles with labels below them, in a drawing of this size; no two overlap if there is
+    room."""
     import numpy as np
 
     if not radii:
@@ -45,7 +46,7 @@ def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge],
 
 
 def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
-    """Coordinates whose distances are like those in the graph, the longest way across."""
+    """Returns coordinates whose distances resemble those in the graph, with the longest extent horizontal."""
     import numpy as np
 
     away = np.full((nodes, nodes), np.inf)
@@ -72,7 +73,7 @@ def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
 def _separated(
     at: "NDArray[np.float64]", half: "NDArray[np.float64]", size: "NDArray[np.float64]"
 ) -> "NDArray[np.float64]":
-    """Centres of boxes, each moved along the shorter way until no two overlap, or nearly so."""
+    """Returns the centres of boxes, each moved along the shorter axis until (almost) no two overlap."""
     import numpy as np
 
     number = np.arange(len(at))
@@ -91,7 +92,7 @@ def _separated(
 
 
 def clusters(nodes: int, edges: Sequence[Edge]) -> list[int]:
-    """The number of each node's cluster, the largest cluster 0; a node that nothing holds is a cluster of its own."""
+    """Returns each node's cluster number; the largest cluster is 0, and an isolated node is its own cluster."""
     near: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for first, second, weight in edges:
         near[first].append((second, weight))

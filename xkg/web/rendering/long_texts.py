@@ -1,7 +1,7 @@
-"""How much of a text a page shows."""
+"""Limits how much text a page shows."""
 
 LONGEST = 20_000
-"""Characters: a quarter of a second, if all are formulas."""
+"""Maximum number of characters, which takes a quarter of a second if all are formulas."""
 
 
 def cut(text: str, most: int = LONGEST) -> str:
@@ -9,5 +9,6 @@ def cut(text: str, most: int = LONGEST) -> str:
 
 
 def finalized(value: object) -> object:
-    """The text that a template inserts for a value. Markup stays whole, since its text was cut when it was made."""
+    """Returns the text that a template inserts for a value. Markup is not cut, since its text was cut when it was
+    rendered."""
     return cut(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -1,4 +1,4 @@
-"""What ablations measured, as pages show it: how much a metric changed with its interval, and the change itself."""
+"""Renders measured ablations for pages: how much a metric changed, with its interval, and the change itself."""
 
 import hashlib
 import math
@@ -12,11 +12,11 @@ from xkg.model import Ablation
 from xkg.web.rendering.source_lines import Line
 
 WIDTH = 160.0
-"""Of a bar, in units of its drawing."""
+"""Width of a bar, in drawing units."""
 _MARGIN = 6.0
 _MOST_LINES = 400
 _LEAST = 0.01
-"""The smallest change that fills a bar: noise is not blown up."""
+"""The smallest change that fills a bar, so that noise is not exaggerated."""
 _FILE = re.compile(r"--- (?:a/)?([^\t\n]{1,400})")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 
@@ -34,8 +34,8 @@ class Bar(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An ablation with its bar. `anchor` is its place on the page of its technique, `diff` the change line by line,
-    `cut` the number of further lines, and `files` its places: paths with the first and last line at the commit."""
+    """An ablation with its bar. `anchor` is its anchor on the technique's page, `diff` the change line by line, `cut`
+    the number of further lines, and `files` its places: paths with the first and last line at the commit."""
 
     ablation: Ablation
     bar: Bar
@@ -46,7 +46,7 @@ class Shown(NamedTuple):
 
 
 def shown(ablations: Sequence[Ablation]) -> list[Shown]:
-    """These ablations, their bars on one scale."""
+    """Returns these ablations with bars on a common scale."""
     ends = [end for a in ablations for end in (a.change, a.low, a.high) if end is not None and math.isfinite(end)]
     least, most = min([0.0, *ends]), max([_LEAST, *ends])
     scale = (WIDTH - 2 * _MARGIN) / (most - least)
@@ -67,7 +67,7 @@ def shown(ablations: Sequence[Ablation]) -> list[Shown]:
 
 
 def anchor(ablation: Ablation) -> str:
-    """The same wherever a page names this ablation."""
+    """Returns the ablation's anchor, which is the same on every page."""
     return f"change-{hashlib.sha256(ablation.id.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 

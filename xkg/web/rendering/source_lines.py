@@ -1,4 +1,4 @@
-"""Source code as highlighted lines."""
+"""Renders source code as highlighted lines."""
 
 import functools
 import itertools
@@ -11,16 +11,16 @@ from xkg.web.rendering.long_texts import cut
 
 LARGEST = 60_000
 LONGEST_LINE = 500
-"""Beyond these, code is shown without colours: lexers are regular expressions over untrusted text."""
+"""Longer code is shown without colours, because lexers are regular expressions over untrusted text."""
 MOST_SHOWN = 200_000
-"""Characters of a code; the rest is cut."""
+"""Maximum number of code characters; the rest is cut."""
 BLANK_LINES = 12
-"""This many blank lines divide code into pieces: lexers take quadratic time in their number."""
+"""This many blank lines split code into pieces, because lexers take quadratic time in their number."""
 
 
 class Line(NamedTuple):
-    """A line of code: its number in its file, its HTML, what marks it (`focus`, `covered`, `uncovered`, `survivor`,
-    `added`, `removed`, `gap`) and the notes under it."""
+    """A line of code: its number in the file, its HTML, its mark (`focus`, `covered`, `uncovered`, `survivor`, `added`,
+    `removed`, `gap`) and the notes below it."""
 
     number: int | None
     html: Markup
@@ -35,7 +35,7 @@ def lines(
     marks: Mapping[int, str] | None = None,
     notes: Mapping[int, Sequence[str]] | None = None,
 ) -> list[Line]:
-    """The lines of a text whose first is number `first`; marks and notes are by number."""
+    """Returns the lines of a text that starts at line `first`; marks and notes are keyed by line number."""
     found = []
     for number, html in enumerate(highlighted(text, language), start=first):
         found.append(Line(number, html, (marks or {}).get(number, ""), tuple((notes or {}).get(number, ()))))
@@ -44,7 +44,7 @@ def lines(
 
 @functools.lru_cache(256)
 def highlighted(text: str, language: str) -> tuple[Markup, ...]:
-    """Each line as HTML, classes as Pygments has them."""
+    """Returns each line as HTML with Pygments' classes."""
     text = cut(text, MOST_SHOWN)
     plain = text.rstrip("\n").split("\n")
     if len(text) > LARGEST or max(map(len, plain)) > LONGEST_LINE:
@@ -56,7 +56,7 @@ def highlighted(text: str, language: str) -> tuple[Markup, ...]:
 
 
 def _pieces(plain: Sequence[str]) -> Iterator[list[str]]:
-    """The lines without space at their ends, long runs of blank ones apart."""
+    """Yields the lines without trailing space, split at long runs of blank lines."""
     piece: list[str] = []
     for blank, group in itertools.groupby((line.rstrip() for line in plain), key=lambda line: not line):
         run = list(group)
