@@ -2,8 +2,8 @@
 
 May import: llm, embeddings, sandbox, and what lies below. Knows nothing of any database.
 
-Code that serves a graph opens this layer only to read a repository or a paper, and so works without the extra
-`build`."""
+Code that serves a graph imports this layer only to read a repository or a paper, so serving works without the `build`
+extra."""
 
 from importlib.util import find_spec
 

@@ -166,7 +166,7 @@ def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
     assert build.requests == ["extract"]  # this says all of it
-    assert built.notes == ("no repository was given (--repo): techniques have no code",)
+    assert built.notes == ("no repository was given (--repo), so techniques have no code",)
 
 
 def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
