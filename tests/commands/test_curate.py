@@ -110,16 +110,18 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:
     assert curated.papers == ()
     assert any("cannot be reached" in note for note in curated.notes)
     assert "no paper with a repository" in table(curated)
-    assert all("could not be asked" in (paper.dropped or "") for paper in curated.dropped)
+    assert all("could not be searched" in (paper.dropped or "") for paper in curated.dropped)
 
 
 def test_what_github_did_not_answer_is_not_called_absent(world: Scholarly, tmp_path: Path) -> None:
     world.limit = 0
     curated = curate(settings(world, tmp_path), "2402.00001")
     reasons = [paper.dropped or "" for paper in curated.dropped if paper.arxiv_id is not None]
-    assert "no repository of it was found" not in reasons
+    assert "no repository was found for it" not in reasons
     assert sum("GITHUB_TOKEN" in reason for reason in reasons) >= 3
-    assert any(note.startswith("repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes)
+    assert any(
+        note.startswith("could not search for repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes
+    )
 
 
 @pytest.mark.usefixtures("commands_in_world")
@@ -315,7 +317,7 @@ def test_what_the_caller_finds_on_the_web_is_checked_like_any_candidate(
     [found] = [paper for paper in curated.papers if paper.origin == "model"]
     assert (found.arxiv_id, chosen(curated)["2406.00006"]) == ("2406.00006", "https://github.com/qquay/flows")
     assert found.repository is not None
-    assert found.repository.found == "caller names it, from the web"
+    assert found.repository.found == "caller found it on the web"
     dropped = {paper.title: paper.dropped or "" for paper in curated.dropped if paper.origin == "model"}
     assert set(dropped) == {"An Invented Paper of the Model", "Quite Another Title", "Wave Transport Kept Out"}
     assert "not found on arXiv" in dropped["An Invented Paper of the Model"]
@@ -355,6 +357,6 @@ def test_a_model_names_techniques_and_chooses_papers(
     assert [technique.name for technique in curated.techniques] == ["Wave transport"]
     assert [(paper.arxiv_id, paper.why) for paper in curated.papers] == [("1905.00002", "The kernel.")]
     assert {paper.dropped for paper in curated.dropped if paper.arxiv_id == "2001.00001"} == {
-        "o4-mini chose others before it"
+        "o4-mini preferred other papers"
     }
     assert asked == first  # every answer was stored

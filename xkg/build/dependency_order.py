@@ -50,8 +50,8 @@ def in_dependency_order(
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
     """The result of `work` for every item. At most `jobs` run at a time, and each starts as soon as all items that it
-    needs are done; ties are broken by the order of `items`. `needs` must have no cycle; needed names that are not in `items`
-    are ignored.
+    needs are done; ties are broken by the order of `items`. `needs` must have no cycle; needed names that are not in
+    `items` are ignored.
 
     After a result for which `ends` returns true, no further item starts, and only finished items have results. If
     `work` raises an error, it is raised at once, without waiting for running items."""

@@ -82,7 +82,7 @@ def test_an_index_that_is_down_leaves_the_others() -> None:
     reference = Reference(title="Wave transport", arxiv_id="2001.00001")
     [identified] = identify([reference], [Shelf(down=True), Shelf(WAVE)], notes.append)
     assert identified.paper == WAVE
-    assert notes == ["Shelf was not asked for all references: the shelf cannot be reached; try later"]
+    assert notes == ["Shelf was not searched for all references: the shelf cannot be reached; try later"]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,6 @@ def test_the_similarity_of_titles(first: str, second: str, least: float, most: f
 def test_a_reference_that_nobody_could_look_up_is_not_called_unknown() -> None:
     reference = Reference(title="Wave Transport", arxiv_id="2001.00001")
     [unknown] = identify([reference], [Shelf(down=True), Shelf(down=True)], lambda _: None)
-    assert unknown.how == "Shelf and Shelf could not be asked"
+    assert unknown.how == "Shelf and Shelf could not be searched"
     [half] = identify([reference], [Shelf(down=True), Shelf()], lambda _: None)
-    assert half.how == "no paper of arXiv has this title; Shelf could not be asked"
+    assert half.how == "no paper on arXiv has this title; Shelf could not be searched"

@@ -97,7 +97,7 @@ def test_a_limit_that_is_used_up(server: Scholarly, tmp_path: Path, monkeypatch:
         client(server, tmp_path, clock).repository("lab/tides")
     assert clock.pauses == []
     server.reset = 20
-    with pytest.raises(InputError, match="it answers 403"):
+    with pytest.raises(InputError, match="it returned status 403"):
         client(server, tmp_path, clock).repository("lab/tides")
     assert all(15 < wait <= 21 for wait in clock.pauses)
     monkeypatch.setenv("GITHUB_TOKEN", "t0ken")
