@@ -209,7 +209,7 @@ def test_what_was_fetched_stands_in_where_arxiv_is_down(server: Arxiv, fetch: Fe
     paper = fetch(NUMBER)
     assert paper.path == newest.path
     [note] = paper.notes
-    assert f"arXiv:{NUMBER}v10, fetched before, was used" in note
+    assert f"used arXiv:{NUMBER}v10, which was fetched earlier" in note
 
 
 def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told, clock: TurnedClock) -> None:
@@ -344,9 +344,7 @@ def test_a_path_that_exists_goes_before_a_name(server: Arxiv, tmp_path: Path, mo
 
 
 def test_an_address_elsewhere_is_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"^https://example\.org/paper\.pdf is not an address of arXiv; give an arXiv id"
-    ):
+    with pytest.raises(InputError, match=r"^https://example\.org/paper\.pdf is not an arXiv address; pass an arXiv id"):
         find_paper("https://example.org/paper.pdf", [])
 
 
@@ -354,7 +352,7 @@ def test_an_address_elsewhere_is_refused() -> None:
 def test_a_redirect_leads_to_no_other_host(server: Arxiv, told: Told, path: str) -> None:
     server.publish(NUMBER, source=SOURCE)
     server.faults += [(path, status(302, Location="http://elsewhere.example.org/x"))]
-    assert "leads to another host, elsewhere.example.org, which is not followed" in told(kind=UnsafeInputError)
+    assert "redirects to another host, elsewhere.example.org, which is not followed" in told(kind=UnsafeInputError)
 
 
 @pytest.mark.parametrize("user", ["127.0.0.1:9\\", "127.0.0.1:9#", "127.0.0.1:9/"])

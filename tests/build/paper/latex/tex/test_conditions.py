@@ -123,7 +123,7 @@ def test_inputs_with_macros_in_their_path_are_found(preamble: str, name: str) ->
 
 
 def test_an_input_whose_name_cannot_be_known_is_said() -> None:
-    assert "made by macros" in flat({"main.tex": r"\input{\unheard/x}"}).warnings[0]
+    assert "depends on macros" in flat({"main.tex": r"\input{\unheard/x}"}).warnings[0]
 
 
 @pytest.mark.parametrize(
