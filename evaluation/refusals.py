@@ -6,8 +6,8 @@ scores.
 The queries come from `evaluation/gold/search`, for the shared graphs; without --kg, these graphs are imported into a
 temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is returned (it
 is refused); for a query with gold techniques, rows or `nearest` should include one of them. The threshold that loses
-3 % is computed afterwards, to compare rankings of scores. Reliability: among the queries whose best score is in a range,
-the share that have an answer, with both outcomes weighted as if half of all queries had one."""
+3 % is computed afterwards, to compare rankings of scores. Reliability: among the queries whose best score is in a range, the
+share that have an answer, with both outcomes weighted as if half of all queries had one."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Finds which of the symbols its author saw a module was made from."""
+"""Finds which of the symbols that its author saw were used to write a module."""
 
 import ast
 import re

@@ -25,8 +25,8 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Up to forty public functions and classes of at least four lines each, and scripts with as many calls outside
-    their functions and classes. The most important files come first. If several symbols have the same description, only
+    """Up to forty public functions and classes of at least four lines each, and scripts with at least four
+    lines of calls outside functions and classes. The most important files come first. If several symbols have the same description, only
     the first is included."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
