@@ -44,8 +44,8 @@ GUIDE, PAIRS, AUDIT = "guide.json", "pairs.json", "audit.json"
 PLANNING, IMPLEMENTATION = "planning.md", "implementation.md"
 WITHHELD = "[withheld]"
 _HEAD = (
-    "Code of other papers that may serve: adapt it to this paper's settings, do not copy it. What was proven of it "
-    "stands in brackets: none, parsed, imported, executed, tested or faithful."
+    "Code from other papers that may help: adapt it to this paper's settings, do not copy it. The level in brackets "
+    "says what was proven: none, parsed, imported, executed, tested or faithful."
 )
 
 Pair = dict[str, Any]
@@ -182,7 +182,7 @@ def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: floa
 
 def markdown(found: Sequence[tuple[Technique, Sequence[Pair]]]) -> str:
     """The pairs as Markdown, for prompts."""
-    blocks = ["# Code of related papers, by technique of this paper", _HEAD]
+    blocks = ["# Code from related papers, grouped by this paper's techniques", _HEAD]
     for technique, of_technique in found:
         blocks += [f"## {' '.join(technique.name.split())}", quoted(technique.definition or "no definition")]
         blocks += [] if of_technique else ["No code in the graph fits it."]
@@ -212,7 +212,7 @@ def _withheld(value: Any, names: NamedInTexts, where: str, said: list[str]) -> A
     said += [f"{where}: {named[0]}" for line in lines if (named := names.named_in(line))]
     result = "\n".join(WITHHELD if names.named_in(line) else line for line in lines)
     if names.named_in(result):
-        said.append(f"{where}: all of it, since an entry spans lines")
+        said.append(f"{where}: everything, since an entry spans lines")
         return WITHHELD
     return result
 

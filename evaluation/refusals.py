@@ -6,8 +6,8 @@ scores.
 The queries come from `evaluation/gold/search`, for the shared graphs; without --kg, these graphs are imported into a
 temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is returned (it
 is refused); for a query with gold techniques, rows or `nearest` should include one of them. The threshold that loses
-3 % is computed afterwards, to compare rankings of scores. Reliability: among the queries whose best score is in a range, the
-share that have an answer, with both outcomes weighted as if half of all queries had one."""
+3 % is computed afterwards, to compare rankings of scores. Reliability: among the queries whose best score is in a
+range, the share that have an answer, with both outcomes weighted as if half of all queries had one."""
 
 import math
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ def report(
     has = [score for query, score in zip(queries, best, strict=True) if query["gold"]]
     none = [score for query, score in zip(queries, best, strict=True) if not query["gold"]]
     threshold = sorted(has)[math.floor(LOST * len(has))]
-    console.print(f"Refused where {LOST:.0%} are lost: {mean(score < threshold for score in none):.1%}")
+    console.print(f"Refused if {LOST:.0%} are lost: {mean(score < threshold for score in none):.1%}")
     reliability = Table("best score", "queries", "share with an answer")
     for low, high in pairwise(BINS):
         share, others = (mean(low <= score < high for score in scores) for scores in (has, none))

@@ -119,9 +119,9 @@ def id_of(document: Document, path: Path) -> str:
     """The default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, because file names
     are not unique to a paper."""
     if not (document.title or document.arxiv_id or document.doi):
-        raise InputError(f"{path.name}: no title found; give --id, such as --id title:{slug(path.stem)}")
+        raise InputError(f"{path.name}: no title found; pass --id, such as --id title:{slug(path.stem)}")
     if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):
-        raise InputError(f"{path.name}: {document.title!r} is not a paper title; give --id, such as --id title:NAME")
+        raise InputError(f"{path.name}: {document.title!r} is not a paper title; pass --id, such as --id title:NAME")
     return paper_id(document.title, document.arxiv_id, document.doi)
 
 

@@ -235,7 +235,7 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
     )
     assert built.bundle.paper.state == "complete"
-    assert "which were shown for it, the model found no code" in hidden(built.bundle)[CLIPPING]
+    assert "which it was shown, the model found no code" in hidden(built.bundle)[CLIPPING]
     assert apply(built.bundle, {}, None) == built.bundle
     damping = built.bundle.code_of(DAMPING)
     assert damping is not None
@@ -282,7 +282,7 @@ def test_a_stop_names_its_stage_and_the_next_goes_on(build: Builder, undisturbed
         why = "the build stopped before its code was written"
         assert {reasons.get(t, why) for t in left} == {why}
     else:
-        assert set(reasons.values()) == {f"its code was not looked for yet: the build stopped in stage {stage}"}
+        assert set(reasons.values()) == {f"the build stopped in stage {stage}, before its code was located"}
         assert len(reasons) == 4
     finished = {report.name for report in built.stages} - {"parse", "fetch", "code"}
     again = build()

@@ -40,7 +40,7 @@ from xkg.errors import InputError
         ("a.pdf", "PK\x03\x04" + 26 * "\0" + "[Content_Types].xml", "a Microsoft Office document"),
         ("a.json", '{"title": "x", "body_text": []}', "JSON"),
         ("a.md", "404: Not Found", "an error page"),
-        ("a.html", "<html><body><h1>Title:Rings</h1><blockquote>We.</blockquote></body></html>", "give its id"),
+        ("a.html", "<html><body><h1>Title:Rings</h1><blockquote>We.</blockquote></body></html>", "use its id"),
         (
             "a.tex",
             r"\documentclass{article}\title{Formatting Instructions For NeurIPS}\begin{document}\section{Style}"

@@ -159,7 +159,7 @@ def test_a_paper_reads_nothing_outside_its_folder(tmp_path: Path, parsers: Parse
     )
     document = parsers.paper(inside / "main.tex")
     assert [section.title for section in document.sections] == ["One"]
-    assert sum("lies outside" in warning for warning in document.warnings) >= 2
+    assert sum("is outside" in warning for warning in document.warnings) >= 2
     assert "Secret" not in document.model_dump_json()
 
 

@@ -61,7 +61,7 @@ def found_by_search(
         except InputError as error:
             note(f"could not search {index.name}: {error}")
             continue
-        how = f"{index.name} finds it for the title"
+        how = f"found by searching {index.name} for the title"
         new = [Candidate(title=paper.title, found=paper, identified=how) for paper in found if paper.arxiv_id]
         return _new(new, known, document)
     return []

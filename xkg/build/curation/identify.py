@@ -59,7 +59,7 @@ def _by_ids(references: Sequence[Reference], found: list[Identified | None], ind
         paper = by_id.get(arxiv_id)
         alike = title_similarity(references[n].title or "", paper.title) if paper is not None else 0.0
         if paper is not None and (references[n].title is None or alike >= _DOUBTFUL):
-            found[n] = Identified(paper, f"the entry has arXiv:{arxiv_id}")
+            found[n] = Identified(paper, f"the entry contains arXiv:{arxiv_id}")
     of_doi = list(index.by_dois(list(dois.values()))) if dois else []
     by_doi = {paper_id("", None, paper.doi): paper for paper in of_doi if paper.doi}
     by_doi |= {paper_id("", paper.arxiv_id): paper for paper in of_doi if paper.arxiv_id}
@@ -83,7 +83,7 @@ def _by_titles(
             if alike > nearest[n][0]:
                 nearest[n] = (alike, paper.title)
             if alike >= ALIKE and paper.arxiv_id is not None and _agrees(references[n], paper):
-                found[n] = Identified(paper, f"{index.name} has the title, similarity {alike:.2f}")
+                found[n] = Identified(paper, f"found in {index.name} by title, similarity {alike:.2f}")
                 break
 
 

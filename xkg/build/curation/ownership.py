@@ -102,9 +102,9 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     entries = [entry.fields.get("title", "") for entry in bibtex.entries(readme[-60_000:])[:20]]
     if any(_is_title(title, paper.title) for title in entries):
         own = len([title for title in entries if title]) <= 3
-        yield (2 if own else 1), "paper", "its README asks to cite the paper (BibTeX)"
+        yield (2 if own else 1), "paper", "its README asks readers to cite the paper (BibTeX)"
     elif named := [title for title in entries if title]:
-        yield -3, "", f"its README asks to cite another paper: {named[0][:120]}"
+        yield -3, "", f"its README asks readers to cite another paper: {named[0][:120]}"
     ids = {match[1] for match in _ARXIV.finditer(readme[:200_000])}
     if paper.arxiv_id is not None and paper.arxiv_id in ids:
         few = len(ids) <= 4
@@ -122,7 +122,7 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     if names := _authors_among(facts.committers, paper.authors):
         yield 3, "authors", f"the author {names[0]} has committed to it"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
-        when = f"it was made {plural(abs(days), 'day')} {'after' if days >= 0 else 'before'} the paper's first version"
+        when = f"created {plural(abs(days), 'day')} {'after' if days >= 0 else 'before'} the paper's first version"
         # Only the authors know the title before the paper is public.
         yield (2, "authors", when) if days < 0 else (1, "", when)
 
@@ -140,7 +140,7 @@ def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
         yield -3, "", f"it is about many papers ({len(ids)} on arXiv)"
     days = _days(paper.published, facts.created)
     if days is not None and days > _LATE:
-        yield -2, "", f"it was made {days / 365:.0f} years after the paper"
+        yield -2, "", f"created {days / 365:.0f} years after the paper"
     if facts.size_kb is not None and facts.size_kb > _LARGE_KB:
         yield 0, "", f"it is large: {facts.size_kb / 1e6:.1f} GB"
 

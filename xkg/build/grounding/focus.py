@@ -69,7 +69,7 @@ def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: B
     """The technique's words that occur in the lines, rarest first, or else those in the symbol's name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
-    for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "in what is called")):
+    for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):
         shared = [word for word in spelled if word in query.about and found & {word, *related(word)}]
         if shared:
             rarest = sorted(shared, key=lambda word: (-search.index.words.rarity(word), word))[:_MOST_WORDS]

@@ -75,7 +75,7 @@ class FolderReader:
             # O_NONBLOCK: opening a pipe must not wait for a writer
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
-            raise InputError(f"{self.root / path} may not be read; correct its permissions") from error
+            raise InputError(f"{self.root / path} cannot be read; fix its permissions") from error
         except (OSError, ValueError):
             return None
         finally:

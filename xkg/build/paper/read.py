@@ -69,7 +69,7 @@ def paper_on_disk(path: Path) -> PaperOnDisk:
         with path.open("rb") as file:
             head, size = file.read(1024), os.fstat(file.fileno()).st_size
     except OSError as error:
-        raise InputError(f"{path} may not be read; correct its permissions") from error
+        raise InputError(f"{path} cannot be read; fix its permissions") from error
     return PaperOnDisk(path, False, FolderReader(path.parent.resolve()), lambda: _whole(path), head, size)
 
 

@@ -195,7 +195,7 @@ def _require_consistent(codebase: Codebase) -> None:
         lines = module.text.count("\n") + 1
         ids = {source.symbol.id for source in module.symbols}
         if len(ids) < len(module.symbols):
-            raise ValueError(f"an id twice in {module.path!a}")
+            raise ValueError(f"duplicate id in {module.path!a}")
         for source in module.symbols:
             symbol = source.symbol
             ours = (symbol.repository, symbol.path) == (identity, module.path)
@@ -203,4 +203,4 @@ def _require_consistent(codebase: Codebase) -> None:
             if not (ours and named and 1 <= symbol.start_line <= lines and symbol.end_line <= lines + 1):
                 raise ValueError(f"a symbol {symbol.id!a}")
             if source.parent is not None and source.parent not in ids:
-                raise ValueError(f"what {symbol.id!a} stands in")
+                raise ValueError(f"invalid parent of {symbol.id!a}")

@@ -326,7 +326,7 @@ def _tracked(directory: GitDirectory, commit: git.Commit, spec: str) -> list[git
     try:
         entries = git.list_tree(directory, commit.oid)
     except git.GitError as error:
-        raise InputError(f"{spec}: the files of {commit.oid[:12]} cannot be listed: {error}; fetch it again") from error
+        raise InputError(f"{spec}: cannot list the files in {commit.oid[:12]}: {error}; fetch it again") from error
     if len(entries) > MAX_FILES:
         raise UnsafeInputError(f"{spec} contains more than {MAX_FILES:,} files")
     return entries

@@ -138,7 +138,7 @@ class _Slicer:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
             if language != "python":
-                return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
+                return Slice(source="", refused=f"{symbol.path} is {language}, and only Python can be sliced")
             if self.program.scope(symbol.path) is None:
                 return Slice(source="", refused=f"{symbol.path} {_NOT_READ}")
             found = self._seeds(symbol, lines.get(identity, ()))

@@ -51,7 +51,7 @@ class TitleSource:
         title = " ".join(spec.split())
         match = self._match(title)
         found = self._papers.paper(match.paper.arxiv_id or "")
-        note = f"the title {title!r} was taken for arXiv:{match} (similarity {match.similarity:.2f})"
+        note = f"the title {title!r} was matched to arXiv:{match} (similarity {match.similarity:.2f})"
         return found.model_copy(update={"notes": (*found.notes, note)})
 
     def _match(self, title: str) -> _Match:

@@ -195,7 +195,7 @@ def test_references_of_which_no_two_begin_at_one_place_are_kept() -> None:
         ),
         (encrypted(), "is encrypted; save it without a password"),
         (paper()[:2000], "damaged or truncated PDF; download it again"),
-        (b"%PDF-1.4\nnothing\n%%EOF\n", "damaged PDF, or one cut short"),
+        (b"%PDF-1.4\nnothing\n%%EOF\n", "damaged or truncated PDF"),
         (pdf([]), "damaged|has no text"),
     ],
 )

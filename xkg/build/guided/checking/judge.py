@@ -251,7 +251,7 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
             if unused:
                 update["reason"] = f"{update['reason']}; a revision was not used, since it was no better ({unused})"
     elif failed is not None:
-        update["reason"] = f"{evidence.reason or evidence.level.value}; no further, since {failed}"
+        update["reason"] = f"{evidence.reason or evidence.level.value}; not checked further because {failed}"
     elif state.stopped is not None and not state.passed:
         update["reason"] = f"{evidence.reason or evidence.level.value} ({state.stopped})"
     final = evidence.model_copy(update=update)
@@ -268,7 +268,7 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
 
 def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
     if fidelity is None:
-        return "fidelity unknown: there are no source lines in Python to compare with"
+        return "fidelity unknown: there are no Python source lines to compare with"
     if fidelity.faults:
         return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
     if not fidelity.is_enough:

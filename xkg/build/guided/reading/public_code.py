@@ -25,9 +25,9 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Up to forty public functions and classes of at least four lines each, and scripts with at least four
-    lines of calls outside functions and classes. The most important files come first. If several symbols have the same description, only
-    the first is included."""
+    """Up to forty public functions and classes of at least four lines each, and scripts with at least four lines of
+    calls outside functions and classes. The most important files come first. If several symbols have the same
+    description, only the first is included."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
         for source in filter(_is_public, tops(module)):

@@ -94,7 +94,7 @@ def test_a_text_is_read_if_its_tag_is_in_use(source: str) -> None:
 def test_tags_that_a_person_is_asked_for_are_said() -> None:
     found = flat({"main.tex": r"\usepackage[a]{optional}\AskOption \opt{a}{kept} \opt{b}{kept}"})
     assert found.text.count("kept") == 2
-    assert "the package optional are not known" in found.warnings[0]
+    assert "the optional package are unknown" in found.warnings[0]
 
 
 def test_a_condition_without_a_known_value_is_said() -> None:
@@ -194,7 +194,7 @@ def test_other_settings_in_a_style_file_decide_too() -> None:
 
 def test_a_condition_named_by_an_argument_is_said() -> None:
     found = flat({"main.tex": r"\begin{document}\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}\when{long}{x}"})
-    assert any("named by an argument" in warning for warning in found.warnings)
+    assert any("depends on an argument" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ class _File:
                 at = self._by_tag(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags of the package optional are not known; all its text is read")
+                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
@@ -348,7 +348,7 @@ class _File:
             if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
                 test = _TEST.match(self.text, match.end())
                 whole = name + (test[0] if test else "")
-                self.output.warn(f"{self.path}: the value of \\{whole} is not known; both of its branches are read")
+                self.output.warn(f"{self.path}: the value of \\{whole} is unknown; both branches are read")
             return match.end()
         (start, after), *later = spans
         for span in later:
