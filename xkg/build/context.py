@@ -1,4 +1,4 @@
-"""The context of a build and the results of its stages."""
+"""Defines the context for a build and the results of its stages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -304,7 +304,7 @@ def _is_target(found: FoundPaper, document: Document) -> bool:
 
 
 class _Texts:
-    """Looks for repositories in the texts of candidates, at most `_TEXTS` of them: arXiv takes ten seconds for each."""
+    """Looks for repositories in at most `_TEXTS` candidates' texts, because arXiv takes ten seconds for each."""
 
     def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
         self._sources, self._note, self._left = sources, note, _TEXTS

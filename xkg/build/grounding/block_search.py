@@ -75,7 +75,7 @@ class BlockSearch:
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Every id once: the first of each ranking, the second of each, and so on."""
+    """Every id once: first the best of each ranking, then the second best of each, and so on."""
     longest = max(map(len, rankings), default=0)
     return list(dict.fromkeys(ranking[at] for at in range(longest) for ranking in rankings if at < len(ranking)))
 

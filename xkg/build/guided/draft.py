@@ -1,4 +1,4 @@
-"""Drafts of code, and the prompts of the guided stages."""
+"""Defines drafts of code and loads the prompts for the guided stages."""
 
 import ast
 from collections.abc import Collection, Mapping

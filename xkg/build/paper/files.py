@@ -163,7 +163,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """SHA-256 over the bytes of all files read, in the order of the first read."""
+        """SHA-256 over the bytes of all files read, in the order in which they were first read."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:

@@ -216,7 +216,7 @@ class Dependence:
         return grown
 
     def _retain(self, place: Place) -> None:
-        """Records the references of the kept part of a statement."""
+        """Records the references in the part of a statement that is kept."""
         statement, parts = self.statement(place), self.parts.get(place)
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]

@@ -151,7 +151,7 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _head(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement that are not in any of its inner statements."""
+    """The nodes in a statement, excluding its inner statements."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()

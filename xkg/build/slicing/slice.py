@@ -305,7 +305,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """The text of every part; consecutive statements of a file are one part."""
+        """The text of every part; consecutive statements from the same file form one part."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:

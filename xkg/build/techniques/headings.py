@@ -227,8 +227,8 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section as a whole describes the root: the root's name is in its title or in the caption of one of
-    its algorithms, or it is the first section on the method and begins with that name."""
+    """Whether a main section describes the root as a whole: its title or one of its algorithm captions contains the
+    root's name, or it is the first section on the method and begins with that name."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "

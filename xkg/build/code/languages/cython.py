@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 SUFFIXES = frozenset(("pyx", "pxd", "pxi"))
 
-_LONGEST, _LONGEST_PARAMETER = 4000, 300  # maximum bytes of a function's arguments, and of a single one
+_LONGEST, _LONGEST_PARAMETER = 4000, 300  # maximum bytes in a function's arguments, and in a single argument
 _BLOCK = re.compile(rb"(?m)^([ \t]*)(?:cdef|cpdef|ctypedef)\b[ \t]*(?:(?:public|api|packed|extern|inline)[ \t]+)*")
 _HEAD = re.compile(
     rb"(?P<class>(?:class|struct|enum|union|cppclass|fused)\b[ \t]*)(?=\w|:)|(?P<from>from[^\n:]*|[ \t]*)(?=:)"

@@ -361,7 +361,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
     final = _with_sources(checked.draft, context.codebase)
     documentation = final.documentation
     if names := only_defaults(final):
-        documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
+        documentation += f" Its test uses only the defaults for {', '.join(f'`{name}`' for name in names)}."
     evidence = [*checked.evidence[:-1], with_departures_of(final, task.components, checked.evidence[-1])]
     coded = _node(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(

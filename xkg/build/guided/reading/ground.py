@@ -280,7 +280,7 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
         if ranges and number == ranges[-1].end_line + 1:
             ranges[-1] = ranges[-1].model_copy(update={"end_line": number})
         else:
-            ranges.append(LineRange(start_line=number, end_line=number, why="does the technique, as the model says"))
+            ranges.append(LineRange(start_line=number, end_line=number, why="implements the technique, says the model"))
     return tuple(ranges)
 
 

@@ -107,8 +107,7 @@ _SIGNS = "*∗†‡ "
 """Footnote signs around a heading."""
 _LONGEST_PLAIN = 100  # characters in a heading or title without markup
 _BEFORE_TITLE = 300
-"""Maximum number of characters, such as the name of a conference, before a title that cannot be identified by its
-level."""
+"""Maximum number of characters, such as a conference name, before a title whose heading level does not identify it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of most of its letters. Small capitals count with the size of the letters before them."""
+        """The font size of most letters in the line. Small capitals count with the size of the letters before them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85

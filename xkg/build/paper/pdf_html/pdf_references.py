@@ -110,7 +110,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The share of beginnings that look like a beginning and come after the end of an entry."""
+    """The share of presumed beginnings that read like one and come after the end of an entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0
