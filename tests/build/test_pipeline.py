@@ -257,7 +257,7 @@ def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> 
 def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> None:
     paper = tmp_path / "paper.md"
     paper.write_text("## 1 Introduction\n\nRivers ripple.\n\n## 2 Ripple Gate\n\nThe gate is a module.\n")
-    with pytest.raises(InputError, match=r"paper\.md: no title found; give --id"):
+    with pytest.raises(InputError, match=r"paper\.md: no title found; pass --id"):
         build(paper, None)
 
 
@@ -265,7 +265,7 @@ def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> No
 def test_a_supplement_without_a_title_of_its_own_needs_an_id(build: Build, tmp_path: Path, title: str) -> None:
     paper = tmp_path / "supp.md"
     paper.write_text(f"# {title}\n\n## 1 Method\n\n### 1.1 Ripple Gate\n\nThe ripple gate is a module.\n")
-    with pytest.raises(InputError, match=r"supp\.md: .* is not a paper title; give --id"):
+    with pytest.raises(InputError, match=r"supp\.md: .* is not a paper title; pass --id"):
         build(paper, None)
 
 

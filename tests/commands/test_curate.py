@@ -71,7 +71,7 @@ def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) ->
         "2305.00005": "https://github.com/ivyflow/currents",
     }
     by_id = {paper.arxiv_id: paper for paper in curated.papers}
-    assert by_id["2001.00001"].identified == "the entry has arXiv:2001.00001"
+    assert by_id["2001.00001"].identified == "the entry contains arXiv:2001.00001"
     assert "DOI 10.1234/moon.7" in by_id["1905.00002"].identified
     assert by_id["2305.00005"].origin == "search"
     assert by_id["2001.00001"].score > by_id["2305.00005"].score

@@ -54,7 +54,10 @@ def found(reference: Reference, *papers: FoundPaper) -> tuple[str | None, str]:
 
 
 def test_by_id_before_doi_before_title() -> None:
-    assert found(Reference(title="Wave transport", arxiv_id="2001.00001"), WAVE)[1] == "the entry has arXiv:2001.00001"
+    assert (
+        found(Reference(title="Wave transport", arxiv_id="2001.00001"), WAVE)[1]
+        == "the entry contains arXiv:2001.00001"
+    )
     assert "the DOI 10.1/w" in found(Reference(title="Wave transport", doi="10.1/W"), WAVE)[1]
     assert "similarity 1.00" in found(Reference(title="Wave Transport"), WAVE)[1]
 

@@ -219,7 +219,7 @@ def test_combined_tests_and_macros_of_packages(source: str) -> None:
 
 def test_a_condition_without_a_known_value_is_named_with_its_test() -> None:
     found = flat({"main.tex": r"\begin{document}\iftoggle{venue}{a}{b}"})
-    assert found.warnings == (r"main.tex: the value of \iftoggle{venue} is not known; both of its branches are read",)
+    assert found.warnings == (r"main.tex: the value of \iftoggle{venue} is unknown; both branches are read",)
 
 
 def test_a_file_that_the_paper_writes_itself_is_read() -> None:
