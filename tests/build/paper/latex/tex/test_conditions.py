@@ -99,7 +99,7 @@ def test_tags_that_a_person_is_asked_for_are_said() -> None:
 
 def test_a_condition_without_a_known_value_is_said() -> None:
     (said,) = flat({"main.tex": PREAMBLE + r"\ifunheard a\else b\fi \ifunheard c\fi"}).warnings
-    assert re.search(r"\\ifunheard is not known", said)
+    assert re.search(r"\\ifunheard is unknown", said)
 
 
 def test_conditions_that_never_end_keep_their_text() -> None:
