@@ -1,14 +1,14 @@
-r"""How much of a paper's LaTeX source is found when the same paper is read in another format.
+r"""Measures how much of a paper's LaTeX source is found when the same paper is read in another format.
 
-Shares are of the source's items, which must be found in order:
+Shares are fractions of the source's items, which must be found in order:
 
-- references: the same title (or, if the source gives none, the same words), each once; `extra`: references that are not
-  in the source, as a share of those read;
-- sentences: nine words in ten are in order in one stretch of the running text (including run-in heads), and the
+- references: the same title (or, if the source has none, the same words), each once; `extra` is the share of the
+  references read that are not in the source;
+- sentences: nine out of ten words are in order in one stretch of the running text (including run-in heads), and the
   stretches ascend; words that touch a formula, addresses and citations are not compared;
-- paragraphs: the first words of a paragraph begin one;
-- sections (without run-in heads), captions, and numbers of equations that have a label;
-- heads: run-in heads by their titles, which name techniques.
+- paragraphs: a paragraph's first words also begin a paragraph in the other format;
+- sections (without run-in heads), captions, and numbers of labelled equations;
+- heads: run-in heads, compared by their titles, which name techniques.
 """
 
 import re
@@ -29,8 +29,8 @@ from xkg.build.paper.sentences import sentences
 from xkg.errors import XkgError
 from xkg.model import Reference
 
-_SHORTEST = 5  # words compared of a sentence or caption
-# citations and references, which each format prints in its own way; bracketed ones first, since they contain others
+_SHORTEST = 5  # minimum words compared in a sentence or caption
+# citations and references, which each format prints differently; bracketed ones first, since they contain others
 _NAME = r"[^\W\d_][\w'’-]{1,30}"
 _CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
 _BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
@@ -39,14 +39,14 @@ _TO_PARTS = re.compile(
     r"(?i:\b(?:algorithm|appendix|assumption|chapter|corollary|definition|eqn?|equation|example|fig|figure|lemma|line|part|"
     r"problem|proposition|remark|sec|section|table|tab|theorem|step)s?\b\.?(?=[\s(§]{1,3}[A-Z]?[\d.]|\s?\(+\s*\)))"
 )
-_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # names no papers: text that contains a citation
+_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # not a list of papers: text that contains a citation
 _URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
 # a formula with adjacent characters: "$n$-dimensional" is printed as one word
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
-_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be formula symbols: log, min, det
+_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
-# commands in formulas; LaTeXML writes fonts and spaces in its own way
+# commands in formulas; LaTeXML writes fonts and spaces differently
 _LAYOUT = frozenset(
     rf"\\{name}"
     for name in (
@@ -59,12 +59,12 @@ _EQUATION_LABEL = re.compile(r"\\newlabel\{([^{}]{1,100})\}\{\{\(?([A-Z]?\.?\d{1
 
 
 class NotConvertedError(Exception):
-    """The source does not give a paper in the other format."""
+    """The source could not be converted to a paper in the other format."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """The number `found` out of `of`."""
+    """The number `found` out of a total `of`."""
 
     found: int
     of: int
@@ -77,9 +77,9 @@ class Share:
 
 
 def measures(source: Document, read: Document, labels: str = "", printed: str = "") -> dict[str, Share]:
-    """The shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers; without it, all
-    numbers that the source's equations should have are expected. `printed` is all text that TeX printed, in any order:
-    sentences and captions that it did not print, such as comments to authors, are not expected."""
+    """The shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers; without it, every
+    number that the source's equations should have is expected. `printed` is all text that TeX printed, in any order:
+    sentences and captions that TeX did not print, such as comments to authors, are not expected."""
     shown = Printed(printed)
     found, extra = _references(source.references, read.references)
     in_order, paragraphs = _sentences(source, read, shown)
@@ -118,7 +118,7 @@ def _references(source: Sequence[Reference], read: Sequence[Reference]) -> tuple
 
 def _same_reference(a: Reference, b: Reference) -> bool:
     one_title, other_title = (_letters(r.title or "") if not _ADDRESS.match(r.title or "") else "" for r in (a, b))
-    if _MATH.search(a.title or ""):  # a formula may be printed in other letters
+    if _MATH.search(a.title or ""):  # a formula may be printed with other letters
         return set(_words(a.title or "")) <= set(_words(b.title or ""))
     if one_title or other_title:
         return one_title == other_title
@@ -133,12 +133,12 @@ def _without_citations(text: str) -> str:
 
 
 def sentence_words(text: str) -> list[str]:
-    """The words of a sentence to compare."""
+    """The words in a sentence to compare."""
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 
 def _running(read: Document) -> Iterator[tuple[list[str], bool]]:
-    """The words of the running text with its run-in heads, and whether a paragraph begins with each."""
+    """The words in the running text, including run-in heads, and for each word whether a paragraph begins with it."""
     heads = [(s.start, s.title, True) for s in read.walk() if s.level == 4]
     text = [(sentence.start, sentence.text, sentence.first) for sentence in sentences(read)]
     for _, words, begins in sorted([*heads, *text]):
@@ -168,14 +168,15 @@ def _sentences(source: Document, read: Document, shown: "Printed") -> tuple[Shar
 
 
 class Printed:
-    """Whether any part of a sentence was printed."""
+    """Checks whether any part of a sentence was printed."""
 
     def __init__(self, text: str) -> None:
         words = _words(text)
         self._pairs = set(pairwise(words))
 
     def has(self, words: Sequence[str]) -> bool:
-        """A third of the adjacent word pairs is enough: formulas and line ends separate others."""
+        """Whether a third of the adjacent word pairs were printed, which is enough because formulas and line ends
+        separate the other pairs."""
         pairs = list(pairwise(words))
         return not self._pairs or sum(pair in self._pairs for pair in pairs) * 3 >= len(pairs)
 
@@ -190,8 +191,8 @@ class Stretches:
             self._at.setdefault(tuple(words[index : index + 2]), []).append(index)
 
     def find(self, words: Sequence[str], after: int = 0) -> int | None:
-        """The position where the words begin: nine in ten in order, with gaps no longer than citations; None if there
-        is none. Of several, the one nearest to `after`."""
+        """The position where the words begin: nine out of ten in order, with gaps no longer than citations; None if
+        there is no such position. If there are several, the one nearest to `after`."""
         votes: Counter[int] = Counter()
         for index in range(len(words) - 1):
             for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:
@@ -273,8 +274,8 @@ def _captions(source: Document, read: Document, shown: Printed) -> Share:
 
 
 def equations(source: Document, read: Document) -> Share:
-    """The displayed equations of the source that match one of the other format: nine in ten of their letters, digits
-    and commands are in the same order."""
+    """The displayed equations in the source that match an equation in the other format: nine out of ten of their
+    letters, digits and commands are in the same order."""
     left = [_signs(equation.latex) for equation in read.equations]
     found = 0
     for equation in source.equations:
@@ -304,7 +305,7 @@ def _numbers(source: Document, read: Document, labels: str) -> Share:
 
 
 def compare_all(compare: Callable[[Path], dict[str, Share]], folders: Sequence[Path]) -> int:
-    """Prints the shares of each folder and their sums. Returns the exit status."""
+    """Prints the shares for each folder and their sums. Returns the exit status."""
     total: dict[str, Share] = {}
     for folder in folders:
         try:

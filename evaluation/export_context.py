@@ -1,18 +1,21 @@
-"""Contexts for agents that replicate papers: `python -m evaluation.export_context --kg DIR --out FOLDER TASKS`.
+"""Exports contexts for agents that replicate papers: `python -m evaluation.export_context --kg DIR --out FOLDER TASKS`.
 
-TASKS is a folder of tasks, each with `paper.md` and `blacklist.txt`, or one such task. For each, FOLDER/<task> gets
+TASKS is a folder of tasks, each with `paper.md` and `blacklist.txt`, or a single such task. For each task,
+FOLDER/<task> gets
 
     guide.json          the planning file: the paper's techniques, in the peer's format, without code
-    pairs.json          for each of them at most -k code nodes of other papers that may help with it
-    planning.md, implementation.md    the same two as Markdown, for fixed workflows
-    audit.json          what was withheld because the blacklist names it, and what could not be compared
+    pairs.json          for each technique, at most -k code nodes from other papers that may help with it
+    planning.md, implementation.md    both files as Markdown, for fixed workflows
+    audit.json          text withheld because it is blacklisted, and items that could not be compared
 
-The planning file is made from `paper.md` alone, without any repository, with the configured model or --llm (`none`:
-without a model), so that it contains nothing the agent may not see. The pairs are code of other papers. Blacklisted
-sources and the paper itself are excluded from the search. Every written text is audited again, and text that still
-names an entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
+The planning file is generated from `paper.md` alone, without any repository, using the configured model or --llm
+(`none` for no model), so it contains nothing the agent may not see. The pairs are code from other papers. Blacklisted
+sources and the paper itself are excluded from the search. Every file written is audited again, and text that still
+mentions a blacklist entry is withheld and reported. The exit status is 1 if the audit of the written files finds an
+entry.
 
-A pair has at least --least-score, about the probability that it fits: below .5, a misfit is more likely."""
+A pair has a score of at least --least-score, roughly the probability that it fits: below .5, a misfit is more
+likely."""
 
 import json
 import sys
@@ -41,12 +44,13 @@ GUIDE, PAIRS, AUDIT = "guide.json", "pairs.json", "audit.json"
 PLANNING, IMPLEMENTATION = "planning.md", "implementation.md"
 WITHHELD = "[withheld]"
 _HEAD = (
-    "Code of other papers that may serve: adapt it to this paper's settings, do not copy it. What was proven of it "
-    "stands in brackets: none, parsed, imported, executed, tested or faithful."
+    "Code from other papers that may help: adapt it to this paper's settings, do not copy it. The level in brackets "
+    "says what was proven: none, parsed, imported, executed, tested or faithful."
 )
 
 Pair = dict[str, Any]
-"""A technique of the target, and a code node of another paper that may help with it; `level` is its checked level."""
+"""A technique in the target, and a code node from another paper that may help with it; `level` is the node's checked
+level."""
 
 
 def main(
@@ -59,7 +63,7 @@ def main(
     budget_tokens: Annotated[int, typer.Option(min=1)] = 8000,
     llm: str | None = None,
 ) -> int:
-    check_graph(kg)  # before a paper is built, which may cost money
+    check_graph(kg)  # check before building a paper, which may cost money
     found, problems = tasks_in(tasks)
     rows: list[tuple[str, ...]] = [("task", "techniques", "pairs", "without code", "withheld", "not compared", "audit")]
     clean = True
@@ -81,10 +85,10 @@ def main(
 
 
 def tasks_in(folder: Path) -> tuple[list[Path], list[str]]:
-    """The task folders in a folder, or the folder itself, and one line for each that lacks a file. Raises `InputError`
-    if there is none."""
+    """The task folders in a folder, or the folder itself, and one line for each folder that lacks a file. Raises
+    `InputError` if there are no tasks."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; name one that holds tasks (paper.md, blacklist.txt)")
+        raise InputError(f"{folder}: no such folder; pass one that contains tasks (paper.md, blacklist.txt)")
     candidates = (
         [folder] if (folder / "paper.md").is_file() else sorted(path for path in folder.iterdir() if path.is_dir())
     )
@@ -96,19 +100,19 @@ def tasks_in(folder: Path) -> tuple[list[Path], list[str]]:
         else:
             found.append(path)
     if not found:
-        raise InputError(f"{folder}: holds no task with paper.md and blacklist.txt")
+        raise InputError(f"{folder}: contains no task with paper.md and blacklist.txt")
     return found, problems
 
 
 def export(
     task: Path, kg: Path, out: Path, *, k: int, least_score: float, budget_tokens: int, llm: str | None
 ) -> dict[str, Any]:
-    """Writes the files of one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`;
+    """Writes the files for one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`;
     an unchanged paper is not rebuilt. Raises the errors of building and searching."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
     settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))
-    print(f"{task.name}: building the paper alone", file=sys.stderr, flush=True)
+    print(f"{task.name}: building only the paper", file=sys.stderr, flush=True)
     built = build(settings, task / "paper.md", None)
     blacklist = folder / "blacklist.txt"
     listed = (task / "blacklist.txt").read_text(encoding="utf-8", errors="replace")
@@ -156,7 +160,7 @@ def export(
 
 
 def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: float, tainted: set[str]) -> Iterator[Pair]:
-    """At most `k` code nodes for a technique with at least this score, best first, and none from the papers in
+    """At most `k` code nodes for a technique with at least this score, best first, excluding the papers in
     `tainted`."""
     for row in graph.search(f"{technique.name}. {technique.definition[:1000]}", k, with_code=True).rows:
         if row.code is None or row.score < least_score or row.id.partition("#")[0] in tainted:
@@ -178,7 +182,7 @@ def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: floa
 
 def markdown(found: Sequence[tuple[Technique, Sequence[Pair]]]) -> str:
     """The pairs as Markdown, for prompts."""
-    blocks = ["# Code of related papers, by technique of this paper", _HEAD]
+    blocks = ["# Code from related papers, grouped by this paper's techniques", _HEAD]
     for technique, of_technique in found:
         blocks += [f"## {' '.join(technique.name.split())}", quoted(technique.definition or "no definition")]
         blocks += [] if of_technique else ["No code in the graph fits it."]
@@ -189,7 +193,7 @@ def markdown(found: Sequence[tuple[Technique, Sequence[Pair]]]) -> str:
 
 
 def _without_code(value: Any) -> Any:
-    """A graph file without repository data; a paper built without a repository has none."""
+    """A graph file without repository data, as if the paper had been built without a repository."""
     if isinstance(value, dict):
         emptied = {"code": None, "code_file": "", "code_overview": ""}
         return {key: emptied.get(key, _without_code(item)) for key, item in value.items()}
@@ -197,7 +201,7 @@ def _without_code(value: Any) -> Any:
 
 
 def _withheld(value: Any, names: NamedInTexts, where: str, said: list[str]) -> Any:
-    """The value with each line of a text that names an entry replaced; the whole text if an entry spans lines."""
+    """The value with each line that mentions a blacklist entry replaced, or the whole text if an entry spans lines."""
     if isinstance(value, dict):
         return {key: _withheld(item, names, where, said) for key, item in value.items()}
     if isinstance(value, list):
@@ -208,7 +212,7 @@ def _withheld(value: Any, names: NamedInTexts, where: str, said: list[str]) -> A
     said += [f"{where}: {named[0]}" for line in lines if (named := names.named_in(line))]
     result = "\n".join(WITHHELD if names.named_in(line) else line for line in lines)
     if names.named_in(result):
-        said.append(f"{where}: all of it, since an entry spans lines")
+        said.append(f"{where}: everything, since an entry spans lines")
         return WITHHELD
     return result
 

@@ -1,9 +1,10 @@
-r"""Compares the reading of a paper's HTML with that of its LaTeX source: `python -m evaluation.html FOLDER…`.
+r"""Compares a paper as read from HTML with the same paper as read from its LaTeX source: `python -m evaluation.html
+FOLDER…`.
 
-Each folder has one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a temporary
-folder. It reads the source's .bbl, so a paper without one has no references to compare. Compared are: the items of
-`evaluation.beside_latex`; displayed equations by their formulas; and the techniques found without a model, if their
-names are similar (`evaluation.techniques`)."""
+Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a
+temporary folder. LaTeXML reads the source's .bbl, so a paper without one has no references to compare. The comparison
+covers the items of `evaluation.beside_latex`, displayed equations by their formulas, and the techniques found without a
+model, if their names are similar (`evaluation.techniques`)."""
 
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ _SECONDS = 400
 
 
 def converted(folder: Path, main: str) -> bytes:
-    """The HTML of the paper whose main file is `main`. Raises `NotConvertedError`."""
+    """The HTML for the paper whose main file is `main`. Raises `NotConvertedError`."""
     source = folder / main
     made = source.with_name("converted.html")
     command = ["latexmlc", "--preload=[nobibtex]latexml.sty", "--format=html5", "--pmml"]
@@ -42,12 +43,12 @@ def converted(folder: Path, main: str) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise NotConvertedError(f"latexmlc took longer than {_SECONDS} s") from error
     if not made.exists():
-        raise NotConvertedError("LaTeXML gave no HTML")
+        raise NotConvertedError("LaTeXML produced no HTML")
     return made.read_bytes()
 
 
 def compare(folder: Path) -> dict[str, Share]:
-    """The metrics of one paper by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
+    """The metrics for one paper, keyed by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "paper"
         shutil.copytree(folder, copy)
@@ -60,7 +61,7 @@ def compare(folder: Path) -> dict[str, Share]:
 
 
 def techniques(source: Document, read: Document) -> Share:
-    """The techniques of the source that are also found in the other format."""
+    """The share of techniques in the source that are also found in the other format."""
     wanted, given = ([t.name for t in extract(document, "title:paper").techniques] for document in (source, read))
     return Share(sum(any(likeness(name, other) >= ALIKE for other in given) for name in wanted), len(wanted))
 

@@ -1,9 +1,10 @@
-r"""Compares the reading of a paper's PDF with that of its LaTeX source: `python -m evaluation.pdf FOLDER…`.
+r"""Compares a paper as read from PDF with the same paper as read from its LaTeX source: `python -m evaluation.pdf
+FOLDER…`.
 
-Each folder has one paper's source. It is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`, in Debian's
-`texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and `biber`); missing
-figures and other errors of TeX are ignored. Compared are the items of `evaluation.beside_latex`; only references,
-sentences and captions that TeX printed count."""
+Each folder contains one paper's source. It is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`, in
+Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and `biber`);
+missing figures and other TeX errors are ignored. The comparison covers the items of `evaluation.beside_latex`; only
+references, sentences and captions that TeX printed count."""
 
 import os
 import re
@@ -26,13 +27,13 @@ _ENTRY = re.compile(rb"\\(?:bibitem|entry)\b")
 
 
 def typeset(folder: Path, main: str) -> bytes:
-    """The PDF of the paper whose main file is `main`. TeX's files stay next to it. Raises `NotConvertedError`."""
+    """The PDF of the paper whose main file is `main`. TeX's files are left next to it. Raises `NotConvertedError`."""
     source = folder / main
     place, stem = source.parent, source.stem
     environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
     latex = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", source.name]
     made, given = place / f"{stem}.pdf", place / f"{stem}.bbl"
-    made.unlink(missing_ok=True)  # one that came with the source
+    made.unlink(missing_ok=True)  # it may have come with the source
     before = given.read_bytes() if given.exists() else b""
     for command in (latex, ["bibtex", stem], latex, latex):
         if command[0] == "bibtex" and source.with_suffix(".bcf").exists():
@@ -46,34 +47,34 @@ def typeset(folder: Path, main: str) -> bytes:
         except subprocess.TimeoutExpired as error:
             raise NotConvertedError(f"{command[0]} took longer than {_SECONDS} s") from error
         if before and given.exists() and not _ENTRY.search(given.read_bytes()):
-            given.write_bytes(before)  # without its .bib, BibTeX would empty it
+            given.write_bytes(before)  # BibTeX empties it if the .bib is missing
     if not made.exists():
-        raise NotConvertedError("TeX gave no PDF")
+        raise NotConvertedError("TeX produced no PDF")
     return made.read_bytes()
 
 
 def prints_references(folder: Path, main: str, source: Document) -> bool:
-    """Whether the paper that was typeset in a folder has a bibliography: not if TeX lacked its .bib."""
+    """Whether the paper typeset in a folder has a bibliography: it has none if TeX lacked its .bib."""
     given = (folder / main).with_suffix(".bbl")
     bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
     return any(_ENTRY.search(body) for body in bodies)
 
 
 def printed(data: bytes) -> str:
-    """All text of a PDF in file order, independent of xkg's parser; words hyphenated at line ends are joined."""
+    """All text in a PDF in file order, independent of xkg's parser; words hyphenated at line ends are joined."""
     with pdfium.PdfDocument(data) as document:
         text = "\n".join(page.get_textpage().get_text_range() for page in document)
     return re.sub(r"(?:[-\xad\ufffe\x02])\s*\n?(?=[^\W\d_])|[\x02\ufffe]", "", text)
 
 
 def compare(folder: Path) -> dict[str, Share]:
-    """The metrics of one paper by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
+    """The metrics for one paper, keyed by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "paper"
         shutil.copytree(folder, copy)
         main = parse_paper(copy).spans[0].path
         data = typeset(copy, main)
-        source = parse_paper(copy)  # with the printed .bbl
+        source = parse_paper(copy)  # now with the .bbl that was printed
         cites = prints_references(copy, main, source)
         auxiliary = (copy / main).with_suffix(".aux")
         labels = auxiliary.read_text(encoding="utf-8", errors="replace") if auxiliary.exists() else ""

@@ -1,15 +1,16 @@
-"""How well the lines of techniques are located: `python -m evaluation.places GOLD…` (evaluation/gold/places).
+"""Measures how well the lines of techniques are located: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
-A gold file has JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end}; all of them are right. `open` and `closed` were labelled by two readers independently, the
-others by one reader before any output was seen. A technique without places is not in the repository. Each technique is
-located alone, like `xkg locate` does (`--together`: all of a repository at once, like a build).
+A gold file contains JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
+{reader, file, start, end}; all places count as right. `open` and `closed` were labelled by two readers independently,
+the other files by one reader before any output was seen. A technique without places is not in the repository. Each
+technique is located on its own, as `xkg locate` does (`--together`: all techniques for a repository at once, as in a
+build).
 
-Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
-same for the ranges of its focus; `share`, the share of the first right focus's lines that are the place's (median,
-mean); `certain`, the share of techniques whose first place is certain; `right`, of these the share whose first symbol
-shares a line with a place; and `called`, of the techniques whose first place is right the share that is certain.
-`--names` asks by name alone, without definition."""
+Columns: `place` @1 and @5, whether the first symbol, or any of five, shares a line with a place; `lines` @1 and @5, the
+same for the ranges in its focus; `share`, the fraction of lines in the first right focus that belong to the place
+(median, mean); `certain`, the fraction of techniques whose first place is certain; `right`, the fraction of those whose
+first symbol shares a line with a place; and `called`, among techniques whose first place is right, the fraction that is
+certain. `--names` searches by name alone, without the definition."""
 
 import json
 import statistics
@@ -35,14 +36,14 @@ from xkg.model import Location, Technique
 CACHE = Path("storage/cache")
 _CUT = 5
 _LARGER = 40
-"""The number of source files from which a repository counts as larger."""
+"""A repository with more source files than this counts as larger."""
 
 Lines = frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """One technique with the lines of its places, as (file, line) pairs."""
+    """One technique with the lines in its places, as (file, line) pairs."""
 
     technique: Technique
     repository: str
@@ -52,8 +53,8 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer for one technique: for each of at most five places its whole lines and its focus; `certain` if
-    it has no doubt."""
+    """A method's answer for one technique: the whole lines and the focus for each of at most five places; `certain` if
+    there is no doubt."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
@@ -62,8 +63,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Figures:
-    """Shares in 0..1 over `count` techniques. `share` is (median, mean), NaN without a hit; `right` is NaN if nothing
-    is certain."""
+    """Fractions in 0..1 over `count` techniques. `share` is (median, mean), NaN without a hit; `right` is NaN if
+    nothing is certain."""
 
     count: int
     place_at: tuple[float, float]
@@ -79,12 +80,12 @@ class Figures:
 
 
 def gold_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a gold file."""
+    """The rows in a gold file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read_places(path: Path) -> list[Labelled]:
-    """The techniques of a gold file. Raises `ValueError` or `KeyError` for a line that is not as described above."""
+    """The techniques in a gold file. Raises `ValueError` or `KeyError` for a line that is not as described above."""
     found = []
     for number, row in enumerate(gold_rows(path)):
         formula = f" $${row['equation']}$$" if row["equation"] else ""
@@ -102,12 +103,12 @@ def read_places(path: Path) -> list[Labelled]:
 
 
 def lines_of(path: str, first: int, last: int) -> Lines:
-    """The lines `first` to `last` of a file."""
+    """Lines `first` to `last` of a file."""
     return frozenset((path, line) for line in range(first, last + 1))
 
 
 def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
-    """The figures over techniques with their answers."""
+    """The figures for these techniques and their answers."""
     hits = [(gold, next((lines for lines in answer.focus if lines & gold.places), None)) for gold, answer in answers]
     shares = [len(lines & gold.places) / len(lines) for gold, lines in hits if lines]
 
@@ -135,7 +136,7 @@ class Searched:
     index: BlockIndex
 
     def answer(self, locations: Sequence[Location], *, certain: bool = False) -> Answer:
-        """The lines of locations in this repository."""
+        """The lines covered by these locations in this repository."""
         symbols = {source.symbol.id: source.symbol for source in self.codebase.symbols().values()}
         spans = [symbols[location.symbol] for location in locations[:_CUT]]
         return Answer(
@@ -149,7 +150,7 @@ class Searched:
 
 
 def bm25(labelled: Labelled, searched: Searched) -> Answer:
-    """The baseline: symbols by BM25 over name and definition, without thresholds and without focus."""
+    """The baseline: symbols ranked by BM25 over name and definition, without thresholds or focus."""
     text = f"{labelled.technique.name}. {labelled.technique.definition}"
     ranked = list(searched.index.symbols.search(dict.fromkeys(content_stems(text), 1.0)))[:_CUT]
     answer = searched.answer([Location(technique="", symbol=s, score=0.0, rank=1) for s in ranked])
@@ -159,7 +160,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Each technique of one repository with its located places. Raises `EmbeddingError`."""
+    """Each technique for one repository with the places located for it. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:
@@ -203,19 +204,19 @@ def main(gold: Sequence[Path], *, mirrors: Path | None = None, together: bool = 
                 print(f"{title + ', ' + kind:24}{figures(chosen)}")
     if absent:
         certain = sum(answer.certain for _, answer in absent)
-        print(f"techniques that are not there: {certain} of {len(absent)} certain")
+        print(f"techniques not in the repository: {certain} of {len(absent)} certain")
     foreign = [
         measure([one], repositories[name], embedder, together=False)[0][1].certain
         for one in labelled
         for name in [other for other in repositories if other != one.repository][:1]
     ]
     if foreign:
-        print(f"techniques on foreign repositories: {sum(foreign)} of {len(foreign)} certain")
+        print(f"techniques searched in unrelated repositories: {sum(foreign)} of {len(foreign)} certain")
 
 
 def open_codebase(name: str, mirrors: Path | None) -> Codebase:
-    """A repository (URL@commit), from `mirrors` if given, a folder that holds repositories as OWNER+NAME/repo. Raises
-    `XkgError`."""
+    """A repository (URL@commit), read from `mirrors` if given, a folder that contains repositories as OWNER+NAME/repo.
+    Raises `XkgError`."""
     source = name
     if mirrors is not None:
         address, _, commit = name.rpartition("@")
@@ -224,7 +225,7 @@ def open_codebase(name: str, mirrors: Path | None) -> Codebase:
     try:
         return parse_repository(fetch_repository(source, CACHE))
     except XkgError as error:
-        raise InputError(f"{error} (--mirrors names a folder of clones)") from error
+        raise InputError(f"{error} (pass a folder of clones with --mirrors)") from error
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""Measures the parts of a build's questions: `python -m evaluation.prompt_tokens ANSWERS -- BUILD…`.
+"""Measures the parts of the questions in a build: `python -m evaluation.prompt_tokens ANSWERS -- BUILD…`.
 
 ANSWERS is a recording (`evaluation.recording`); BUILD is a command, such as
 
     xkg build --kg /tmp/kg --paper paper.tex --repo code --llm recorded
 
-which runs with an endpoint that replays its answers, each to the question that shares the most lines with the
-recorded one. To compare two versions of xkg, run both with the same answers, each with a new folder for --kg. The
-output has the tokens sent (characters / 4), by prompt and by block of the question: `system` is the fixed text,
-`schema` the form of the answer, `turns` a second question after an unusable answer. `repeated` is the part that a
-prefix cache already has: the prefix shared with an earlier question, in steps of 128 tokens from 1,024 on."""
+which runs against an endpoint that replays the recorded answers: each question gets the answer to the recorded question
+with which it shares the most lines. To compare two versions of xkg, run both with the same answers, each with a new
+folder for --kg. The output lists the tokens sent (characters / 4), by prompt and by block of the question: `system` is
+the fixed text, `schema` the form of the answer, `turns` a second question after an unusable answer. `repeated` is the
+part that a prefix cache would already hold: the prefix shared with an earlier question, in steps of 128 tokens from
+1,024 up."""
 
 import json
 import os
@@ -31,7 +32,7 @@ _LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # characters
 
 @dataclass
 class Counts:
-    """Characters sent, by the kind of answer and the block of the question."""
+    """Characters sent, by kind of answer and by block of the question."""
 
     calls: Counter[str] = field(default_factory=Counter)
     blocks: dict[str, Counter[str]] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class Counts:
         lines.append(
             f"{sum(self.calls.values())} calls, {self.sent // 4:,} tokens in ({(self.sent - schemas) // 4:,} without "
             f"schemas), {self.repeated // 4:,} of them repeated, {(self.sent - self.repeated) // 4:,} new "
-            f"({(self.sent - self.repeated) // 4 + self.repeated // 40:,} with what is repeated at a tenth); "
+            f"({(self.sent - self.repeated) // 4 + self.repeated // 40:,} with repeated tokens at a tenth); "
             f"{self.answered // 4:,} out; {self.unanswered} without an answer"
         )
         return "\n".join(lines)

@@ -1,10 +1,10 @@
-"""Compares a Ray cluster with two slots to the local engine with two jobs, on the same cores (needs the extra `ray`).
+"""Compares a two-slot Ray cluster with the local engine running two jobs, on the same cores (needs the extra `ray`).
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 
-The cluster is one node on this machine. Papers are those of `evaluation.speed.batches`, built without a model and
+The cluster is one node on this machine. The papers are those of `evaluation.speed.batches`, built without a model and
 without packages, with one thread per job in all arms. Arms take turns, and each round begins with empty graphs. The
-start of an engine is timed separately: the rate is that of the papers after the first two. Use only the ratio of one
+start of an engine is timed separately: the rate covers the papers after the first two. Use only the ratio from a single
 run on an idle machine; the load average is printed with it."""
 
 import contextlib
@@ -41,7 +41,7 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were built and, from then until all are published, papers per hour."""
+    """Seconds until two papers were built, and papers per hour from then until all are published."""
 
     start: float
     hourly: float
@@ -72,7 +72,7 @@ def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
 
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """The address of a cluster of one node with two slots."""
+    """The address of a one-node cluster with two slots."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

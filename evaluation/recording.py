@@ -1,10 +1,10 @@
-"""Converts the questions and answers of one build to a recording that tests replay.
+"""Converts the questions and answers from one build to a recording that tests can replay.
 
     python -m evaluation.recording FOLDER RECORDING.json
 
-FOLDER has one JSON file per question, as stored by an endpoint: `body` (the request) and `message` (the answer). The
-recording has the answers, each with the features that identify its question: the fields of the answer, and checksums of
-lines."""
+FOLDER contains one JSON file per question, as stored by an endpoint: `body` (the request) and `message` (the answer).
+The recording contains the answers, each with the features that identify its question: the fields of the answer, and
+checksums of lines."""
 
 import json
 import re
@@ -22,23 +22,23 @@ _MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """The fields of the answer that a request asks for; empty if it asks for no structured output."""
+    """The fields in the answer that a request asks for; empty if it does not ask for structured output."""
     shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return ", ".join(shape.get("properties", ()))
 
 
 def lines(body: Mapping[str, Any]) -> list[int]:
-    """A checksum of each distinct line of the conversation after the system message, sorted; marker lines
-    (`<<<…>>>`) do not count."""
+    """Checksums of the distinct lines in the conversation after the system message, sorted; marker lines (`<<<…>>>`) do
+    not count."""
     text = "\n".join(str(message["content"]) for message in body["messages"][1:])
     text = _MARK.sub("", text)
     return sorted({zlib.crc32(line.strip().encode("utf-8", "surrogatepass")) for line in text.splitlines()} - {0})
 
 
 def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
-    """The answer to the recorded question of the same kind and turn that shares the most lines with this one. None if
-    they share less than half of the shorter one. So a prompt with revised wording, or a slice that changed by a line,
-    still gets its answer."""
+    """The answer to the recorded question of the same kind and turn that shares the most lines with this one, or None
+    if they share less than half of the lines of the shorter one. This way, a prompt with revised wording, or a slice
+    that changed by a line, still gets its answer."""
     own = set(lines(body))
 
     def shared(entry: Mapping[str, Any]) -> float:
@@ -54,7 +54,7 @@ def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> s
 def main(folder: Path, recording: Path) -> None:
     requests = [read_json(file) for file in sorted(folder.glob("*.json"))]
     if not requests:
-        raise InputError(f"{folder} holds no questions: give the folder in which an endpoint kept them")
+        raise InputError(f"{folder} contains no questions: pass the folder in which an endpoint stored them")
     entries = [
         {
             "kind": kind(each["body"]),

@@ -1,12 +1,13 @@
-"""How well search recognises that it has no answer: queries without rows, and the reliability of its scores.
+"""Measures how well search recognises that it has no answer: queries that return no rows, and the reliability of
+scores.
 
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
-The queries are those of `evaluation/gold/search`, on the shared graphs; without a graph, these are imported into a
-temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is answered
-(refused); for one with them, rows or `nearest` should name one of these. The threshold that loses 3 % is computed
-afterwards, to compare rankings of scores. Reliability: of the queries whose best score is in a range, the share that
-have an answer, with both outcomes weighted as if half of all queries had one."""
+The queries come from `evaluation/gold/search`, for the shared graphs; without --kg, these graphs are imported into a
+temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is returned (it
+is refused); for a query with gold techniques, rows or `nearest` should include one of them. The threshold that loses
+3 % is computed afterwards, to compare rankings of scores. Reliability: among the queries whose best score is in a
+range, the share that have an answer, with both outcomes weighted as if half of all queries had one."""
 
 import math
 from collections.abc import Sequence
@@ -34,14 +35,14 @@ ROWS = 5
 
 def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: Path | None = None) -> None:
     with graph_or_shared(kg) as graph:
-        embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
+        embedder = OnnxEmbedder(eight_bits=True)  # as the server embeds queries
         store = EmbeddedStore(graph, OnnxEmbedder)
         for file in queries:
             asked = read_queries(file)
             with store.snapshot() as snapshot:
                 require_techniques(snapshot, file, (id for query in asked for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in asked]
-                # No threshold: the score of a query is that of its best row.
+                # No threshold: a query's score is that of its best row.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in asked]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
             report(file.stem, asked, answers, best)
@@ -49,7 +50,7 @@ def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: P
 
 
 def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
-    """Whether a gold technique is in a row or among the nearest."""
+    """Whether a gold technique is in a row or among the nearest results."""
     ids = {row.id for row in answer.rows} | {near.id for near in answer.nearest}
     ids |= {relative.id for row in answer.rows for relative in row.relatives}
     return any(id in ids for group in query["gold"] for id in group)
@@ -58,7 +59,7 @@ def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
 def report(
     name: str, queries: Sequence[dict[str, Any]], answers: Sequence[SearchAnswer], best: Sequence[float]
 ) -> None:
-    """Prints the tables for the queries of a file."""
+    """Prints the tables for the queries in a file."""
     console = Console(width=110)
     table = Table("", "kind", "queries", "no row", "in rows or nearest", title=name)
     for present in (True, False):
@@ -72,7 +73,7 @@ def report(
     has = [score for query, score in zip(queries, best, strict=True) if query["gold"]]
     none = [score for query, score in zip(queries, best, strict=True) if not query["gold"]]
     threshold = sorted(has)[math.floor(LOST * len(has))]
-    console.print(f"Refused where {LOST:.0%} are lost: {mean(score < threshold for score in none):.1%}")
+    console.print(f"Refused if {LOST:.0%} are lost: {mean(score < threshold for score in none):.1%}")
     reliability = Table("best score", "queries", "share with an answer")
     for low, high in pairwise(BINS):
         share, others = (mean(low <= score < high for score in scores) for scores in (has, none))

@@ -1,17 +1,17 @@
-"""How well `search_techniques` finds the techniques that a query means, and recognises that nothing fits, next to BM25,
-vectors and their plain fusion over the same indexes.
+"""Measures how well `search_techniques` finds the techniques that a query means, and recognises that nothing fits,
+compared with BM25, vectors and their plain fusion over the same indexes.
 
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
 
-Without a graph, the shared ones are imported into a temporary one. `--failures` lists what was not found, or should not
-be.
+Without --kg, the shared graphs are imported into a temporary one. `--failures` lists techniques that were not found, or
+should not have been.
 
-A query names its gold techniques by paper title and path of names. `groups` lists what must be found; any technique of
-a group meets it. A query of `evaluation/gold/search` has the groups, by ids. Recall@k is the share of groups met among
-the first k rows, MRR the reciprocal rank of the first gold row; nDCG@10 counts each group where it is first met. A row
-counts for its own technique; "with relatives", also for those that it names inside. "As an agent sees it" is the
-default answer of a server over stdio, with all techniques that it names; the last line is `find_implementations` for
-the tasks, where all rows count. A negative query is right if nothing is answered; any other is then lost."""
+A query gives its gold techniques by paper title and path of names. `groups` lists what must be found; any technique in
+a group satisfies it. A query from `evaluation/gold/search` has groups of ids. Recall@k is the share of groups found in
+the first k rows, MRR the reciprocal rank of the first gold row; nDCG@10 counts each group at its first match. A row
+counts for its own technique; "with relatives", also for the techniques listed inside it. "As an agent sees it" is a
+server's default answer over stdio, with all techniques that it mentions; the last line is `find_implementations` for
+the tasks, where all rows count. A negative query is right if nothing is returned; any other query is then lost."""
 
 import math
 import os
@@ -42,7 +42,7 @@ from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
 Ranker = Callable[[str], list[list[str]]]
-"""Rows for a query, best first. A row is the list of ids that it shows, its own first."""
+"""Rows for a query, best first. A row is the list of ids it contains, its own first."""
 
 DEPTH = 50
 ROWS = 10
@@ -51,7 +51,7 @@ QUERY = {"search_techniques": "query", "find_implementations": "task"}
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
-    """For each gold entry the ids of the techniques at its path; siblings may share a name."""
+    """The ids of the techniques at each gold entry's path; siblings may share a name."""
     by_title: dict[str, list[str]] = defaultdict(list)
     for paper in snapshot.papers():
         by_title[slug(paper.title)].append(paper.id)
@@ -79,7 +79,7 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Recall at each of `CUTS`, reciprocal rank and nDCG@10 of rows for the groups to find."""
+    """Recall at each of `CUTS`, reciprocal rank and nDCG@10 for the rows, given the groups to find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]
@@ -127,7 +127,7 @@ def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool 
 def report(kg: Path, queries_file: Path, failures: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = read_queries(queries_file)
-    embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
+    embedder = OnnxEmbedder(eight_bits=True)  # as the server embeds queries
     store = EmbeddedStore(kg, OnnxEmbedder)
 
     console = Console(width=130)

@@ -1,23 +1,25 @@
-"""How well the static extraction finds a paper's techniques: `python -m evaluation.techniques GOLD… --papers FOLDER`.
+"""Measures how well static extraction finds a paper's techniques: `python -m evaluation.techniques GOLD… --papers
+FOLDER`.
 
-A gold file has JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by a
-reader of the paper before any output was seen. `source` is the origin of the paper's files (repository@commit, or an
-arXiv id), `FOLDER/<paper>` contains them, and in lines `first` to `last` (1-based, inclusive) of `file` the paper
-describes the technique. `kind` is
+A gold file contains JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by
+someone who read the paper before any output was seen. `source` says where the paper's files come from
+(repository@commit, or an arXiv id), `FOLDER/<paper>` contains them, and the paper describes the technique in lines
+`first` to `last` (1-based, inclusive) of `file`. `kind` is
 
 - `main`: the paper's own contribution or a part of it,
-- `supporting`: a technique that one also implements to reproduce it,
+- `supporting`: another technique that must be implemented to reproduce it,
 - `mentioned`: a technique that the reader accepts but does not require: a baseline, background, an interpretation.
 
-An extracted technique and a gold one match if their names are similar by at least `ALIKE`, or by at least `NEAR` and an
-excerpt of the extracted one starts within the lines of the gold one. Similarity is the Dice coefficient of the words of
-two names, ignoring plurals and function words, the best over all aliases. Matches are one to one, the most similar
-first, so that a technique found twice is right once and wrong once; `mentioned` ones may match several times.
+An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`, or at least
+`NEAR` with an excerpt of the extracted technique starting within the gold technique's lines. Similarity is the Dice
+coefficient of the words in two names, ignoring plurals and function words, the best over all aliases. Matches are one
+to one, most similar first, so a technique found twice is right once and wrong once; `mentioned` techniques may match
+several times.
 
-Recall is over `main` and over `main` with `supporting`. Precision is over all extracted techniques that are not hidden,
-and over the first five of each paper. `--papers` is a folder with a folder of sources for each paper. `--details`
-names what was missed and what is wrong. With `--pdf` each paper is read from the PDF that its source makes (as in
-`evaluation.pdf`), where only names can match; papers that TeX cannot typeset are skipped."""
+Recall is computed over `main` and over `main` with `supporting`. Precision is computed over all extracted techniques
+that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of sources for each
+paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from the PDF typeset from its
+source (as in `evaluation.pdf`), where only names can match; papers that TeX cannot typeset are skipped."""
 
 import json
 import re
@@ -57,8 +59,8 @@ class Gold:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of extraction on one paper: for each gold technique the match, or None; and the unmatched extracted
-    ones. `first`: whether each of the first five extracted ones matched."""
+    """The result of extraction on one paper: the match for each gold technique, or None, and the unmatched extracted
+    techniques. `first` says whether each of the first five extracted techniques matched."""
 
     found: tuple[tuple[Gold, Technique | None], ...]
     wrong: tuple[Technique, ...]
@@ -72,7 +74,7 @@ class Outcome:
 
 
 def read_gold(path: Path) -> dict[str, list[Gold]]:
-    """Gold techniques by paper, in file order. Raises `ValueError` for a malformed line."""
+    """Gold techniques keyed by paper, in file order. Raises `ValueError` for a malformed line."""
     papers: dict[str, list[Gold]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -91,7 +93,7 @@ def _words(name: str) -> set[str]:
 
 
 def likeness(one: str, other: str) -> float:
-    """The similarity of two names, 0 to 1."""
+    """The similarity of two names, from 0 to 1."""
     if one.casefold() == other.casefold():
         return 1.0
     a, b = _words(one), _words(other)
@@ -99,7 +101,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
-    """How well a technique matches a gold one, by name, then by place; (0, False) if it does not."""
+    """How well a technique matches a gold technique, by name, then by place; (0, False) if it does not match."""
     alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
     there = any(
         excerpt.path == gold.file and excerpt.line is not None and gold.first <= excerpt.line <= gold.last
@@ -109,7 +111,7 @@ def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
 
 
 def match(techniques: Sequence[Technique], golds: Sequence[Gold]) -> Outcome:
-    """Matches the techniques extracted from a paper with those that a reader found."""
+    """Matches the techniques extracted from a paper with the techniques that a reader found."""
     pairs = sorted(
         ((_score(t, g), i, j) for i, t in enumerate(techniques) for j, g in enumerate(golds)),
         key=lambda pair: (-pair[0][0], -pair[0][1], pair[1], pair[2]),
@@ -144,7 +146,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _from_pdf(folder: Path, main: str) -> Document:
-    """The paper as read from the PDF that its source makes. Raises `NotConvertedError`."""
+    """The paper as read from the PDF typeset from its source. Raises `NotConvertedError`."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "paper"
         shutil.copytree(folder, copy)
@@ -154,7 +156,7 @@ def _from_pdf(folder: Path, main: str) -> Document:
 def measure(
     path: Path, papers: Path, *, details: bool, pdf: bool = False, say: Callable[[str], None] = print
 ) -> list[Outcome]:
-    """Prints a table of one gold file's papers; with `details` also the missed and wrong techniques."""
+    """Prints a table for the papers in one gold file; with `details`, also the missed and wrong techniques."""
     outcomes = []
     say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14} {'first five':>14}")
     for paper, golds in read_gold(path).items():

@@ -1,15 +1,15 @@
-r"""How much of a LaTeX paper's source is in its passages, from which prompts are made: `python -m
+r"""Measures how much of a LaTeX paper's source is in its passages, from which prompts are built: `python -m
 evaluation.whole_papers FILE…`.
 
-Simple patterns split the source here, independent of the parser. For equations, formulas in the text, lines of
+The source is split by simple patterns here, independently of the parser. For equations, formulas in the text, lines of
 algorithms, rows of tables, and sentences (with captions and footnotes):
 
 - lost: not in any passage;
 - repeated: more often in the passages than in the source;
 - displaced: equations that come before one that they follow in the source.
 
-`leaks` are commands, lengths and layout options in the passages; `dangling` are words such as "in" or "Equation" that
-are followed by nothing where the source has a reference. `--examples` prints that many faults of each paper."""
+`leaks` are commands, lengths and layout options in the passages; `dangling` are words such as "in" or "Equation"
+followed by nothing where the source has a reference. `--examples` prints that many errors for each paper."""
 
 import re
 from collections import Counter
@@ -75,7 +75,7 @@ _DANGLING = re.compile(
     r"|lemma|appendix|proposition|assumption|definition|supp\.?)"
     r"(?: ?[,;)]|\.(?= [A-Z]|\s*$)| (?:is|are|was|shows?|yields?|gives?|can|has|have|admits?|and|,)\b)"
 )
-# The placeholders of a label or citation that is undefined in the paper.
+# The placeholders for a label or citation that is undefined in the paper.
 _UNRESOLVED = re.compile(r"\[([A-Za-z][^\s\[\]{}]{1,60})\]")
 _BACK = re.compile(
     r"(?:\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
@@ -94,7 +94,7 @@ KINDS = ("equations", "formulas", "lines", "rows", "sentences")
 
 
 def bare(text: str, document: Document) -> str:
-    """Only letters and digits: macros are expanded, commands, references and citations dropped."""
+    """The text reduced to letters and digits: macros are expanded, commands, references and citations dropped."""
     text = re.sub(r"\\includegraphics\*?\s*(?:\[[^\[\]]*\])?\s*\{[^{}]*\}", " ", text)
     text = expand(text, document.macros, document.macro_defaults)
     text = re.sub(r"\\(?:text|mbox|textrm|mathrm)\s*\{([^{}$]*)\$([^$]*)\$", r"\1\2", text)
@@ -124,7 +124,7 @@ def body_of(document: Document) -> str:
 
 
 def _printed(text: str, document: Document) -> str:
-    r"""Without the arguments of macros that print nothing: `\newcommand{\cut}[1]{}`."""
+    r"""The text without the arguments of macros that print nothing: `\newcommand{\cut}[1]{}`."""
     tex, out, at = Tex(text), [], 0
     for name in unprinted(document.macros):
         for match in re.finditer(rf"\\{name}(?![a-zA-Z])", text):
@@ -138,7 +138,7 @@ def _printed(text: str, document: Document) -> str:
 
 
 def read_text(document: Document) -> tuple[str, str]:
-    """All passages as in prompts, and their text without headings and numbers."""
+    """All passages as they appear in prompts, and their text without headings and numbers."""
     passages = read_passages(document)
     chosen = {p.number: set(range(len(p.pieces))) for p in passages.listed}
     return rendered(passages, chosen), "\n\n".join(p.text for p in passages.listed)
@@ -185,7 +185,7 @@ def sentences_in(body: str) -> Iterator[tuple[str, ...]]:
 
 
 def measure(document: Document) -> tuple[Counter[str], list[str]]:
-    """The counts of one paper (each of `KINDS`, `<kind>_lost` and so on), and examples of errors."""
+    """The counts for one paper (each of `KINDS`, `<kind>_lost` and so on), and examples of errors."""
     body = body_of(document)
     shown, text = read_text(document)
     remarks: list[str] = []
@@ -260,7 +260,7 @@ def measure(document: Document) -> tuple[Counter[str], list[str]]:
 
 
 def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
-    """Whether the source has a reference or citation after these words, and nowhere the text that follows them here."""
+    """Whether the source has a reference or citation after these words, and the text that follows them here nowhere."""
     words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
     words += re.findall(r"[^\W\d_]+", match[0])
     phrase = r"[\s~]+".join(re.escape(w) for w in words[:2])

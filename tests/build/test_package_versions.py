@@ -95,7 +95,7 @@ def test_a_package_that_fails_is_tried_in_other_versions(failure: str) -> None:
     assert [(node.level, node.evidence[-1].environment) for node in result.code] == [(Level.IMPORTED, "h1")]
     assert fake.asked[1:] == [(["flax"], ["flax"], DAY)]
     (told,) = [note for note in result.notes if "code nodes import" in note]
-    assert told.startswith("1 of 1 code nodes import with packages without the versions that the repository names")
+    assert told.startswith("1 of 1 code nodes import with packages not pinned to the repository's versions")
     assert "flax 1.0" in told
     assert failure.splitlines()[-1] in told
 
@@ -118,7 +118,7 @@ def test_old_code_is_tried_on_the_python_of_its_time(failure: str, monkeypatch: 
     result = checked(fake, day="2019-06-01")
     assert fake.asked[-1] == (["flax"], ["python==3.7.*", "flax"], "2019-06-01")
     assert [node.level for node in result.code] == [Level.IMPORTED]
-    assert any("on Python 3.7, which is of its time" in note for note in result.notes)
+    assert any("on Python 3.7, current when it was written" in note for note in result.notes)
     monkeypatch.setattr("xkg.build.package_versions.installed", dict)
     fake = Fake(*[failure] * 3)
     assert [node.level for node in checked(fake, day="2019-06-01").code] == [Level.PARSED]
@@ -150,7 +150,7 @@ def test_unavailable_packages_give_one_line_a_reason() -> None:
     result = checked(fake, "import flax, jax\n", "import os\n")
     assert result.notes[0] == (
         "packages flax, jax not available: the package registry cannot be reached; "
-        "1 code node stays at 'parsed' without it; the next build tries again"
+        "1 code node stays at 'parsed' without it; the next build will try again"
     )
     assert len([note for note in result.notes if "registry" in note]) == 1
     assert not result.final

@@ -220,7 +220,7 @@ def test_without_a_repository_techniques_are_visible_without_code(build: Build) 
     assert built.bundle.techniques
     assert all(t.hidden is None for t in built.bundle.techniques)
     assert (built.bundle.code, built.bundle.repositories) == ((), ())
-    assert built.notes == ("no repository was given (--repo): techniques have no code",)
+    assert built.notes == ("no repository was given (--repo), so techniques have no code",)
 
 
 def test_an_unavailable_package_hides_nothing_and_is_reported_with_its_effect(build: Build) -> None:
@@ -230,7 +230,7 @@ def test_an_unavailable_package_hides_nothing_and_is_reported_with_its_effect(bu
     assert all(t.hidden is None for t in built.bundle.techniques)
     cost = f"{len(held_back)} code nodes stay at 'parsed' without it"
     assert f"package numpy not available: no wheel for this Python; {cost}" in built.notes
-    assert "package extra not available: no wheel for this Python; no import of a code node needs it" in built.notes
+    assert "package extra not available: no wheel for this Python; no code node imports it" in built.notes
 
 
 def test_what_met_a_registry_that_was_down_is_tried_again(build: Build) -> None:
@@ -250,14 +250,14 @@ def test_packages_are_requested_with_the_repository_s_versions(build: Build) -> 
 
 def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
-    with pytest.raises(InputError, match=r"no technique was found in .*: has it sections"):
+    with pytest.raises(InputError, match=r"no technique was found in .*: check that its sections"):
         build(tmp_path / "note.md", None)
 
 
 def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> None:
     paper = tmp_path / "paper.md"
     paper.write_text("## 1 Introduction\n\nRivers ripple.\n\n## 2 Ripple Gate\n\nThe gate is a module.\n")
-    with pytest.raises(InputError, match=r"paper\.md: no title found; give --id"):
+    with pytest.raises(InputError, match=r"paper\.md: no title found; pass --id"):
         build(paper, None)
 
 
@@ -265,7 +265,7 @@ def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> No
 def test_a_supplement_without_a_title_of_its_own_needs_an_id(build: Build, tmp_path: Path, title: str) -> None:
     paper = tmp_path / "supp.md"
     paper.write_text(f"# {title}\n\n## 1 Method\n\n### 1.1 Ripple Gate\n\nThe ripple gate is a module.\n")
-    with pytest.raises(InputError, match=r"supp\.md: .* is no title of a paper; give --id"):
+    with pytest.raises(InputError, match=r"supp\.md: .* is not a paper title; pass --id"):
         build(paper, None)
 
 

@@ -37,7 +37,7 @@ def test_code_at_the_level_shows_its_technique_and_all_above_it() -> None:
     pruned = prune(TREE, [code("a/b/c", Level.EXECUTED)], None, needs_code=True)
     assert visible(pruned) == ["a", "a/b", "a/b/c"]
     assert [t.id for t in pruned] == [t.id for t in TREE]
-    assert {t.hidden for t in pruned if t.hidden} == {"no code in the repository was found for it"}
+    assert {t.hidden for t in pruned if t.hidden} == {"no code for it was found in the repository"}
 
 
 def test_what_is_below_shows_nothing_below_it() -> None:
@@ -139,4 +139,4 @@ def test_code_that_was_judged_to_do_something_else_is_hidden_at_any_level() -> N
 def test_a_technique_without_code_keeps_the_reason_that_it_comes_with() -> None:
     declined = [t.model_copy(update={"hidden": "not located"}) if t.name == "e" else t for t in TREE]
     pruned = prune(prune(declined, [], None, needs_code=True), [], Level.PARSED)
-    assert [t.hidden for t in pruned][-2:] == ["no code in the repository was found for it", "not located"]
+    assert [t.hidden for t in pruned][-2:] == ["no code for it was found in the repository", "not located"]

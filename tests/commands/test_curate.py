@@ -71,7 +71,7 @@ def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) ->
         "2305.00005": "https://github.com/ivyflow/currents",
     }
     by_id = {paper.arxiv_id: paper for paper in curated.papers}
-    assert by_id["2001.00001"].identified == "the entry has arXiv:2001.00001"
+    assert by_id["2001.00001"].identified == "the entry contains arXiv:2001.00001"
     assert "DOI 10.1234/moon.7" in by_id["1905.00002"].identified
     assert by_id["2305.00005"].origin == "search"
     assert by_id["2001.00001"].score > by_id["2305.00005"].score
@@ -110,16 +110,18 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:
     assert curated.papers == ()
     assert any("cannot be reached" in note for note in curated.notes)
     assert "no paper with a repository" in table(curated)
-    assert all("could not be asked" in (paper.dropped or "") for paper in curated.dropped)
+    assert all("could not be searched" in (paper.dropped or "") for paper in curated.dropped)
 
 
 def test_what_github_did_not_answer_is_not_called_absent(world: Scholarly, tmp_path: Path) -> None:
     world.limit = 0
     curated = curate(settings(world, tmp_path), "2402.00001")
     reasons = [paper.dropped or "" for paper in curated.dropped if paper.arxiv_id is not None]
-    assert "no repository of it was found" not in reasons
+    assert "no repository was found for it" not in reasons
     assert sum("GITHUB_TOKEN" in reason for reason in reasons) >= 3
-    assert any(note.startswith("repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes)
+    assert any(
+        note.startswith("could not search for repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes
+    )
 
 
 @pytest.mark.usefixtures("commands_in_world")
@@ -168,7 +170,7 @@ def test_a_paper_s_own_repository_is_offered_and_taken(
     chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
     alone = build(chosen_settings, "2402.00001", None)
     assert any("the paper names https://github.com/niaward/tidal: add --repo" in note for note in alone.notes)
-    with pytest.raises(InputError, match="deleted, or private"):
+    with pytest.raises(InputError, match="deleted or is private"):
         build(chosen_settings, "2402.00001", "auto")
     world.host(StandInRepository("niaward/tidal", "# Tidal"))
     monkeypatch.setattr("xkg.build.pipeline.fetch_repository", stopped)
@@ -315,7 +317,7 @@ def test_what_the_caller_finds_on_the_web_is_checked_like_any_candidate(
     [found] = [paper for paper in curated.papers if paper.origin == "model"]
     assert (found.arxiv_id, chosen(curated)["2406.00006"]) == ("2406.00006", "https://github.com/qquay/flows")
     assert found.repository is not None
-    assert found.repository.found == "caller names it, from the web"
+    assert found.repository.found == "caller found it on the web"
     dropped = {paper.title: paper.dropped or "" for paper in curated.dropped if paper.origin == "model"}
     assert set(dropped) == {"An Invented Paper of the Model", "Quite Another Title", "Wave Transport Kept Out"}
     assert "not found on arXiv" in dropped["An Invented Paper of the Model"]
@@ -355,6 +357,6 @@ def test_a_model_names_techniques_and_chooses_papers(
     assert [technique.name for technique in curated.techniques] == ["Wave transport"]
     assert [(paper.arxiv_id, paper.why) for paper in curated.papers] == [("1905.00002", "The kernel.")]
     assert {paper.dropped for paper in curated.dropped if paper.arxiv_id == "2001.00001"} == {
-        "o4-mini chose others before it"
+        "o4-mini preferred other papers"
     }
     assert asked == first  # every answer was stored

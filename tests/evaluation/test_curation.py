@@ -46,7 +46,7 @@ def test_it_says_what_was_found_and_where_the_others_were_lost(
     assert "recall@10 1 of 3; of those that it cites 1 of 2" in printed
     assert "https://github.com/asea/waves" in printed
     assert "missed (cited): The Reef Sampler" in printed
-    assert "no repository of it was found" in printed
+    assert "no repository was found for it" in printed
     assert "the folder does not have it" in printed
     with pytest.raises(InputError, match="one folder"):
         main(["one", "two"])

@@ -1,9 +1,9 @@
 """Builds a `PaperBundle` from a paper and its repository: one package per kind of stage, run in order by `pipeline`.
 
-May import: llm, embeddings, sandbox, and what lies below. Knows nothing of any database.
+May import: llm, embeddings, sandbox, and the layers below them. It does not depend on any database.
 
-Code that serves a graph opens this layer only to read a repository or a paper, and so works without the extra
-`build`."""
+Code that serves a graph imports this layer only to read a repository or a paper, so serving works without the `build`
+extra."""
 
 from importlib.util import find_spec
 

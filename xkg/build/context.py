@@ -1,4 +1,4 @@
-"""The context of a build and the results of its stages."""
+"""Defines the context for a build and the results of its stages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason, None if
-    it is allowed."""
+    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason, or None
+    if the paper or repository is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...
@@ -33,18 +33,18 @@ class Guard(Protocol):
 
 
 class Claims(Protocol):
-    """Decides the id of a paper, and ensures that nobody else builds it meanwhile (`xkg.commands.claims`)."""
+    """Decides a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
 
 
 @dataclass(frozen=True)
 class BuildContext:
-    """The services of a build. Without a `runner`, no code is run and the highest level is `parsed`. Without
-    `environments`, code has only the standard library; without `sources`, papers are files; without a `model`, the
-    build is static analysis. With `roots`, folders must be under them. A `guard` refuses papers and repositories, and
-    `claims` decide under which id a paper is built. `packages` are requirement lines in addition to those of the
-    repository; with `cpu`, code for CUDA runs on the CPU."""
+    """The services for a build. Without a `runner`, no code is run and the highest level is `parsed`. Without
+    `environments`, code can import only the standard library; without `sources`, papers must be files; without a
+    `model`, the build uses static analysis only. If `roots` is set, folders must lie under them. A `guard` refuses
+    papers and repositories, and `claims` decides under which id a paper is built. `packages` lists requirement lines in
+    addition to the repository's own; with `cpu`, CUDA code runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -62,7 +62,7 @@ class BuildContext:
 
     @property
     def added(self) -> dict[str, object]:
-        """The options that differ from the defaults, for the keys of stages."""
+        """The options that differ from their defaults, for use in stage keys."""
         return {**({"added": list(self.packages)} if self.packages else {}), **({"cpu": True} if self.cpu else {})}
 
     def environment(
@@ -72,8 +72,8 @@ class BuildContext:
         written: str | None,
         declared: Sequence[str] = (),
     ) -> Environment:
-        """Like `EnvironmentMaker.make`, with the context's `packages`; without `environments`, the standard library
-        only."""
+        """Like `EnvironmentMaker.make`, with the context's `packages` added. Without `environments`, returns an
+        environment with only the standard library."""
         if self.environments is None:
             return Environment(site=None, hash="")
         added = self.packages
@@ -83,8 +83,8 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """A parsed paper and its repository. `written` is the date (YYYY-MM-DD) of the code, if known; `source` are the
-    JSON values that determine their content."""
+    """A parsed paper and its repository. `written` is the date (YYYY-MM-DD) of the code, if known; `source` contains
+    the JSON values that determine the content of both."""
 
     identity: str
     path: Path
@@ -96,7 +96,8 @@ class OpenedPaper:
 
 
 class CodeNodes(Value):
-    """Code of located techniques. `final` is False if another run may reach more (a registry was down)."""
+    """Code for located techniques. `final` is False if another run may reach higher levels (because a registry was
+    down)."""
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()
@@ -106,7 +107,7 @@ class CodeNodes(Value):
 
 @dataclass(frozen=True)
 class Stopped:
-    """The stage and the error that stopped a build."""
+    """The stage at which a build stopped, and the error that stopped it."""
 
     stage: str
     error: LanguageModelError
@@ -118,9 +119,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """The results of the stages. `overview` lists what the repository's files define, empty if its own README serves.
-    `incomplete` lists the failures, one per line; `stopped` is the stage at which the build ended early; `nothing_in`
-    as in `Paper`."""
+    """The results of the stages. `overview` lists what the repository's files define; it is empty if the repository's
+    own README is enough. `incomplete` lists the failures, one per line; `stopped` is the stage at which the build ended
+    early; `nothing_in` has the same meaning as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -133,7 +134,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """A bundle with the report of its stages; `notes` are for the user, one per line."""
+    """A bundle with a report for each stage; `notes` are messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

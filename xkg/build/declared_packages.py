@@ -1,4 +1,4 @@
-"""The import names of a repository's own packages once installed, read from its project files. Nothing is run."""
+"""Reads the names under which a repository's own packages are imported from its project files. Runs no code."""
 
 import ast
 import configparser
@@ -8,7 +8,7 @@ from typing import Any
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
-# Raised by the readers if a text does not fit its file name, or is nested too deeply.
+# Raised by the readers if a file's content does not match its name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, AttributeError, TypeError,
 )  # fmt: skip
@@ -16,7 +16,7 @@ _NOT_OF_ITS_KIND = (
 
 def declared_packages(files: Mapping[str, str]) -> frozenset[str]:
     """Top-level import names in lower case, as declared in `files` (path → text): `setup.py` (literals), `setup.cfg`,
-    `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). A project's name also counts, as an import name. Files
+    `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). The project's name also counts as an import name. Files
     that do not parse are ignored."""
     readers: dict[str, Callable[[str], Iterable[object]]] = {
         "pyproject.toml": _pyproject,

@@ -1,4 +1,4 @@
-"""Runs items concurrently, each after the items that it needs."""
+"""Runs items concurrently, each after the items it depends on."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -12,8 +12,8 @@ R = TypeVar("R")
 
 
 def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list[R]:
-    """The result of `work` for each item, in order; at most `jobs` run at a time. After an `XkgError` no other item
-    starts, and the error is raised when those that run have ended."""
+    """The result of `work` for each item, in order; at most `jobs` run at a time. After an `XkgError`, no further item
+    starts, and the error is raised once the running items have finished."""
 
     def attempt(number: int) -> R | XkgError:
         try:
@@ -31,7 +31,8 @@ def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list
 
 
 def waves(items: Sequence[T], needs: Mapping[T, Collection[T]]) -> list[list[T]]:
-    """The items in groups, each after all groups that it needs. Needed names that are not in `items` are ignored."""
+    """Groups the items so that each item comes after everything it needs. Needed names that are not in `items` are
+    ignored."""
     found: list[list[T]] = []
     waiting = list(items)
     while waiting:
@@ -49,11 +50,11 @@ def in_dependency_order(
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
     """The result of `work` for every item. At most `jobs` run at a time, and each starts as soon as all items that it
-    needs are done; ties go by the order of `items`. `needs` must have no cycle; needed names that are not in `items`
-    are ignored.
+    needs are done; ties are broken by the order of `items`. `needs` must have no cycle; needed names that are not in
+    `items` are ignored.
 
-    After a result for which `ends` is true, no other item starts, and only finished items have results. If `work`
-    raises, the error is raised at once, without waiting for running items."""
+    After a result for which `ends` returns true, no further item starts, and only finished items have results. If
+    `work` raises an error, it is raised at once, without waiting for running items."""
     known = set(items)
     waiting = {item: known.intersection(needs.get(item, ())) for item in dict.fromkeys(items)}
     running: dict[Future[R], T] = {}

@@ -1,5 +1,5 @@
-"""Determines the levels of code nodes with packages of several dates: if the versions that the repository names do not
-work together, others are tried."""
+"""Determines the levels of code nodes. If the package versions pinned by the repository do not work together, it tries
+versions from other dates."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Code nodes with their levels, in the original order. `final` is False if another run may reach more."""
+    """Code nodes with their levels, in the original order. `final` is False if another run may reach a higher level."""
 
     code: tuple[Code, ...]
     final: bool
@@ -46,13 +46,13 @@ def check_with_packages(
     requirements: Sequence[str],
     written: str | None,
 ) -> Checked:
-    """Checks code with the packages that it imports, in the versions that the repository names, otherwise those of the
-    day `written`.
+    """Checks code with the packages it imports: the versions pinned by the repository, or else the versions from the
+    date `written`.
 
-    Nodes that miss a module only at run time are tried again with its package. Nodes that fail inside a package are
-    tried at most three more times: without the repository's versions, with the newest versions, then on the Python of
-    that day. The last attempt includes nodes that use something that this Python has removed. `make` works like
-    `EnvironmentMaker.make`."""
+    Nodes that miss a module only at run time are retried with its package installed. Nodes that fail inside a package
+    are retried up to three times: without the repository's versions, with the newest versions, then on the Python
+    version current on that date. The last attempt includes nodes that use something this Python has removed. `make`
+    works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -92,7 +92,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """The nodes, and the environment extended by the modules that they missed only at run time."""
+    """The nodes, and the environment extended with the modules that were missing only at run time."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -108,27 +108,27 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Alternatives to the versions that the repository names: requirement lines, their date, and a description."""
+    """Alternatives to the versions pinned by the repository: requirement lines, their date, and a description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):
-        others.append((free, written, "without the versions that the repository names"))
+        others.append((free, written, "not pinned to the repository's versions"))
     if written:
         others.append((free, None, "in their newest versions"))
     if (version := version_of(written)) in installed():
-        others.append(([f"python=={version}.*", *free], written, f"on Python {version}, which is of its time"))
+        others.append(([f"python=={version}.*", *free], written, f"on Python {version}, current when it was written"))
     return others
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
-    """Packages of code that parses. Packages that only broken code imports are not fetched."""
+    """The packages imported by code that parses. Packages that only broken code imports are not fetched."""
     sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
     used = imported_names(node.implementation for node in sound)
     return {package: used.get(package, ()) for node in sound for package in node.packages}
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Whether an installed package failed, at its import or in a call that ended inside it."""
+    """Whether an installed package failed, either on import or in a call that raised inside the package."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]
@@ -139,21 +139,22 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Whether the code uses something that its Python has removed, such as `from collections import Mapping`."""
+    """Whether the code uses something that its Python version has removed, such as `from collections import
+    Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
     return match is not None and (match[1] or match[2]) in sys.stdlib_module_names
 
 
 def _some(environment: Environment, nodes: Iterable[Code]) -> str:
-    """Names and versions of the packages that the nodes import directly."""
+    """Names and versions of the packages imported directly by the nodes."""
     imported = {package.lower().replace("_", "-") for node in nodes for package in node.packages}
     own = [pin.replace("==", " ") for pin in environment.packages if pin.partition("==")[0].lower() in imported]
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """One line per reason, with its effect. Packages that no code node needs have separate lines, unless they were only
+    """One line per reason, with its effect. Packages that no code node needs get separate lines, unless they were only
     `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
@@ -164,9 +165,9 @@ def unavailable_packages(code: Sequence[Code], environment: Environment, offered
     for (why, _), names in reasons.items():
         count = sum(any(set(names) & set(e.missing) for e in node.evidence) for node in code)
         nodes = "1 code node stays" if count == 1 else f"{count} code nodes stay"
-        cost = f"{nodes} at 'parsed' without it" if count else "no import of a code node needs it"
+        cost = f"{nodes} at 'parsed' without it" if count else "no code node imports it"
         what = f"package {names[0]}" if len(names) == 1 else f"packages {', '.join(names)}"
-        again = "; the next build tries again" if environment.incomplete else ""
+        again = "; the next build will try again" if environment.incomplete else ""
         notes.append(f"{what} not available: {why}; {cost}{again}")
     return notes
 
@@ -177,8 +178,8 @@ _SIDE_BY_SIDE = 2
 def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
-    """The same code nodes with `level` and `evidence`. Code in languages other than Python is not run, and no code is
-    run without a runner; the evidence says so.
+    """The same code nodes with `level` and `evidence` set. Code in languages other than Python is never run, and
+    without a runner no code is run; the evidence says so.
 
     Raises `SandboxUnavailableError` as the runner does."""
 

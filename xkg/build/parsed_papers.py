@@ -1,4 +1,4 @@
-"""Papers that builds parsed, stored in the folder of a graph."""
+"""Papers parsed by builds and stored in a graph's folder."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from xkg.model import Paper
 
 
 def parsed_paper(graph: Path, paper: Paper) -> Document | None:
-    """The text to which the offsets of the paper's excerpts refer, or None if it is not on this machine."""
+    """The text that the offsets of the paper's excerpts refer to, or None if this machine does not have it."""
     if paper.source_sha256 is None or paper.pipeline_version is None:
         return None
     key = document_key(paper.source_sha256, paper.pipeline_version)

@@ -1,4 +1,4 @@
-"""Runs the stages for one paper, which turn paper and repository into a `PaperBundle`."""
+"""Runs the stages that turn one paper and its repository into a `PaperBundle`."""
 
 import re
 import time
@@ -27,20 +27,20 @@ _SUPPLEMENT = re.compile(
     re.IGNORECASE,
 )
 _MOST_LICENSES, _LARGEST_LICENSE = 100, 256 << 10
-"""The maximum number of licence files that are read, and the maximum characters of one that is stored."""
+"""Maximum number of licence files to read, and maximum characters to store from each."""
 
 
 def build_paper(
     paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
 ) -> Built:
-    """Builds one paper without publishing it. It is given as a path or as a name that one of the context's sources
-    knows. The output of each stage is stored, so that another run, also after a kill, repeats only changed stages.
+    """Builds one paper without publishing it. The paper is a path or a name known to one of the context's sources. The
+    output of each stage is stored, so another run, even after a kill, repeats only the stages that changed.
 
-    With a model, failures for some techniques make the paper partial (`Paper.incomplete` and `Built.stopped`).
+    If a model fails for some techniques, the paper is partial (`Paper.incomplete` and `Built.stopped`).
 
-    Raises `InputError` for an unusable or unavailable paper or repository, or a paper without techniques, `StoreError`
-    if the folder of the graph cannot be written, `EmbeddingError` without weights, and `LanguageModelError` if the
-    model fails before it names techniques."""
+    Raises `InputError` if the paper or repository is unusable or unavailable or no technique is found, `StoreError` if
+    the graph's folder cannot be written, `EmbeddingError` if there are no weights, and `LanguageModelError` if the
+    model fails before it has listed any techniques."""
     opened, checkout = open_paper(paper, repository, context, given_id)
     document, cache = opened.document, opened.cache
     if context.model is None:
@@ -51,7 +51,7 @@ def build_paper(
         contents = guided_stages(opened, context, context.model)
     if not contents.extraction.techniques:
         odd = f" ({'; '.join(document.warnings[:3])})" if document.warnings else ""
-        raise InputError(f"no technique was found in {paper}{odd}: has it sections that are marked as headings?")
+        raise InputError(f"no technique was found in {paper}{odd}: check that its sections are marked as headings")
     bundle = cache.stage(
         "prune",
         {
@@ -89,7 +89,7 @@ def build_paper(
 def open_paper(
     paper: str | Path, repository: str | None, context: BuildContext, given_id: str | None = None
 ) -> tuple[OpenedPaper, Checkout | None]:
-    """Fetches and parses a paper and its repository; the repository's symbols are stored. Raises `InputError` and
+    """Fetches and parses a paper and its repository, and stores the repository's symbols. Raises `InputError` and
     `StoreError`."""
     started = time.perf_counter()
     context.notify(Begun(stage="parse"))
@@ -104,7 +104,7 @@ def open_paper(
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
-    # Excerpts are offsets into the document, so readers of excerpts need its text.
+    # Excerpts are offsets into the document, so whoever reads an excerpt needs the document's text.
     cache.retain("document", document_key(document.source_sha256, pipeline_version()), document)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
@@ -116,12 +116,12 @@ def open_paper(
 
 
 def id_of(document: Document, path: Path) -> str:
-    """The default id of a paper. Raises `InputError` for a paper without arXiv id, DOI and title, because different
-    papers share file names."""
+    """The default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, because file names
+    are not unique to a paper."""
     if not (document.title or document.arxiv_id or document.doi):
-        raise InputError(f"{path.name}: no title found; give --id, such as --id title:{slug(path.stem)}")
+        raise InputError(f"{path.name}: no title found; pass --id, such as --id title:{slug(path.stem)}")
     if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):
-        raise InputError(f"{path.name}: {document.title!r} is no title of a paper; give --id, such as --id title:NAME")
+        raise InputError(f"{path.name}: {document.title!r} is not a paper title; pass --id, such as --id title:NAME")
     return paper_id(document.title, document.arxiv_id, document.doi)
 
 
@@ -165,7 +165,7 @@ def _repository(
 
 
 def _licensed(checkout: Checkout, codebase: Codebase) -> Repository:
-    """The repository with the licences of its source files."""
+    """The repository with the licences found in its source files."""
     repository, names = checkout.repository, {file.path: file.path.rpartition("/") for file in checkout.files}
     chosen = [path for path, (_, _, name) in names.items() if FILE_NAME.match(name) or NOTICE.match(name)]
     chosen.sort(key=lambda path: path.count("/"))
@@ -234,7 +234,7 @@ def _unread_files(codebase: Codebase | None) -> list[str]:
     if codebase is None:
         return []
     named = deadly(codebase)
-    stopped = [f"files of the repository were not read: {named}"] if named else []
+    stopped = [f"files in the repository were not read: {named}"] if named else []
     return [*stopped, *elsewhere(codebase)]
 
 
@@ -242,7 +242,7 @@ def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> l
     if not bundle.repositories:
         named = [link for link in links_of(document) if link.role != "cited"]
         offer = f"; the paper names {named[0].url}: add --repo {named[0].url}, or --repo auto" if named else ""
-        return [f"no repository was given (--repo): techniques have no code{offer}"]
+        return [f"no repository was given (--repo), so techniques have no code{offer}"]
     if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]
     last = [node.evidence[-1] for node in bundle.code if node.evidence]
@@ -250,5 +250,5 @@ def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> l
         evidence.exit_code not in (0, None) and names_cuda(evidence.output_end, on_cpu=context.cpu) for evidence in last
     )
     if lacking:
-        return [f"{plural(lacking, 'code node')} failed for want of CUDA: {cuda_remedy((), on_cpu=context.cpu)}"]
+        return [f"{plural(lacking, 'code node')} failed because CUDA is missing: {cuda_remedy((), on_cpu=context.cpu)}"]
     return []

@@ -1,12 +1,12 @@
-"""Carries proven code over into a newer build of its paper until the new code reaches the same level."""
+"""Carries proven code over into a newer build of the same paper until the new code reaches the same level."""
 
 from xkg.model import Level, PaperBundle
 
 
 def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
-    """`built` with code of `stored` for techniques whose new code has a lower level or is missing, and the ids of that
-    code. Only code that ran (`imported` or higher) is carried over, with its evidence, symbols and repository. If
-    `built` does not have a technique, that technique comes along with its code."""
+    """Returns `built` with code from `stored` for techniques whose new code is missing or has a lower level, and the
+    ids of the code carried over. Only code that ran (`imported` or higher) is carried over, with its evidence, symbols
+    and repository. If `built` lacks the technique, the technique is carried over too."""
     new = {code.technique: code for code in built.code}
     kept = {
         code.technique: code
@@ -36,5 +36,5 @@ def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, t
 
 
 def _technique_of(code: str) -> str:
-    """The id of the technique that a code id belongs to."""
+    """The id of the technique that this code belongs to."""
     return code.rpartition("@")[0]

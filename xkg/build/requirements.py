@@ -1,4 +1,4 @@
-"""The requirements of a repository as plain lines, read from every kind of file that declares them. Nothing is run."""
+"""Reads a repository's requirements as plain lines, from every kind of file that declares them. Runs no code."""
 
 import ast
 import configparser
@@ -19,12 +19,12 @@ from xkg.sandbox.packages.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
-# A package file in a channel, as in the output of `conda list --explicit`.
+# A package file in a channel, as printed by `conda list --explicit`.
 _CONDA_FILE = re.compile(
     r"\S{1,300}/(?:linux|osx|win|noarch)[\w-]{0,20}/([A-Za-z0-9][\w.-]{0,100})-([^-/\s]{1,60})-([^-/\s]{1,60})"
     r"\.(?:conda|tar\.bz2)(?:#\w+)?"
 )
-# Names in conda's channels that the registry lacks or uses for another package.
+# Names in conda's channels that the registry lacks or uses for a different package.
 _CONDA_NAMES = {
     "opencv": "opencv-python",
     "pip": None,
@@ -36,7 +36,7 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
-# Raised by the readers if a text does not fit its file name, or is nested too deeply.
+# Raised by the readers if a file's content does not match its name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
@@ -59,12 +59,12 @@ _INCLUDED = re.compile(r"^[ \t]*+(-r|--requirement|-e|--editable)[ \t=]*+([^\s#;
 
 
 def is_readme(path: str) -> bool:
-    """Whether a path is the README of a repository."""
+    """Whether a path is the repository's README."""
     return bool(_README.match(path))
 
 
 def states_requirements(path: str) -> bool:
-    """Whether the file at this path may declare packages that the code needs."""
+    """Whether the file at this path may declare packages needed by the code."""
     folder, _, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if name in _PROJECTS or name == "Pipfile" or _is_lock(name) or is_readme(path):
@@ -78,28 +78,28 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """The requirements of a repository. `lines` come from all its files. `declared` are the runtime requirements of its
-    outermost files: no extras, no development groups, nothing that only a lock file names."""
+    """A repository's requirements. `lines` come from all its files. `declared` lists the runtime requirements from its
+    outermost files, excluding extras, development groups and packages that appear only in a lock file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """An entry that is not needed at run time: from an extra, a development group, a lock file or a conda export."""
+    """An entry not needed at run time: from an extra, a development group, a lock file or a conda export."""
 
     entry: object
 
 
 def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> Requirements:
-    """Requirements in `files` (path → text): outermost files first, files for tests and documentation last, lock files
-    before others in the same folder. A package from a git repository is `name @ git+…` or `git+…`. Options and paths
-    are omitted, and files that do not parse are ignored. `mark` is called with the path of each file. A project's
-    requirement on the interpreter becomes a line on `python`, which is not declared.
+    """Requirements in `files` (path → text): outermost files first, test and documentation files last, lock files
+    before other files in the same folder. A package from a git repository is returned as `name @ git+…` or `git+…`.
+    Options and paths are omitted, and files that do not parse are ignored. `mark` is called with the path of each file.
+    A project's required Python version becomes a `python` line, which does not count as declared.
 
-    Files: `requirements*.txt` and `.in` with the files that they include, `pyproject.toml` (PEP 621, PEP 735 and
+    Supported files: `requirements*.txt` and `.in` plus the files they include, `pyproject.toml` (PEP 621, PEP 735 and
     Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks,
-    `Pipfile`, lock files of uv, Poetry and Pipenv, `pip install` in a README."""
+    `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
     for path in sorted(files, key=_order):
@@ -122,8 +122,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """The lines of the outermost files that have any, starting with the usual file names; otherwise those of the
-    README."""
+    """The lines from the outermost files that have any, starting with the usual file names; otherwise the README's
+    lines."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)
@@ -136,7 +136,7 @@ def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> lis
 
 
 def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
-    """The files, with those that `-r` includes and those of projects that `-e` installs."""
+    """The files, plus the files included with `-r` and the files of projects installed with `-e`."""
     found: dict[str, None] = {}
     waiting = list(paths)
     while waiting:
@@ -162,7 +162,7 @@ def _is_lock(name: str) -> bool:
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
-    """The same lines reduced to package names; lines with a URL do not change."""
+    """The same lines reduced to package names; lines with a URL are unchanged."""
     bare_lines: dict[str, None] = {}
     for line in lines:
         bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
@@ -204,7 +204,7 @@ def _text(text: str) -> Iterator[object]:
             yield from _conda_entry("{}={}={}".format(*match.groups()))
         else:
             name, _, place = line.partition("@")
-            yield name.rstrip() if place.lstrip().startswith("file:") else line  # a file of the author's machine
+            yield name.rstrip() if place.lstrip().startswith("file:") else line  # a file on the author's machine
 
 
 def _readme(text: str) -> Iterator[str]:
@@ -230,7 +230,7 @@ def _pipfile(text: str) -> Iterator[object]:
 
 
 def _python(specifier: str) -> Iterator[_Aside]:
-    """A requirement on the interpreter. The patch number of an exact version is ignored."""
+    """A requirement on the Python version. The patch number of an exact version is ignored."""
     specifier = re.sub(r"^={2,3} {0,3}(\d{1,3}\.\d{1,3})(\.[\d*]{1,4}){0,3}$", r"==\1.*", specifier.strip())
     if re.search(r"\d", specifier):
         yield _Aside(f"python{specifier}")
@@ -255,7 +255,8 @@ def _pyproject(text: str) -> Iterator[object]:
 
 
 def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
-    """Poetry's and Pipenv's `name = "version"`, `name = {version = …}` or `name = {git = …}`."""
+    """Dependencies in the form used by Poetry and Pipenv: `name = "version"`, `name = {version = …}` or `name = {git =
+    …}`."""
     for name, value in packages.items():
         if isinstance(value, dict) and isinstance(value.get("git"), str):
             yield f"{name} @ git+{value['git']}"
@@ -301,14 +302,14 @@ def _setup_py(text: str) -> Iterator[object]:
             if keyword.arg in ("install_requires", "extras_require"):
                 value = keyword.value
                 value = bound.get(value.id, value) if isinstance(value, ast.Name) else value
-                for listed in ast.walk(value):  # includes concatenated lists and those of extras
+                for listed in ast.walk(value):  # includes concatenated lists and lists of extras
                     if isinstance(listed, ast.List | ast.Tuple):
                         entries = (e.value for e in listed.elts if isinstance(e, ast.Constant))
                         yield from entries if keyword.arg == "install_requires" else map(_Aside, entries)
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """Aliases are refused: a few lines of them can expand to more values than fit into memory."""
+    """A loader that refuses aliases: a few lines of them can expand to more values than fit into memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -318,7 +319,7 @@ class _Plain(yaml.SafeLoader):  # type: ignore[misc]
 
 def _conda(text: str) -> Iterator[object]:
     if len(text) > _LONGEST_YAML:
-        raise ValueError(f"YAML of {len(text):,} characters is more than any honest environment has")
+        raise ValueError(f"YAML of {len(text):,} characters is too long for a real environment file")
     loaded = yaml.load(text, _Plain)
     if isinstance(loaded, str):  # conda list --export
         yield from _text(text)
@@ -331,7 +332,7 @@ def _conda(text: str) -> Iterator[object]:
 
 
 def _conda_entry(entry: str) -> Iterator[object]:
-    """The requirement for a conda entry. An exact build shows that the entry is from an export, which also lists
+    """The requirement for a conda entry. An exact build string means that the entry is from an export, which also lists
     indirect dependencies and system libraries."""
     if not (match := _CONDA.match(entry.strip())):
         return

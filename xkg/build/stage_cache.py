@@ -1,4 +1,5 @@
-"""Stage outputs on disk. A rerun continues at the last unfinished stage and repeats only stages with changed inputs."""
+"""Stores stage outputs on disk. A rerun resumes at the last unfinished stage and repeats only stages whose inputs
+changed."""
 
 import hashlib
 import json
@@ -21,17 +22,17 @@ from xkg.value import Value
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
 
-# {"sha256": "…", "output": …}: the digest of the output's bytes, and the output.
+# {"sha256": "…", "output": …}: the digest of the output's bytes, and the output itself.
 _OUTPUT = b'", "output": '
 
-# Files and folders of xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
+# Files and folders in xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
-# Prompts (.md) have a separate identity.
+# Prompts (.md) are versioned separately.
 DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
 
 
 class StageReport(Value):
-    """One stage of one build: wall time in seconds, whether its output was reused, and a summary of the output."""
+    """One stage in one build: wall time in seconds, whether its output was reused, and a summary of the output."""
 
     name: str
     seconds: float
@@ -44,7 +45,7 @@ class StageReport(Value):
 
 
 class Progress(Value):
-    """The progress of a stage over a paper's techniques; `about` is the technique that just finished."""
+    """How far a stage has got through a paper's techniques; `about` is the technique that just finished."""
 
     stage: str
     done: int
@@ -56,7 +57,7 @@ class Progress(Value):
 
 
 class Begun(Value):
-    """The start of a stage, or of the technique `about` in it."""
+    """The start of a stage, or of its work on the technique `about`."""
 
     stage: str
     about: str = ""
@@ -69,7 +70,7 @@ Event = StageReport | Progress | Begun
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
-    """The summary of an environment, for `StageCache.timed`."""
+    """The summary of an environment, in the form that `StageCache.timed` expects."""
     missing = f", {len(environment.missing)} unavailable" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 
@@ -81,22 +82,22 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
 
 
 def levels(code: Sequence[Code]) -> str:
-    """The summary of code nodes by level, with the number of nodes that depart from their paper."""
+    """A summary of the code nodes by level, with the number of nodes that depart from the paper."""
     counts = ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
     departing = sum(any(not each.component for each in c.departures) for c in code)
     return counts + (f" ({departing} with departures from the paper)" if departing else "")
 
 
 def pipeline_version() -> str:
-    """12 hex digits over the source of every module and table that a stage's output depends on, so that changed code
-    never reuses an output of the old code. Prompts have a separate identity (`LanguageModel.identity`), which the
-    guided stages add to their inputs."""
+    """12 hex digits computed from the source of every module and table that a stage's output depends on, so that
+    outputs are never reused after the code changes. Prompts have a separate identity (`LanguageModel.identity`), which
+    the guided stages add to their inputs."""
     return sources_version(DECIDING)
 
 
 @cache
 def sources_version(places: tuple[str, ...]) -> str:
-    """12 hex digits over the modules and tables in these files and folders of xkg/."""
+    """12 hex digits computed from the modules and tables in these files and folders of xkg/."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for place in places:
@@ -107,8 +108,8 @@ def sources_version(places: tuple[str, ...]) -> str:
 
 
 class StageCache:
-    """The stage outputs of one paper in one folder, with the reports of its stages. `notify` is called when a stage
-    starts and when it ends."""
+    """The stage outputs for one paper, stored in one folder, with a report for each stage. `notify` is called when a
+    stage starts and when it ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
@@ -126,10 +127,10 @@ class StageCache:
         keep: Callable[[T], bool] = lambda _: True,
         version: str | None = None,
     ) -> T:
-        """The output of a stage for these inputs, read from disk if stored, otherwise computed and stored.
+        """The stage's output for these inputs, read from disk if stored, otherwise computed and stored.
 
-        `inputs` are JSON values that determine the output. `keep` tells whether an output may be reused (not after a
-        registry was down, for example). `version` identifies the code that determines the output, by default the whole
+        `inputs` are JSON values that determine the output. `keep` decides whether an output may be reused (for example,
+        not if a registry was down). `version` identifies the code that determines the output; the default is the whole
         pipeline. Raises `StoreError` if the folder cannot be written."""
         path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
@@ -147,7 +148,7 @@ class StageCache:
         return self.timed(name, produce, lambda output: (summary(output), reused))
 
     def timed(self, name: str, work: Callable[[], R], describe: Callable[[R], tuple[str, bool]]) -> R:
-        """Runs `work` and reports it, without the time of reports inside it."""
+        """Runs `work` and reports its time, excluding the time of any stages reported inside it."""
         self._notify(Begun(stage=name))
         started, before = time.perf_counter(), len(self.reports)
         result = work()
@@ -157,7 +158,7 @@ class StageCache:
         return result
 
     def retain(self, name: str, key: str, output: BaseModel) -> None:
-        """Stores a value that only readers of the graph use, not the stages. Raises `StoreError` as `stage` does."""
+        """Stores a value for readers of the graph; the stages do not use it. Raises `StoreError` as `stage` does."""
         path = self.folder / f"{name}-{key}.json"
         if not path.exists():
             _write(path, output)
@@ -176,7 +177,7 @@ class StageCache:
 
 
 def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
-    """The outputs of a stage in all stored builds of a paper in `folder`, newest first."""
+    """The outputs of one stage from all stored builds of a paper in `folder`, newest first."""
     paths = [(path.stat().st_mtime_ns, path) for path in folder.glob(f"{name}-*.json")]
     for _, path in sorted(paths, reverse=True):
         if (output := _read(path, kind)) is not None:
@@ -189,17 +190,17 @@ def retained(folder: Path, name: str, key: str, kind: type[T]) -> T | None:
 
 
 def document_key(source_sha256: str, pipeline: str) -> str:
-    """The key of a parsed paper. The same source parsed by the same code has the same offsets."""
+    """The key for a parsed paper: the same source parsed by the same code has the same offsets."""
     return hashlib.sha256(f"{source_sha256} {pipeline}".encode()).hexdigest()[:16]
 
 
 def folder_name(identity: str) -> str:
-    """A readable prefix of an id and its hash, which is a valid file name on any file system."""
+    """A readable prefix of an id followed by its hash, valid as a file name on any file system."""
     return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def stage_key(inputs: Mapping[str, object], version: str | None = None) -> str:
-    """16 hex digits that depend on the inputs and the version of the code, by default the pipeline's."""
+    """16 hex digits computed from the inputs and the code version, by default the pipeline's."""
     text = json.dumps({**inputs, "pipeline": version or pipeline_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -212,14 +213,14 @@ def _read(path: Path, kind: type[T]) -> T | None:
     try:
         head, _, data = path.read_bytes().removesuffix(b"}").partition(_OUTPUT)
         return kind.model_validate_json(data) if head == _head(data) else None
-    except (FileNotFoundError, ValidationError):  # missing, or in an old format: computed again
+    except (FileNotFoundError, ValidationError):  # missing, or in an old format: recompute
         return None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}; correct the file, or remove its folder") from error
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ASCII only, which preserves any text of a paper, surrogates included
+    # ASCII only, which preserves any text from a paper, including surrogates
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         private_folder(path.parent)

@@ -19,12 +19,12 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extracts, grounds, modularizes and checks, and stores each output. Raises as the stages do, and `InputError` for
-    a paper that is not in English."""
+    """Extracts, grounds, modularizes and checks, storing the output of each stage. Raises the errors of these stages,
+    and `InputError` if the paper is not in English."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     if not is_english(document):
         raise InputError(
-            f"{opened.path.name}: without a model only papers in English are read: name a model with --llm"
+            f"{opened.path.name}: only papers in English can be built without a model: choose a model with --llm"
         )
     extraction = cache.stage(
         "extract",
@@ -53,13 +53,13 @@ def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
 
 
 def describe_extraction(extraction: Extraction) -> str:
-    """An extraction in a few words."""
+    """A short description of an extraction."""
     counted = len(extraction.techniques), len(extraction.findings), len(extraction.resources)
     return "{} techniques, {} findings, {} resources".format(*counted)
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """A grounding in a few words: located techniques, and doubtful ones."""
+    """A short description of a grounding: how many techniques were located, and how many doubtfully."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"
     return f"{located}, {doubtful} more doubtfully" if doubtful else located

@@ -1,5 +1,5 @@
-"""Proofs of code nodes, stored under everything that determines them. A resumed build or verification does not run code
-again, even with a newer xkg, unless the proving code changed."""
+"""Stores proofs of code nodes under everything that determines them. A resumed build or verification does not run the
+code again, even with a newer xkg, unless the proving code changed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof
 from xkg.sandbox.runner import Environment, Limits, Runner
 
-# Files and folders of xkg/ that determine a proof; a test compares them with the imports of `sandbox.evidence`.
+# Files and folders in xkg/ that determine a proof; a test compares them with the imports of `sandbox.evidence`.
 PROVING = (
     "model.py",
     "value.py",
@@ -21,7 +21,7 @@ PROVING = (
     "sandbox/runner.py",
     "sandbox/select.py",
 )
-# Causes that may be due to the load of the machine at that moment.
+# Causes that may come from a temporary load on the machine.
 _PASSING = frozenset((Cause.KILLED, Cause.TIME, Cause.NOT_SETTLED))
 
 
@@ -36,11 +36,12 @@ def stored_proof(
     prove: Callable[[], Proof],
     keep: Callable[[], bool] = lambda: True,
 ) -> Proof:
-    """The proof of a node with its proven `components` (modules), stored in `folder` under `name`, or made by `prove`.
+    """The proof for a node with its proven `components` (modules), read from `folder` under `name`, or created by
+    `prove`.
 
-    Only proofs that depend on the code alone are stored. Not stored are proofs of a run that was killed or timed out,
-    proofs in an environment that a later attempt may complete, and any proof if `keep` returns False after it. Raises
-    the errors of `prove`, and `StoreError` if the folder cannot be written."""
+    Only proofs that depend on the code alone are stored. These proofs are not stored: from a run that was killed or
+    timed out, in an environment that a later attempt may complete, and any proof after which `keep` returns False.
+    Raises the errors of `prove`, and `StoreError` if the folder cannot be written."""
     return StageCache(folder).stage(
         name,
         {

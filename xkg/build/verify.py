@@ -1,4 +1,4 @@
-"""Runs the code nodes of papers again and updates their levels."""
+"""Runs the papers' code nodes again and updates their levels."""
 
 import shutil
 import threading
@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """The result for one code node: its level `before` and now, the cause that limits the level, and the packages
-    (name==version) of its environment."""
+    """The result for one code node: its level `before` and now, the cause that limits its level, and the packages
+    (name==version) in its environment."""
 
     code: str
     before: Level
@@ -52,16 +52,15 @@ def verify(
     only: Set[str] | None = None,
     notify: Callable[[NodeResult], None] = lambda _: None,
 ) -> list[NodeResult]:
-    """Proves every code node of these papers, or those with ids in `only`, `jobs` at a time. Results are in the order
-    of the nodes, and `notify` is called with each as it finishes. A composite runs after its components, because it is
-    judged on the lines that its `tested` components do not have; a component that is not run again keeps its last
-    level.
+    """Proves every code node in these papers, or the nodes with ids in `only`, `jobs` at a time. Results are in the
+    order of the nodes, and `notify` is called with each result as it arrives. A composite runs after its components,
+    because it is judged on the lines that are not in its `tested` components; a component that is not run again keeps
+    its last level.
 
-    Results are stored in `folder` until `forget`, so that a run after a kill continues from there. Not stored are
-    unsettled proofs, and results with a registry that was down or of a run that was killed or timed out. An unsettled
-    node keeps its earlier level, if that is higher. After an interrupt, running proofs finish but are not stored.
-    Raises `SandboxUnavailableError` as the runner does, `PackagesError`, and `StoreError` if a folder cannot be
-    written."""
+    Results are stored in `folder` until `forget`, so that a run resumes from there after a kill. Unsettled proofs are
+    not stored, nor are results from a run that was killed or timed out or while a registry was down. An unsettled node
+    keeps its earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
+    `SandboxUnavailableError` as the runner does, `PackagesError`, and `StoreError` if a folder cannot be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [
         bundle.model_copy(update={"code": tuple(code for code in bundle.code if only is None or code.id in only)})
@@ -113,14 +112,14 @@ def verify(
 
 
 def _stands(result: NodeResult | None, code: Code) -> bool:
-    """Whether code is `tested`, by its new result, or by its stored level if it is not run again."""
+    """Whether code is `tested`, judging by its new result, or by its stored level if it is not run again."""
     if result is None:
         return code.level.rank >= Level.TESTED.rank
     return result.level.rank >= Level.TESTED.rank and result.cause is Cause.PASSES
 
 
 def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
-    """By code id, the code of all direct and indirect components of its technique."""
+    """The code for all direct and indirect components of each code node's technique, keyed by code id."""
     parts: dict[str, list[str]] = {}
     for bundle in bundles:
         parents = {technique.id: technique.parent for technique in bundle.techniques}
@@ -138,8 +137,8 @@ def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
 
 
 def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:
-    """The bundle with this evidence and its levels, by code id; other nodes are unchanged. A built bundle is pruned
-    again, as in the build; an imported bundle never is."""
+    """The bundle with this evidence and its levels, keyed by code id; other nodes are unchanged. A built bundle is
+    pruned again, as in the build; an imported bundle never is."""
     code = tuple(
         node.model_copy(update={"level": evidence[node.id].level, "evidence": (evidence[node.id],)})
         if node.id in evidence
@@ -150,7 +149,7 @@ def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Leve
 
 
 def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
-    """By code id, the evidence of stored nodes from a verification after the build."""
+    """Evidence that stored nodes got from a verification after the build, keyed by code id."""
     built_at = {node.id: node.evidence[-1].checked_at or "" for node in built.code if node.evidence}
     return {
         node.id: node.evidence[-1]
@@ -163,7 +162,7 @@ def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidenc
 
 
 def forget(folder: Path, codes: Iterable[str]) -> None:
-    """Removes the stored results of these nodes. After publication, the next run proves them again."""
+    """Removes the stored results for these nodes. Called after publication, so that the next run proves them again."""
     for code in codes:
         shutil.rmtree(_folder(folder, code), ignore_errors=True)
         with suppress(OSError):  # other nodes of the paper may still have results
@@ -171,12 +170,13 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 
 
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
-    """The environment of each code node by its id.
+    """The environment for each code node, keyed by its id.
 
-    A node that has run gets the same packages, if they are still available and none was missing. Papers with packages
-    from the user have a separate environment. The others share one for the imports of all these papers. If it lacks a
-    package that is available alone (a conflict, or too large together), the papers that import it get a separate
-    environment, provided that it lacks fewer packages."""
+    A node that has run before gets the same packages, if they are still available and none was missing. Papers with
+    packages from the user get a separate environment. All other papers share one environment for all their imports. If
+    that environment lacks a package that can be installed alone (because of a conflict, or because all packages
+    together are too large), the papers that import it get a separate environment, provided that it lacks fewer
+    packages."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
@@ -201,7 +201,7 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
         added = papers[paper].packages
         if added:
             environment = maker.make(imports[paper], added, None, added)
-        # Checked one by one, because a second environment that lacks the same packages would waste gigabytes.
+        # Checked one by one: a second environment that lacks the same packages would waste gigabytes.
         absent = () if added else imports[paper].keys() & shared.missing.keys()
         if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
             own = maker.make(imports[paper])
@@ -224,20 +224,21 @@ def _for_paper(environment: Environment, paper: Paper) -> Environment:
 
 
 def cause_counts(results: Iterable[NodeResult]) -> dict[Cause, int]:
-    """The number of results for each cause that occurs, in the order of `Cause`."""
+    """The number of results for each cause, in the order of `Cause`; causes without results are omitted."""
     counts = Counter(result.cause for result in results)
     return {cause: counts[cause] for cause in Cause if counts[cause]}
 
 
 def _settled(proof: Proof, code: Code) -> Evidence:
-    """The proof's evidence, or the earlier, higher evidence with a reason if the proof is unsettled on a slow
-    machine."""
+    """The proof's evidence. If the proof is unsettled because the machine is slow and the earlier evidence is higher,
+    returns the earlier evidence with a reason."""
     stands = proof.cause is Cause.NOT_SETTLED and code.level.rank > proof.evidence.level.rank and code.evidence
     return code.evidence[-1].model_copy(update={"reason": proof.evidence.reason}) if stands else proof.evidence
 
 
 def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
-    """The evidence with fidelity and repairs of the code's earlier evidence, because a run does not measure these."""
+    """The evidence with fidelity and repairs copied from the code's earlier evidence, because a run does not measure
+    them."""
     before = code.evidence[-1] if code.evidence and code.level is not Level.CLAIMED else None
     if before is None or before.fidelity is None:
         return evidence
@@ -249,7 +250,7 @@ def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
 
 
 def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
-    """The packages that code and tests import, each with the names they use."""
+    """The packages imported by code and tests, each with the names they use."""
     nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
     return imported_packages(source for code in nodes for source in (code.implementation, code.test))
 

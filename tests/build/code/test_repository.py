@@ -102,9 +102,9 @@ def test_every_reason_to_skip(tmp_path: Path) -> None:
     }
     assert "image.png" in codebase.files
     assert list(elsewhere(codebase)) == [
-        "1 Git LFS pointer of the repository not read: pointer.ipynb; clone the repository, run git lfs pull, and give "
+        "1 Git LFS pointer in the repository not read: pointer.ipynb; clone the repository, run git lfs pull, and pass "
         "that folder",
-        "1 submodule of the repository not read: lib/core; give its own address as the repository to read it",
+        "1 submodule in the repository not read: lib/core; to read it, pass its own address as the repository",
     ]
 
 
@@ -113,7 +113,7 @@ def test_pointers_of_weights_and_files_with_syntax_errors_are_named(tmp_path: Pa
     (tmp_path / "draw.py").write_text("def draw():\n    return 1\n\n\n<<<<<<< HEAD\n")
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
     assert [line.partition(";")[0] for line in elsewhere(codebase)] == [
-        "1 Git LFS pointer of the repository not read: weights.pt",
+        "1 Git LFS pointer in the repository not read: weights.pt",
         "1 file with syntax errors, read in part: draw.py",
     ]
 

@@ -54,7 +54,10 @@ def found(reference: Reference, *papers: FoundPaper) -> tuple[str | None, str]:
 
 
 def test_by_id_before_doi_before_title() -> None:
-    assert found(Reference(title="Wave transport", arxiv_id="2001.00001"), WAVE)[1] == "the entry has arXiv:2001.00001"
+    assert (
+        found(Reference(title="Wave transport", arxiv_id="2001.00001"), WAVE)[1]
+        == "the entry contains arXiv:2001.00001"
+    )
     assert "the DOI 10.1/w" in found(Reference(title="Wave transport", doi="10.1/W"), WAVE)[1]
     assert "similarity 1.00" in found(Reference(title="Wave Transport"), WAVE)[1]
 
@@ -82,7 +85,7 @@ def test_an_index_that_is_down_leaves_the_others() -> None:
     reference = Reference(title="Wave transport", arxiv_id="2001.00001")
     [identified] = identify([reference], [Shelf(down=True), Shelf(WAVE)], notes.append)
     assert identified.paper == WAVE
-    assert notes == ["Shelf was not asked for all references: the shelf cannot be reached; try later"]
+    assert notes == ["Shelf was not searched for all references: the shelf cannot be reached; try later"]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +108,6 @@ def test_the_similarity_of_titles(first: str, second: str, least: float, most: f
 def test_a_reference_that_nobody_could_look_up_is_not_called_unknown() -> None:
     reference = Reference(title="Wave Transport", arxiv_id="2001.00001")
     [unknown] = identify([reference], [Shelf(down=True), Shelf(down=True)], lambda _: None)
-    assert unknown.how == "Shelf and Shelf could not be asked"
+    assert unknown.how == "Shelf and Shelf could not be searched"
     [half] = identify([reference], [Shelf(down=True), Shelf()], lambda _: None)
-    assert half.how == "no paper of arXiv has this title; Shelf could not be asked"
+    assert half.how == "no paper on arXiv has this title; Shelf could not be searched"

@@ -87,4 +87,4 @@ def test_the_code_of_another_paper_that_links_this_one_is_not_its_own() -> None:
 )
 def test_a_name_of_the_method(name: str, title: str, fits: bool) -> None:
     evidence = judge(facts("words", name), PAPER._replace(title=title)).evidence
-    assert any("name is that of the method" in line for line in evidence) is fits
+    assert any("named after the method" in line for line in evidence) is fits

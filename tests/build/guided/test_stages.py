@@ -35,7 +35,7 @@ from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Job, Outcome, Runner
 
-NOT_FOUND = "not found among the lines that a search of the repository ranks nearest: nothing does it"
+NOT_FOUND = "not found among the lines ranked highest by a search of the repository: nothing does it"
 STAGES = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
 
 
@@ -146,7 +146,7 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
     assert "$r = 0.25$" in damping.definition
     assert set(build.requests) == set(script())
     summaries = {report.name: report.summary for report in built.stages}
-    assert summaries["code"] == "3 faithful; 2 of 3 ran at once, 3 repairs"
+    assert summaries["code"] == "3 faithful; 2 of 3 ran on the first try, 3 repairs"
     assert summaries["ground"] == "3 of 4 techniques located"
     progress = [event for event in build.events if isinstance(event, Progress)]
     assert [(event.stage, event.done, event.total) for event in progress] == [("code", n, 3) for n in (1, 2, 3)]
@@ -166,7 +166,7 @@ def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
     assert build.requests == ["extract"]  # this says all of it
-    assert built.notes == ("no repository was given (--repo): techniques have no code",)
+    assert built.notes == ("no repository was given (--repo), so techniques have no code",)
 
 
 def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
@@ -235,7 +235,7 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
     )
     assert built.bundle.paper.state == "complete"
-    assert "which were shown for it, the model found no code" in hidden(built.bundle)[CLIPPING]
+    assert "which it was shown, the model found no code" in hidden(built.bundle)[CLIPPING]
     assert apply(built.bundle, {}, None) == built.bundle
     damping = built.bundle.code_of(DAMPING)
     assert damping is not None
@@ -279,10 +279,10 @@ def test_a_stop_names_its_stage_and_the_next_goes_on(build: Builder, undisturbed
         written = {c.technique for c in built.bundle.code}
         left = {FILTER, CLIPPING, DAMPING} - written
         assert left
-        why = "its code was not written yet: the build stopped before"
+        why = "the build stopped before its code was written"
         assert {reasons.get(t, why) for t in left} == {why}
     else:
-        assert set(reasons.values()) == {f"its code was not looked for yet: the build stopped in stage {stage}"}
+        assert set(reasons.values()) == {f"the build stopped in stage {stage}, before its code was located"}
         assert len(reasons) == 4
     finished = {report.name for report in built.stages} - {"parse", "fetch", "code"}
     again = build()

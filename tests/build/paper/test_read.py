@@ -30,11 +30,11 @@ def test_other_papers_of_a_folder_are_named(tmp_path: Path) -> None:
     (main.parent / "slides.tex").write_text("\\documentclass{beamer}\\title{Talk}\\begin{document}x\\end{document}")
     assert parse_paper(main.parent).warnings == parse_paper(main).warnings
     (main.parent / "supplement.tex").write_text(other)
-    line = "main.tex was read; supplement.tex is a paper too: name it to read it instead"
+    line = "main.tex was read; supplement.tex is a paper too: pass it to read it instead"
     assert parse_paper(main.parent).warnings == (line, *parse_paper(main).warnings)
     for name in "abc":
         (main.parent / f"{name}.tex").write_text(other)
-    line = "main.tex was read; c.tex, b.tex, a.tex and 1 more are papers too: name one to read it instead"
+    line = "main.tex was read; c.tex, b.tex, a.tex and 1 more are papers too: pass one to read it instead"
     assert parse_paper(main.parent).warnings[0] == line
 
 
@@ -114,7 +114,7 @@ def test_a_text_that_ends_within_a_character_keeps_its_encoding(tmp_path: Path) 
     path.write_bytes("# Rivière\n\n## 引言\n\n我们提出".encode()[:-1])
     document = parse_paper(path)
     assert (document.title, document.text[-3:]) == ("Rivière", "我们提")
-    assert any("ends within a character" in line for line in document.warnings)
+    assert any("ends in the middle of a character" in line for line in document.warnings)
 
 
 def test_the_hash_covers_every_file_that_was_read(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_the_same_files_under_another_name_are_a_copy(tmp_path: Path) -> None:
     second = written(tmp_path / "b", "tide")
     (second / "part0.py").write_text("changed = 1\n" * 20)
     (second / "part1.py").rename(second / "moved.py")
-    assert copied(first, of_folder(second, tmp_path)) == "4 of 5 files are the same"
+    assert copied(first, of_folder(second, tmp_path)) == "4 of 5 files are identical"
 
 
 def test_line_ends_do_not_hide_a_copy(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_fork_with_other_files_has_the_same_first_commit(tmp_path: Path, monke
         urls = [server.add(folder, f"lab/{folder.name}") for folder in (origin, fork, apart)]
         prints = [fingerprint(fetch_repository(url, tmp_path / "cache"), first_commits(url)) for url in urls]
         assert [len(each.roots) for each in prints] == [1, 1, 1]
-        assert "begin with the commit" in (copied(prints[0], prints[1]) or "")
+        assert "start with commit" in (copied(prints[0], prints[1]) or "")
         assert copied(prints[0], prints[2]) is None
         assert first_commits(f"{server.url}/lab/gone") == frozenset()
     assert first_commits("http://github.com/a/b") == frozenset()

@@ -304,7 +304,7 @@ def test_a_redirect_leads_to_no_other_host(repository: Path, tmp_path: Path, mon
         unlisted.add(repository)
         listed.elsewhere = unlisted.url
         for reference in ("", "@main", f"@{'1' * 40}"):
-            with pytest.raises(InputError, match="leads to another host, localhost") as caught:
+            with pytest.raises(InputError, match="redirects to another host, localhost") as caught:
                 fetch_repository(url + reference, tmp_path / "cache")
             assert "\n" not in str(caught.value)
         assert listed.asked

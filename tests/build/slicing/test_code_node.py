@@ -87,7 +87,7 @@ def test_a_kernel_comes_as_its_own_lines_and_says_that_only_python_is_sliced() -
     assert node.implementation.startswith("// --- tern/step.cu:")
     assert "x[threadIdx.x] *= 0.5f;" in node.implementation
     assert sources == ("local:tern@1:tern/step.cu::ternStep",)
-    assert "tern/step.cu is cuda, and slices are made of Python only" in node.documentation
+    assert "tern/step.cu is cuda, and only Python can be sliced" in node.documentation
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_limit_that_is_used_up(server: Scholarly, tmp_path: Path, monkeypatch:
         client(server, tmp_path, clock).repository("lab/tides")
     assert clock.pauses == []
     server.reset = 20
-    with pytest.raises(InputError, match="it answers 403"):
+    with pytest.raises(InputError, match="it returned status 403"):
         client(server, tmp_path, clock).repository("lab/tides")
     assert all(15 < wait <= 21 for wait in clock.pauses)
     monkeypatch.setenv("GITHUB_TOKEN", "t0ken")
@@ -118,13 +118,13 @@ def test_what_passes_is_waited_for(server: Scholarly, tmp_path: Path, fault: obj
 @pytest.mark.parametrize(
     ("fault", "kind", "line"),
     [
-        (says(b"<html>"), InputError, "does not answer as GitHub does"),
-        (says(b"[1, 2]"), InputError, "does not answer as GitHub does"),
-        (status(401), ConfigError, "does not take the token"),
-        (status(403), InputError, "answers 403"),
-        (status(451), InputError, "answers 451"),
-        (status(301, Location="http://elsewhere.example.org/x"), UnsafeInputError, "leads to another host"),
-        (status(302, Location="file:///etc/passwd"), UnsafeInputError, "leads to another host"),
+        (says(b"<html>"), InputError, "does not respond like GitHub"),
+        (says(b"[1, 2]"), InputError, "does not respond like GitHub"),
+        (status(401), ConfigError, "rejects the token"),
+        (status(403), InputError, "returned status 403"),
+        (status(451), InputError, "returned status 451"),
+        (status(301, Location="http://elsewhere.example.org/x"), UnsafeInputError, "redirects to another host"),
+        (status(302, Location="file:///etc/passwd"), UnsafeInputError, "redirects to another host"),
     ],
     ids=["a page", "another value", "a bad token", "forbidden", "withheld", "another host", "a file"],
 )

@@ -62,7 +62,7 @@ def test_several_are_listed_and_the_first_is_taken_on_request(ask: Ask) -> None:
 
 
 def test_what_no_paper_has_names_the_nearest(ask: Ask) -> None:
-    with pytest.raises(InputError, match="no paper with the title 'Braided cable theory'"):
+    with pytest.raises(InputError, match="no paper titled 'Braided cable theory'"):
         ask("Braided cable theory")
     with pytest.raises(InputError, match=r"nearest: .*2401\.00002 Merging light particles: a survey"):
         ask("light particles: a survey")

@@ -82,7 +82,7 @@ def test_a_mirror_of_a_blacklisted_repository_is_kept_out_and_found(
         build(chosen, EXAMPLE / "paper", mirror, paper_id=EXAMPLE_ID)
         found = audit(chosen, blacklist).findings
         assert [(f.where, f.kind) for f in found] == [(EXAMPLE_ID, "copy")]
-        assert "4 of 5 files are the same" in found[0].what or "begin with the commit" in found[0].what
+        assert "4 of 5 files are identical" in found[0].what or "start with commit" in found[0].what
 
 
 def test_a_build_of_a_blacklisted_repository_is_refused_before_any_connection(
@@ -134,7 +134,7 @@ def test_what_cannot_be_compared_is_not_called_clean(published: Path, tmp_path: 
     result = audit(settings(published), listed(tmp_path, "https://localhost:9/lab/held"))
     assert not result.findings
     assert not result.clean
-    assert any("copies of localhost:9/lab/held are not recognised" in line for line in result.unchecked)
+    assert any("copies of localhost:9/lab/held cannot be recognised" in line for line in result.unchecked)
 
 
 def test_the_command_fails_where_something_is_found(

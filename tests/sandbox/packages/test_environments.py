@@ -142,7 +142,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (toolkits and drivers for CUDA are not installed)"
     assert cuda in environment.notes
     free = environments.make([], ["plugin"], declared=["plugin==1.0"])
-    assert free.packages == ("alpha==1.0", "plugin==2.0")  # without the versions that the repository names
+    assert free.packages == ("alpha==1.0", "plugin==2.0")  # not pinned to the versions in the repository
 
 
 def test_a_module_that_later_versions_lack_comes_from_the_last_that_has_it(

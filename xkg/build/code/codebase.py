@@ -16,16 +16,16 @@ CommentMark = Literal["#", "//", "%"]
 
 
 def comment_mark(language: LanguageName) -> CommentMark:
-    """The start of a line comment."""
+    """The characters that start a line comment."""
     if language == "matlab":
         return "%"
     return "#" if language in ("python", "cython", "julia", "r") else "//"
 
 
 class Import(Value):
-    """One name that an import statement binds: `import a.b as c` → name c, module "a.b", attribute None;
-    `from .m import f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*".
-    `target` is the path inside the repository that `module` resolves to, None for modules outside it."""
+    """One name bound by an import statement: `import a.b as c` → name c, module "a.b", attribute None; `from .m import
+    f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*". `target` is the path
+    inside the repository that `module` resolves to, or None for modules outside it."""
 
     name: str
     module: str
@@ -35,7 +35,7 @@ class Import(Value):
 
 
 class SourceSymbol(Value):
-    """A symbol with its documentation and comments, and the id of the symbol around it."""
+    """A symbol with its documentation and comments, and the id of the enclosing symbol."""
 
     symbol: Symbol
     docstring: str = ""
@@ -45,8 +45,8 @@ class SourceSymbol(Value):
 
 class Module(Value):
     """A parsed source file. `broken` means that the grammar found errors (Python 2, truncated files), so symbols may be
-    missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to it. `imports` are
-    those of Python alone."""
+    missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text.
+    `imports` are filled in for Python only."""
 
     path: str
     text: str
@@ -61,12 +61,12 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# Reasons why the parsing process died on a file.
+# Why the parsing process died on a file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
 class Skipped(Value):
-    """Files that were not parsed, by reason, with a few examples."""
+    """Files that were not parsed, grouped by reason, with a few examples."""
 
     reason: SkipReason
     count: int
@@ -74,9 +74,9 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """`files` lists every path of the commit. `requirements` and `declared` are the results of `read_requirements`.
-    `roots` are the folders that the repository imports by a name of its own (see `root_packages`). `settings` are the
-    values in its configuration files."""
+    """`files` lists every path in the commit. `requirements` and `declared` come from `read_requirements`. `roots` are
+    the folders that the repository imports under its own name (see `root_packages`). `settings` are the values in its
+    configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Codebase(Value):
         return {s.symbol.id: s for m in self.modules for s in m.symbols}
 
     def module(self, symbol: Symbol) -> Module:
-        """The file of a symbol."""
+        """The file that contains a symbol."""
         return next(m for m in self.modules if m.path == symbol.path)
 
     def source(self, symbol: Symbol) -> str:
@@ -101,14 +101,14 @@ class Codebase(Value):
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How often the symbols of a file may cover its lines: usually once each by module, class and method.
+# How many times the symbols in a file may cover its lines: usually once each by module, class and method.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether symbols are nested, or share lines, so often that no person wrote the file. Processing each with its
-    lines would take quadratic time."""
+    """Whether symbols are nested, or share lines, so often that no person wrote the file. Processing each symbol with
+    its lines would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -1,7 +1,8 @@
-"""Sketches of code bodies: 64 hexadecimal digits each, from which the similarity of two bodies is estimated.
+"""Sketches of code bodies: 64 hexadecimal digits each, used to estimate how similar two bodies are.
 
-MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, with four
-bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout do not count."""
+MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, keeping
+four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout do not
+count."""
 
 import re
 import zlib
@@ -15,7 +16,7 @@ from xkg.build.code.codebase import CommentMark, Module, comment_mark
 
 DIGITS = 64
 _RUN = 3
-# Shorter bodies ("return self.x") are similar by accident.
+# Shorter bodies ("return self.x") are often similar by accident.
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
 _BLOCK = 64  # runs; divides _AT_ONCE
@@ -35,7 +36,7 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=
 
 
 def fingerprinted(module: Module) -> Module:
-    """The module with the `fingerprint` of every symbol except constants; '' if the body is too short."""
+    """The module with `fingerprint` set for every symbol except constants; it is '' if the body is too short."""
     runs, lines = _runs(module)
     minima = _Minima(runs)
     symbols = []
@@ -51,14 +52,13 @@ def fingerprinted(module: Module) -> Module:
 
 
 def similarity(one: str, other: str) -> float:
-    """An estimate of the Jaccard similarity of the token runs of two bodies, in [0, 1]; its standard deviation is at
-    most 0.07."""
+    """Estimates the Jaccard similarity of two bodies' token runs, in [0, 1]; the standard deviation is at most 0.07."""
     equal: float = sum(map(eq, one, other)) / DIGITS
     return max(0.0, (equal - 1 / 16) / (15 / 16))
 
 
 def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Hashes of the runs that start at each token, and each token's 1-based line."""
+    """Hashes of the runs that start at each token, and each token's line (1-based)."""
     pattern = _TOKENS[comment_mark(module.language)]
     text = module.text.encode("utf-8", "surrogatepass")
     starts, hashes = [], []
@@ -76,8 +76,8 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 class _Minima:
-    """The minimum hash of any range of runs, for each of `DIGITS` hash functions. It is computed from blocks, pairs of
-    blocks and so on, because symbols on one line, or inside one another, share their tokens."""
+    """The minimum hash over any range of runs, for each of `DIGITS` hash functions. Minima are combined from blocks,
+    pairs of blocks and so on, because symbols that are nested or on one line share tokens."""
 
     def __init__(self, runs: NDArray[np.uint64]) -> None:
         self.runs = runs
@@ -91,7 +91,7 @@ class _Minima:
             self.levels.append(self.levels[-1][:, : 2 * pairs].reshape(DIGITS, pairs, 2).min(axis=2))
 
     def sketch(self, first: int, end: int) -> str:
-        """The digits for the runs from `first` to before `end`; '' if there are too few."""
+        """The digits for the runs from `first` up to, but not including, `end`; '' if there are too few runs."""
         if end - first < _FEWEST_RUNS:
             return ""
         left, right = -(-first // _BLOCK), end // _BLOCK

@@ -1,9 +1,9 @@
-"""Finds the file of a repository that an import refers to.
+"""Finds the file in a repository that an import refers to.
 
-Python uses a search path that the repository does not state. This module tries, in order: the folder above the
-importer's top package, the importer's own folder and those above it, the usual source roots, then any other folder.
-Less certain candidates need more evidence, such as defining the imported names. Names that a repository uses for itself
-or its folders come from `root_packages`."""
+Python resolves imports with a search path, which the repository does not state. This module tries, in order: the folder
+above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then any
+other folder. Less certain candidates need more evidence, such as defining the imported names. Names that a repository
+uses for itself or its folders come from `root_packages`."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -15,9 +15,9 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """Built from the repository's id and the top-level names of every Python file, by path. A package has an
-    `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash (`pkg/sub/`). `roots` are
-    the folders that a top-level name means (see `root_packages`)."""
+    """An index built from the repository's id and the top-level names in every Python file, keyed by path. A package
+    has an `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash (`pkg/sub/`).
+    `roots` are the folders that a top-level name may refer to (see `root_packages`)."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class ModuleIndex:
 
     @cached_property
     def by_last_name(self) -> dict[str, list[str]]:
-        """Module paths without suffix, by their last part, those nearest to the top first."""
+        """Module paths without suffix, keyed by their last part; paths closest to the top come first."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -40,7 +40,8 @@ class ModuleIndex:
         return stems
 
     def at(self, stem: str) -> str | None:
-        """The module whose path without suffix is `stem`: a package, otherwise a file, otherwise a namespace."""
+        """The module whose path without suffix is `stem`: a package if there is one, otherwise a file, otherwise a
+        namespace."""
         for candidate in (f"{stem}/__init__.py", f"{stem}.py"):
             if candidate in self.names:
                 return candidate
@@ -57,8 +58,9 @@ class ModuleIndex:
         return name in self.names.get(module, ()) or self.submodule(module, name) is not None
 
     def resolve(self, importer: str, module: str, attributes: Collection[str] = ()) -> str | None:
-        """The path of `module` (`a.b`, `..m`) as imported by `importer`; a namespace's path ends in a slash. None for
-        modules outside the repository. `attributes` are the names imported from it, which serve as evidence."""
+        """The path of `module` (`a.b`, `..m`) as imported by `importer`; a namespace's path ends in a slash. Returns
+        None for modules outside the repository. `attributes` are the names imported from the module, which serve as
+        evidence."""
         if module.startswith("."):
             return self._relative(importer, module)
         stem = module.replace(".", "/")
@@ -74,7 +76,7 @@ class ModuleIndex:
             if candidate is None or candidate == importer:
                 continue
             share = sum(self.defines(candidate, a) for a in named) / len(named) if named else None
-            if standard:  # a file named like a standard module hides it only from scripts in the same folder
+            if standard:  # a file with a standard module's name shadows it only for scripts in the same folder
                 accepted = share == 1 and not (in_package and root == folder)
             elif candidate.endswith("/"):
                 accepted = bool(share) or (share is None and "." in module)
@@ -99,7 +101,7 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """The module that a top-level name means, from a folder; folders above the importer come first."""
+        """The module under a folder that a top-level name refers to; folders above the importer come first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))
         for folder in sorted(self.roots[top], key=lambda f: f not in above):
@@ -110,22 +112,23 @@ class ModuleIndex:
         return None
 
     def inside(self, folder: str, stem: str) -> str | None:
-        """The module at `stem` (a path without suffix) below a folder; with '' the folder itself."""
+        """The module at `stem` (a path without suffix) below a folder; if `stem` is '', the folder itself."""
         path = f"{folder}/{stem}".strip("/")
         return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
-        """Whether an import starts with the repository's own name, so that its folder is used as a package."""
+        """Whether an import starts with the repository's own name, meaning that its root folder is used as a
+        package."""
         top = slug(module.partition(".")[0])
         return self.own_name == top or self.own_name.endswith(f"-{top}")
 
     @property
     def root(self) -> str:
-        """The repository's own folder as a module."""
+        """The repository's root folder as a module."""
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
-        """The folder that contains the top package of a file: the nearest folder above without `__init__.py`."""
+        """The folder that contains a file's top-level package: the nearest ancestor without `__init__.py`."""
         folder = _folder(path)
         while folder and self._is_package(folder):
             folder = _folder(folder)
@@ -158,7 +161,7 @@ def _folder(path: str) -> str:
 
 
 def _ancestors(folder: str) -> list[str]:
-    """The folder and all folders above it, nearest first; the last one is the repository's root, ''."""
+    """The folder and all its ancestors, nearest first; the last one is the repository's root, ''."""
     folders = [folder]
     while folder:
         folder = _folder(folder)

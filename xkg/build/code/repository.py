@@ -1,4 +1,4 @@
-"""Parses a checkout into a `Codebase`: every file in a supported language, including notebooks. Python's imports inside
+"""Parses a checkout into a `Codebase`: every file in a supported language, including notebooks. Python imports inside
 the repository are resolved."""
 
 import builtins
@@ -32,10 +32,10 @@ _AT_ONCE = 8_000_000  # bytes of files
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Runs in this process; `xkg.build.parsing.parsers` runs it in a confined one. `mark` is called with the path of
-    the current file, or '' for work on all files. Files in `without` are skipped for the given reason.
+    """Parses in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is called with
+    the path of the current file, or '' for work on all files. Files in `without` are skipped for the given reason.
 
-    Raises `InputError` if the checkout has no readable source, and names its languages."""
+    Raises `InputError`, listing the checkout's languages, if it has no readable source."""
     skipped = Skips()
     paths = {f.path for f in checkout.files}
     known = [f for f in checkout.files if f.path not in without]
@@ -97,7 +97,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
     return (
         f"{checkout.repository.id} has no source in a supported language ({summary}"
         + (f"; languages: {languages}" if languages else "")
-        + f"); supported are {LANGUAGES}: give the repository of the code"
+        + f"); supported are {LANGUAGES}: pass the repository that contains the code"
     )
 
 
@@ -129,7 +129,7 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether a script with the same name and code is next to a notebook (jupytext, nbconvert)."""
+    """Whether a script with the same name and code is in the same folder as a notebook (jupytext, nbconvert)."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
     if twin:
@@ -138,7 +138,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Files that were parsed separately, and the resolution of names between them."""
+    """Files that were parsed separately, with name resolution between them."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
@@ -165,7 +165,7 @@ class _Parsed:
             self._analyses[path] = analysis
 
     def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The `root_packages` of the Python files. `declared` and `requirements` belong to the repository."""
+        """The `root_packages` for the Python files. `declared` and `requirements` are the repository's."""
         index = self._index({})
         required = version_hints(requirements)
         unresolved: list[UnresolvedImport] = []
@@ -215,7 +215,8 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """The attributes that a file reads from each of its free names: `b.c` and '' from a, for `a.b.c` and `a`."""
+    """The attributes that a file reads from each of its free names: for `a.b.c` and `a`, the name `a` has `b.c` and
+    ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:
         head, _, rest = chain.partition(".")
@@ -224,10 +225,10 @@ def _uses(analysis: Analysis) -> dict[str, set[str]]:
 
 
 def _names_used(item: Import, used: Mapping[str, Collection[str]]) -> set[str]:
-    """Names that must exist in the module, according to the import."""
+    """Names that must exist in the module for the import to work."""
     if item.attribute is not None:
         return {item.attribute}
-    # After `import a.b`, uses follow `a.b.`, or the alias.
+    # After `import a.b`, uses start with `a.b.` or the alias.
     prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
     inside = {r.removeprefix(prefix).lstrip(".") for r in used.get(item.name, ()) if r.startswith(prefix)}
     return {r.partition(".")[0] for r in inside if r}
@@ -249,7 +250,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Assigned names that are not constants yet but are used by other files, by the file that assigns them."""
+    """Assigned names that other files use but that are not constants yet, keyed by the file that assigns them."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():

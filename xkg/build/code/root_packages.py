@@ -1,8 +1,8 @@
-"""The packages that a repository imports by its own name: `from fre.common.typing import Data`, where the file
-`common/typing.py` lies at the top of the repository, whatever its folder is called.
+"""Finds the packages that a repository imports by its own name: `from fre.common.typing import Data`, where the file
+`common/typing.py` is at the top of the repository, whatever its folder is called.
 
-Such a name is recognised by what is there: most of the modules that the repository imports under it exist in one of its
-folders, and define the imported names.
+Such a name is recognised by the files: most of the modules that the repository imports under it exist in one of its
+folders and define the imported names.
 """
 
 from collections import Counter
@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# A file name with more folders than this says little about which one is meant; the top of the repository is always one.
+# A file name found in more folders than this says little about which one is meant; the repository's top folder is
+# always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
 
 
 class UnresolvedImport(NamedTuple):
-    """One name of an absolute import, as in `Import`. `uses` are the attributes that the importer reads from it; for a
+    """One name in an absolute import, as in `Import`. `uses` are the attributes that the importer reads from it; for a
     star import, the names that nothing else in the importer defines."""
 
     module: str
@@ -32,16 +33,18 @@ def root_packages(
     declared: Collection[str],
     required: Callable[[str], bool] | None,
 ) -> dict[str, tuple[str, ...]]:
-    """The folders of the repository that a top-level name means, best first; names of other projects are absent.
+    """The repository's folders that a top-level name may refer to, best first; names of other projects are absent.
 
     `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
-    rather than defines (`*`: an unknown number of them): these do not show that the file is the imported one.
-    `declared` are the repository's own packages, in small letters. `required` says whether an import name is a package
-    from elsewhere that the repository asks for, None if it does not say what it needs.
+    the repository instead of defining them (`*`: an unknown number of names); they do not show that the file is the
+    imported one. `declared` are the repository's own packages, in lower case. `required` tells whether an import name
+    is an external package that the repository requires; it returns None if the repository does not list its
+    requirements.
 
-    One module is enough if the name is declared, or is the repository's or the folder's; if the repository as a whole
-    is a package; if it asks for other packages; or if the module is in a folder of the named one and none is lacking.
-    Otherwise two are needed. A package that it asks for is its own only if no module is lacking."""
+    One matching module is enough if the name is declared, or is the name of the repository or of the folder; if the
+    repository as a whole is a package; if it requires other packages; or if the module is in a folder with that name
+    and no module is missing. Otherwise two are needed. A package that the repository requires counts as its own only if
+    no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -63,9 +66,9 @@ def root_packages(
 
 
 class _Imported(NamedTuple):
-    """What a repository imports under one top-level name, by the path below it ('' is the top itself): the names from
-    `modules`; the uses of names that may be modules themselves (`from top import sub`), from `members`; and names that
-    may come from `stars`."""
+    """What a repository imports under one top-level name, keyed by the path below it ('' is the top itself): the names
+    imported from `modules`; the uses of `members`, which may be modules themselves (`from top import sub`); and names
+    that may come from `stars`."""
 
     modules: dict[str, set[str]]
     members: dict[str, set[str]]
@@ -88,7 +91,7 @@ class _Imported(NamedTuple):
 
 
 def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
-    """Folders that hold one of the modules, modules called so, and the top of the repository."""
+    """Folders that contain one of the modules, modules with the top-level name, and the repository's top folder."""
     votes: Counter[str] = Counter()
     for inside in ["", *imported.modules, *imported.members]:
         stems = index.by_last_name.get(inside.rpartition("/")[2] or top, ())
@@ -101,8 +104,8 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """The modules that the folder has with half of the names that are used from them or more, and those that it lacks.
-    A module counts for neither if nothing of it is used, or only names that it imports from elsewhere."""
+    """The modules that the folder has with at least half of the names used from them, and the modules that it lacks. A
+    module counts as neither if nothing in it is used, or only names that it imports from elsewhere."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

@@ -1,6 +1,7 @@
-"""Values in a repository's configuration files: YAML, JSON, TOML, gin, INI, as flat names with file and line.
+"""Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI) as flat names with file and
+line.
 
-Nothing of a file is run or constructed: YAML is composed to nodes, and aliases are followed within a bound."""
+Nothing in a file is executed or constructed: YAML is composed into nodes, and aliases are followed within a limit."""
 
 import configparser
 import re
@@ -13,7 +14,7 @@ import yaml
 
 from xkg.value import Value
 
-LARGEST_FILE = 200_000  # bytes; a larger one holds data
+LARGEST_FILE = 200_000  # bytes; a larger file contains data
 MOST_FILES = 150
 _MOST_BYTES = 1_500_000
 _MOST_IN_FILE = 300
@@ -21,8 +22,8 @@ _MOST = 2500
 _DEEPEST = 8
 _DEEPEST_NODE = 40
 _MOST_EVENTS = 40_000
-_LONGEST = 120  # characters of a value
-_MOST_ITEMS = 12  # of a list that is a value
+_LONGEST = 120  # characters in a value
+_MOST_ITEMS = 12  # items in a list that is a value
 _SUFFIXES = ("yaml", "yml", "json", "toml", "gin", "ini", "cfg", "conf")
 _ELSE_FOLDER = re.compile(
     r"(?:^|/)(?:\.[^/]+|node_modules|docs?|tests?|data|datasets?|assets|website|third_party|vendor|wandb|results?"
@@ -43,7 +44,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Setting(Value):
-    """A value of a configuration file: `name` is its path in it ("optim.lr"), `value` is as written, of one line;
+    """A value in a configuration file: `name` is its path in the file ("optim.lr"), `value` is as written, on one line;
     `line` is 0 if unknown."""
 
     path: str
@@ -53,7 +54,7 @@ class Setting(Value):
 
 
 def is_settings(path: str, size: int | None) -> bool:
-    """Whether a file may configure an experiment, by its path and size."""
+    """Whether a file may configure an experiment, judging by its path and size."""
     if path.rpartition(".")[2].lower() not in _SUFFIXES or (size or 0) > LARGEST_FILE:
         return False
     stem = path.rpartition("/")[2].rpartition(".")[0]
@@ -61,13 +62,13 @@ def is_settings(path: str, size: int | None) -> bool:
 
 
 def likeliest(paths: Sequence[str]) -> list[str]:
-    """The paths of at most 150 files that most likely configure experiments, best first."""
+    """The paths of up to 150 files that most likely configure experiments, best first."""
     return sorted(paths, key=lambda p: (_LIKELY.search(p) is None, p.count("/"), p))[:MOST_FILES]
 
 
 def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
-    """The settings of these files (path → text), in the order of the files, within bounds; of a file that does not
-    parse, those before the fault. `mark` is called with the path of each file before it is read."""
+    """The settings in these files (path → text), in the order of the files, within limits; if a file does not parse,
+    the settings before the error. `mark` is called with the path of each file before it is read."""
     out: list[Setting] = []
     size = 0
     for path, text in texts.items():
@@ -76,7 +77,7 @@ def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _
             break
         mark(path)
         found: list[Setting] = []
-        # What was read before a fault counts.
+        # Values read before an error count.
         with suppress(yaml.YAMLError, ValueError, configparser.Error, RecursionError, TypeError, IndexError):
             for setting in _read(path, text):
                 found.append(setting)
@@ -115,17 +116,17 @@ def _read(path: str, text: str) -> Iterator[Setting]:
 
 
 def _require_shallow(text: str) -> None:
-    """Raises `ValueError` for YAML that is nested more deeply, or has more nodes, than any configuration: composing it
-    would recurse, in C where libyaml does it."""
+    """Raises `ValueError` if the YAML is nested more deeply, or has more nodes, than any real configuration: composing
+    it would recurse, in C if libyaml does the work."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST_NODE or count > _MOST_EVENTS:
-            raise ValueError("nested too deeply, or too long")
+            raise ValueError("nested too deeply or too long")
 
 
 def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iterator[Setting]:
-    """The values of a YAML node; `left` counts down over all nodes, those behind aliases included."""
+    """The values in a YAML node; `left` counts down over all nodes, including those behind aliases."""
     left[0] -= 1
     if left[0] < 0 or depth > _DEEPEST or node is None:
         return
@@ -171,7 +172,7 @@ def _blocks(path: str, text: str) -> Iterator[Setting]:
 
 
 def _first_lines(text: str) -> dict[str, int]:
-    """The first line that sets each name, by the name in lower case."""
+    """The first line that sets each name, keyed by the name in lower case."""
     first: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if match := _NAME.match(line):

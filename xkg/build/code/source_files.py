@@ -1,4 +1,4 @@
-"""Selects the source files of a repository, and records why the others are skipped."""
+"""Selects a repository's source files, and records why the other files are skipped."""
 
 import io
 import re
@@ -28,7 +28,7 @@ _OTHER_SOURCE = {
     "f90": "Fortran", "sh": "shell", "bash": "shell",
     "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
-# Folders in which JavaScript belongs to a web page, mostly with copied libraries, or is a build's output.
+# Folders where JavaScript belongs to a web page (mostly copied libraries) or is build output.
 _WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
 _SCRIPTS = {"js", "mjs", "cjs"}
 _BINARY = {
@@ -37,7 +37,7 @@ _BINARY = {
     "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
     "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
 }  # fmt: skip
-_LARGEST_POINTER = 200  # bytes of a pointer of Git LFS
+_LARGEST_POINTER = 200  # bytes in a Git LFS pointer
 _OBJECTIVE_C = re.compile(rb"(?m)^(?:#import\b|@(?:interface|implementation|import|protocol)\b)")
 _GENERATED_NAME = re.compile(
     r"_pb2(_grpc)?\.py$|(^|/)\.ipynb_checkpoints/|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
@@ -64,13 +64,13 @@ class Skips:
 
 
 def suffix(path: str) -> str:
-    """A file name's suffix in lower case without the dot, '' if there is none."""
+    """A file name's suffix in lower case without the dot, or '' if it has none."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
 
 def is_wanted(file: File, skipped: Skips) -> bool:
-    """Whether a path can be source in a supported language, by its name and size."""
+    """Whether a file may be source in a supported language, judging by its name and size."""
     ending = suffix(file.path)
     readable = ending in _HASHED or ending in SUFFIXES
     folders = file.path.split("/")[:-1]
@@ -100,14 +100,14 @@ def is_wanted(file: File, skipped: Skips) -> bool:
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
-    """Whether the content is source that a person wrote."""
+    """Whether the content is source code written by a person."""
     ending = suffix(path)
     if ending in _BINARY:
         skipped.add("binary", path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
-        return False  # only looked at since it might be a pointer
+        return False  # read only because it might be a pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):
-        return False  # a file without a suffix is Python only where its first line says so
+        return False  # a file without a suffix is Python only if its first line says so
     if ending == "m" and _OBJECTIVE_C.search(content):
         skipped.add("other-language", path)
         return False
@@ -126,18 +126,19 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
 
 
 def is_pointer(content: bytes) -> bool:
-    """Whether Git LFS keeps the file elsewhere: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md."""
+    """Whether the file is a Git LFS pointer: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md."""
     return content.startswith(b"version https://git-lfs.github.com/spec/")
 
 
 def unread_languages(files: Iterable[File]) -> dict[str, int]:
-    """The number of files in each language that is known but not supported, most first."""
+    """The number of files in each language that is recognised but not supported, highest first."""
     counts = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
     return dict(counts.most_common())
 
 
 def decode(content: bytes) -> str:
-    """The text in its declared encoding (PEP 263), undecodable bytes as U+FFFD, line ends as one newline."""
+    """The text decoded with its declared encoding (PEP 263), with undecodable bytes as U+FFFD and line ends as one
+    newline."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", "replace")
     else:

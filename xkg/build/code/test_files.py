@@ -1,4 +1,4 @@
-"""Which files of a repository are tests, by their names."""
+"""Recognises a repository's test files by their names."""
 
 import re
 
@@ -6,5 +6,5 @@ _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file of Python is a test, as pytest and unittest find them, or is in a folder of tests."""
+    """Whether a Python file is a test by the rules of pytest and unittest, or is in a test folder."""
     return _TEST_FILE.search(path) is not None

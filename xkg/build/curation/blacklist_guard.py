@@ -15,9 +15,9 @@ from xkg.files import private_folder, write_whole
 
 
 class BlacklistGuard:
-    """`cache` holds fetched repositories. `folder` stores the fingerprints of blacklisted repositories, so that each is
-    fetched only once; nothing else of them is used. `note` receives one line for each repository that cannot be
-    fetched; copies of it are not recognised."""
+    """`cache` is the folder for fetched repositories. `folder` stores the fingerprints of blacklisted repositories, so
+    that each is fetched only once; nothing else from them is used. `note` receives one line for each repository that
+    cannot be fetched, because copies of it cannot be recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None
@@ -27,16 +27,15 @@ class BlacklistGuard:
         self._known: dict[str, RepositoryFingerprint] | None = None
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None:
-        """The reason why this paper is refused, or None if it is allowed."""
+        """Why this paper is refused, or None if it is allowed."""
         return self.blacklist.paper(arxiv_id, doi, title)
 
     def repository(self, url: str) -> str | None:
-        """The reason why the name of the repository at this address is refused, or None if it is allowed."""
+        """Why the name of the repository at this address is refused, or None if it is allowed."""
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """The reason why a fetched repository is refused, by its address, history and files, or None if it is
-        allowed."""
+        """Why a fetched repository is refused, judging by its address, history and files, or None if it is allowed."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named
@@ -46,17 +45,17 @@ class BlacklistGuard:
         print_of = fingerprint(checkout, first_commits(url))
         for name, blacklisted in known.items():
             if (shown := copied(print_of, blacklisted)) is not None:
-                return f"it is a copy of {name}, which the blacklist names: {shown}"
+                return f"it is a copy of {name}, which is blacklisted: {shown}"
         return None
 
     def fetched(self, url: str, commit: str | None = None) -> str | None:
-        """Like `copy`, for an address. Raises `InputError` if it cannot be fetched."""
+        """Like `copy`, but for an address. Raises `InputError` if it cannot be fetched."""
         if (named := self.repository(url)) is not None or not self.fingerprints():
             return named
         return self.copy(fetch_repository(f"{url}@{commit}" if commit else url, self._cache))
 
     def fingerprints(self) -> dict[str, RepositoryFingerprint]:
-        """The fingerprints of the blacklisted repositories that can be fetched, by name."""
+        """The fingerprints of the blacklisted repositories that can be fetched, keyed by name."""
         if self._known is None:
             found = {name: self._fingerprint(name) for name in self.blacklist.repositories}
             self._known = {name: value for name, value in found.items() if value is not None}
@@ -70,7 +69,7 @@ class BlacklistGuard:
         try:
             value = fingerprint(fetch_repository(url, self._cache / "blacklisted"), first_commits(url))
         except InputError as error:
-            self._note(f"copies of {name} are not recognised: {error}")
+            self._note(f"copies of {name} cannot be recognised: {error}")
             return None
         with suppress(OSError):
             private_folder(self._folder.parent)

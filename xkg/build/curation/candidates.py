@@ -1,4 +1,5 @@
-"""Candidates of a curation: works that the target cites, results of an index search, and a model's finds on the web."""
+"""Candidates for a curation: works cited by the target, index search results, and papers that a model finds on the
+web."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,13 +21,13 @@ from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 SAME = 0.9
-"""Two titles of at least this similarity belong to one paper."""
+"""Two titles with at least this similarity are taken for the same paper."""
 _FOUND = 8
 
 
 class Candidate(Value):
-    """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 if the target does not
-    cite it; `suggested` is a model's find on the web."""
+    """A paper that may be worth building. `use` is the weight of the target's mentions of it, or 0 if the target does
+    not cite it; `suggested` is what a model found on the web."""
 
     title: str
     reference: Reference | None = None
@@ -52,14 +53,15 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """New papers for the target's title, which names its subject, from the first index that answers."""
+    """New papers found by searching for the target's title, which states its subject, in the first index that
+    answers."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
             found = index.search(document.title, _FOUND)
         except InputError as error:
-            note(f"{index.name} was not searched: {error}")
+            note(f"could not search {index.name}: {error}")
             continue
-        how = f"{index.name} finds it for the title"
+        how = f"found by searching {index.name} for the title"
         new = [Candidate(title=paper.title, found=paper, identified=how) for paper in found if paper.arxiv_id]
         return _new(new, known, document)
     return []
@@ -73,7 +75,7 @@ def suggested_by_model(
     indexes: Sequence[PaperIndex],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """New papers that the model finds on the web and that an index knows."""
+    """New papers that the model finds on the web and that an index contains."""
     works = guide.uncited(document, techniques, [candidate.title for candidate in known])
     references = [
         Reference(
@@ -87,7 +89,7 @@ def suggested_by_model(
         Candidate(
             title=paper.title if paper is not None else reference.title or "",
             found=paper,
-            identified=f"{guide.model} names it, from the web; {how}",
+            identified=f"{guide.model} found it on the web; {how}",
             suggested=work,
         )
         for work, reference, (paper, how) in zip(works, references, identify(references, indexes, note), strict=True)
@@ -96,7 +98,7 @@ def suggested_by_model(
 
 
 def _new(found: Sequence[Candidate], known: Sequence[Candidate], document: Document) -> list[Candidate]:
-    """Each paper once, without the target and known papers."""
+    """Each paper once, excluding the target and known papers."""
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
     new: list[Candidate] = []

@@ -1,5 +1,5 @@
-"""Curates a target: its core techniques, at most ten papers ranked by their use for these, and the repository of
-each."""
+"""Curates a target: its core techniques, at most ten papers ranked by how useful they are for these techniques, and
+each paper's repository."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """The services of a curation: `indexes` of papers, the best first. `text` returns the text of a paper whose
-    abstract names no repository, and raises `InputError` if there is none."""
+    """The services for a curation: `indexes` of papers, best first. `text` returns the text of a paper whose abstract
+    names no repository, and raises `InputError` if there is no text."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -53,9 +53,9 @@ def curate(
     guard: BlacklistGuard | None = None,
     guide: Guide | None = None,
 ) -> CuratedSet:
-    """The papers around one target, except those that `guard` refuses. A `guide` names the techniques, chooses the
+    """The papers around one target, except those refused by `guard`. A `guide` determines the techniques, chooses the
     papers and, if its model can search, finds works that the target does not cite. An index or host that does not
-    answer is left out, and the set's notes say so. Raises `InputError` for a target without techniques, and
+    answer is skipped, and the notes say so. Raises `InputError` if the target has no techniques, and
     `EmbeddingError`."""
     notes: list[str] = []
 
@@ -69,7 +69,7 @@ def curate(
     by_model = guide.techniques(document, reader) if guide is not None else None
     techniques = by_model or core_techniques(document, identity)
     if not techniques:
-        raise InputError(f"no technique was found in {document.title or identity}, so nothing can be curated around it")
+        raise InputError(f"no technique was found in {document.title or identity}, so there is nothing to curate")
     cited = references(reader, parts)
     candidates = _identified(cited, techniques, document, sources, note)
     candidates += found_by_search(candidates, document, sources.indexes, note)
@@ -88,7 +88,7 @@ def curate(
         if reason is None and len(papers) >= most:
             reason = f"{most} papers rank before it" if most > 1 else "1 paper ranks before it"
         if reason is None and not left[paper.origin]:
-            reason = "it ranks behind those whose repositories were looked for"
+            reason = "it ranks below the papers whose repositories were searched for"
         if reason is None and found is not None:
             left[paper.origin] -= 1
             searched = _repositories(found, candidate.suggested, guide, sources, texts)
@@ -113,7 +113,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """The reason why a paper cannot belong to the set, whatever its rank."""
+    """Why a paper cannot belong to the set, whatever its rank."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -123,7 +123,7 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
-    """The target's techniques by structure, top of the hierarchy first."""
+    """The target's techniques as found from its structure, top of the hierarchy first."""
     found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
@@ -143,7 +143,7 @@ def _identified(
     sources: Sources,
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """The papers of the references that rank first. The other references keep their rank."""
+    """The papers behind the references that rank first. The other references keep their rank."""
     order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
     references = [candidate.reference for candidate in order if candidate.reference is not None]
     quick = [index for index in sources.indexes if not index.is_slow]
@@ -187,9 +187,9 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """The papers that the model chose, with its order and words, then the others as dropped. Empty if it gives no
-    answer."""
-    # The prompt cannot show all candidates; those that a model found come first.
+    """The papers that the model chose, in its order and with its reasons, then the others as dropped. Empty if the
+    model gives no answer."""
+    # The prompt cannot include all candidates; those found by a model come first.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
     choices = guide.choose(document, techniques, [paper for _, paper in ranked])
@@ -205,7 +205,7 @@ def _chosen(
         for choice in choices
     ]
     taken = {choice.candidate for choice in choices}
-    reason = f"{guide.model} chose others before it"
+    reason = f"{guide.model} preferred other papers"
     return order + [
         (candidate, paper.model_copy(update={"dropped": reason}))
         for n, (candidate, paper) in enumerate(ranked)
@@ -216,7 +216,7 @@ def _chosen(
 def _looked_up(
     ranked: Sequence[tuple[Candidate, CuratedPaper]], sources: Sources, note: Callable[[str], None]
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """Adds the papers of the lower-ranked references that the model chose."""
+    """Adds the papers for lower-ranked references chosen by the model."""
     open_ones = [
         (n, candidate.reference)
         for n, (candidate, paper) in enumerate(ranked)
@@ -246,9 +246,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """References first. After every few of them comes a found paper, if it is at least as similar to the target as half
-    of the references, because a search always finds something. Found papers that are at least as similar as a quarter
-    of the references come last, if there is space; others are dropped."""
+    """References first. After every few references comes a found paper, if it is at least as similar to the target as
+    half of the references, because a search always finds something. Found papers at least as similar as a quarter of
+    the references come last, if there is room; others are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])
@@ -261,7 +261,7 @@ def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Can
         if count % _CITED_PER_FOUND == 0 and near:
             order.append(near.popleft())
     rest = [pair for pair in found if pair[1].scores["nearness"] < middle]
-    far = "it is farther from the target than three in four of its references"
+    far = "it is less similar to the target than three in four of its references"
     return [
         *order,
         *near,
@@ -291,7 +291,7 @@ def _why(candidate: Candidate) -> str:
         return candidate.identified
     count = len(candidate.mentions)
     if not count:
-        return "it is in the bibliography, and no sentence that cites it was found"
+        return "it is in the bibliography, but no sentence that cites it was found"
     sections = list(dict.fromkeys(mention.section or mention.role for mention in candidate.mentions))
     alone = sum(mention.together == 1 for mention in candidate.mentions)
     times = ("once, alone" if alone else "once, with others") if count == 1 else f"{count} times, {alone} of them alone"
@@ -304,7 +304,7 @@ def _is_target(found: FoundPaper, document: Document) -> bool:
 
 
 class _Texts:
-    """Looks for repositories in the texts of candidates, at most `_TEXTS`: arXiv takes ten seconds for each."""
+    """Looks for repositories in at most `_TEXTS` candidates' texts, because arXiv takes ten seconds for each."""
 
     def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
         self._sources, self._note, self._left = sources, note, _TEXTS
@@ -316,7 +316,7 @@ class _Texts:
         try:
             return links_of(self._sources.text(found.arxiv_id))
         except InputError as error:
-            self._note(f"the text of {found.title[:80]!r} was not read for its repository: {error}")
+            self._note(f"could not read the text of {found.title[:80]!r} to find its repository: {error}")
             return ()
 
 
@@ -326,25 +326,24 @@ def _repositories(
     paper = PaperIdentity(found.title, found.authors, found.arxiv_id, found.published)
     named = links_in(f"{found.abstract}\n{found.comment}")
     if suggested is not None and guide is not None:
-        words = f"{guide.model} names it, from the web"
+        words = f"{guide.model} found it on the web"
         named += [each._replace(role="suggested", words=words) for each in links_in(suggested.repository or "")[:1]]
     return sources.repositories.of(paper, named, lambda: texts.links(found))
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """The reason why a repository is refused as a copy. One that cannot be compared is refused too."""
+    """Why a repository is refused as a copy. A repository that cannot be compared is refused too."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:
-        return f"{repository.url} cannot be compared with what is blacklisted: {error}"
+        return f"{repository.url} cannot be compared with blacklisted repositories: {error}"
 
 
 def _without_repository(paper: CuratedPaper, unanswered: str | None) -> str:
     if not paper.repositories:
-        return f"its repository was not searched: {unanswered}" if unanswered else "no repository of it was found"
+        return f"could not search for its repository: {unanswered}" if unanswered else "no repository was found for it"
     likeliest = paper.repositories[0]
     why = "; ".join(likeliest.evidence)[:300]
-    open_one = (
-        "it stays open whether its own is" if likeliest.is_official is None else "none is its own; the likeliest is"
-    )
+    unclear = likeliest.is_official is None
+    open_one = "it is unclear if this repository is its own:" if unclear else "none is its own; the most likely is"
     return f"{open_one} {likeliest.url} ({why})"

@@ -1,5 +1,4 @@
-"""The result of a curation: papers that are worth building around a target, each with its repository and the
-reasons."""
+"""The result of a curation: papers worth building around a target, each with its repository and the reasons."""
 
 from typing import Literal
 
@@ -10,7 +9,8 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """A core technique of the target. `why` is the evidence: the model's words, or the place in the paper."""
+    """One of the target's core techniques. `why` is the evidence: the model's explanation, or the place in the
+    paper."""
 
     name: str
     definition: str = ""
@@ -18,7 +18,7 @@ class CoreTechnique(Value):
 
 
 class Mention(Value):
-    """A sentence of the target that cites a paper; `together` is the number of works in the same citation."""
+    """A sentence in the target that cites a paper; `together` is the number of works in the same citation."""
 
     section: str
     role: str
@@ -27,8 +27,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """The record of a paper's repository: whether it is the paper's own, and the facts from its host (None if not
-    asked). `commit` is the newest commit of the default branch."""
+    """What is recorded about a paper's repository: whether it is the paper's own, and facts from its host (None if the
+    host was not asked). `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -38,7 +38,7 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """The repository with this record. It follows the default branch if the newest commit was fetched."""
+        """The repository with this record added. It follows the default branch if the newest commit was fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -52,9 +52,9 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """A repository and the evidence for and against it as the paper's own, one line each. `is_official` is None if that
-    is uncertain, `is_named` is true if the paper calls it its own, and `found` is the origin of its address. Stars,
-    days and size are as in `RepositoryFacts`."""
+    """A repository and the evidence for and against it being the paper's own, one line each. `is_official` is None if
+    that is uncertain, `is_named` is true if the paper calls it its own, and `found` says where its address came from.
+    Stars, days and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -73,7 +73,7 @@ class ChosenRepository(Value):
 
     @property
     def spec(self) -> str:
-        """In the form of `xkg build --repo`."""
+        """The repository in the form accepted by `xkg build --repo`."""
         return f"{self.url}@{self.commit}" if self.commit else self.url
 
     @property
@@ -89,10 +89,10 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate, ranked by `score`; `scores` are the parts of it, all in 0..1. `technique` is the technique that it
-    serves. `origin` is a citation, a search of an index, or a model's search of the web. `identified` says how its
-    arXiv id was found, and `why` has the model's words or the facts that rank it. `dropped` is the reason if it is left
-    out, otherwise None. `repositories` are all that were examined, the paper's own first."""
+    """A candidate, ranked by `score`; `scores` are its components, all in 0..1. `technique` is the technique that it
+    serves. `origin` is a citation, an index search, or a model's web search. `identified` says how its arXiv id was
+    found, and `why` contains the model's explanation or the facts behind its rank. `dropped` is the reason it was left
+    out, or None if it was not. `repositories` lists all repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None
@@ -117,8 +117,9 @@ class CuratedPaper(Value):
 
 
 class CuratedSet(Value):
-    """The outcome for one target: the chosen `papers` by rank, and the `dropped` ones. `by` is the language model that
-    decided, None without one. `notes` are for the user: sources that did not answer, limits that were reached."""
+    """The outcome for one target: the chosen `papers` by rank, and the `dropped` papers. `by` is the language model
+    that decided, or None if there was none. `notes` are messages for the user: sources that did not answer, limits that
+    were reached."""
 
     target: str
     title: str
@@ -129,7 +130,8 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Papers and repositories as for `xkg build --paper … --repo …`, and the records of the repositories."""
+        """Papers and repositories in the form of `xkg build --paper … --repo …`, with the record for each
+        repository."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers

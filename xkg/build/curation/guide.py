@@ -1,6 +1,6 @@
-"""The decisions of a language model in a curation: titles of references that parsing cannot find, core techniques,
-works that the target does not cite, papers that serve the techniques, and a paper's own repository if the facts are not
-conclusive."""
+"""The decisions that a curation leaves to a language model: titles of references that parsing cannot find, core
+techniques, works that the target does not cite, papers that serve the techniques, and whether a repository is a paper's
+own if the facts are not conclusive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """The index of a candidate, the index of the technique that it serves, and the model's words."""
+    """The index of a candidate, the index of the technique that it serves, and the model's explanation."""
 
     candidate: int
     technique: int
@@ -82,15 +82,15 @@ class Choice(NamedTuple):
 
 
 class Guide:
-    """Asks the language model `model`; `searches` is true if it can search the web. If it gives no usable answer,
-    `note` receives a line and the method returns None: the facts alone decide. Raises `ModelUnavailableError` and
+    """Asks the language model `model`; `searches` is true if it can search the web. If its answer is unusable, `note`
+    receives a line and the method returns None, so that the facts alone decide. Raises `ModelUnavailableError` and
     `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
-        """The titles that the model reads in the first `_MOST_ENTRIES` entries of a bibliography, by index."""
+        """The titles that the model reads in the first `_MOST_ENTRIES` entries of a bibliography, keyed by index."""
         shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
         inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
 
@@ -103,7 +103,7 @@ class Guide:
                 load_prompt(_FOLDER / "reference_titles.md"), ReadTitles, inputs, about="bibliography", check=check
             )
         except AnswerError as error:
-            self._note(f"{plural(len(entries), 'reference')} whose title is unclear are left out: {error}")
+            self._note(f"{plural(len(entries), 'reference')} with unclear titles are left out: {error}")
             return {}
         return {each.entry - 1: printable_line(each.title) for each in answer.titles}
 
@@ -122,7 +122,7 @@ class Guide:
                 load_prompt(_FOLDER / "core_techniques.md"), CoreTechniques, inputs, about=document.title, check=check
             )
         except AnswerError as error:
-            self._note(f"the techniques are those of the paper's structure: {error}")
+            self._note(f"the techniques are taken from the paper's structure: {error}")
             return None
         return tuple(
             CoreTechnique(
@@ -137,7 +137,7 @@ class Guide:
     def uncited(
         self, document: Document, techniques: Sequence[CoreTechnique], known: Sequence[str]
     ) -> Sequence[UncitedWork]:
-        """Works that the model finds on the web in addition to these titles; empty if it cannot search."""
+        """Works that the model finds on the web in addition to these titles; empty if it cannot search the web."""
         if not self._searches:
             return ()
         inputs = {
@@ -155,7 +155,7 @@ class Guide:
     def choose(
         self, document: Document, techniques: Sequence[CoreTechnique], candidates: Sequence[CuratedPaper]
     ) -> list[Choice] | None:
-        """The model's choice among the first `_MOST_CANDIDATES` candidates, best first."""
+        """The model's choices among the first `_MOST_CANDIDATES` candidates, best first."""
         shown = candidates[:_MOST_CANDIDATES]
         inputs = {
             "target": encodable(f"{document.title}\n{document.abstract[:3000]}"),
@@ -175,7 +175,7 @@ class Guide:
                 load_prompt(_FOLDER / "choose_papers.md"), ChosenPapers, inputs, about=document.title, check=check
             )
         except AnswerError as error:
-            self._note(f"papers are ranked by how the target cites them, and vectors: {error}")
+            self._note(f"papers are ranked by how the target cites them and by embeddings: {error}")
             return None
         first: dict[int, Choice] = {}
         for each in answer.chosen[:_MOST_CHOSEN]:
@@ -184,7 +184,7 @@ class Guide:
         return list(first.values())
 
     def is_own(self, paper: PaperIdentity, facts: RepositoryFacts, verdict: Verdict) -> tuple[bool, str] | None:
-        """Whether a repository is the paper's own, in the model's words."""
+        """Whether a repository is the paper's own, with the model's explanation."""
         days = f"made {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
         lines = [
             f"{facts.full_name}: {facts.description}",
@@ -202,7 +202,7 @@ class Guide:
         try:
             answer = self._ask(load_prompt(_FOLDER / "own_repository.md"), OwnRepository, inputs, about=facts.full_name)
         except AnswerError as error:
-            self._note(f"it stays open whether {facts.full_name} is a paper's own: {error}")
+            self._note(f"could not determine whether {facts.full_name} is a paper's own: {error}")
             return None
         return answer.own, f"{self.model}: {printable_line(answer.why)[:300]}"
 

@@ -1,4 +1,4 @@
-"""Finds the papers that references name: by arXiv id, by DOI, then by title."""
+"""Finds the papers that references point to: by arXiv id, by DOI, then by title."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,17 +10,17 @@ from xkg.model import Reference, paper_id
 from xkg.text.titles import title_similarity
 
 ALIKE = 0.9
-"""A title from an index matches a reference from this similarity on (`title_similarity`)."""
+"""Minimum similarity for a title from an index to match a reference (`title_similarity`)."""
 
 _DOUBTFUL = 0.5
-"""Below this similarity, the id in an entry belongs to another paper than its title."""
+"""Below this similarity, the id in an entry belongs to a different paper than its title."""
 
 _YEARS = 3
-"""The maximum number of years between preprint and publication, if the authors are not known to agree."""
+"""Maximum number of years between preprint and publication, unless the authors are known to agree."""
 
 
 class Identified(NamedTuple):
-    """`paper` is None if no index knows the reference; `how` says how it was found, or names the nearest match."""
+    """`paper` is None if no index contains the reference; `how` says how it was found, or gives the nearest match."""
 
     paper: FoundPaper | None
     how: str
@@ -29,8 +29,8 @@ class Identified(NamedTuple):
 def identify(
     references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Identified]:
-    """The arXiv papers of these references, in the same order. `note` receives a line for each index that does not
-    answer; the other indexes are still asked."""
+    """The arXiv papers for these references, in the same order. `note` receives a line for each index that does not
+    answer; the remaining indexes are still asked."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
     silent: list[str] = []
@@ -40,8 +40,8 @@ def identify(
             _by_titles(references, found, nearest, index)
         except InputError as error:
             silent.append(index.name)
-            note(f"{index.name} was not asked for all references: {error}")
-    doubt = f"{' and '.join(silent)} could not be asked" if silent else ""
+            note(f"{index.name} was not searched for all references: {error}")
+    doubt = f"{' and '.join(silent)} could not be searched" if silent else ""
     if silent and len(silent) == len(indexes):
         return [each or Identified(None, doubt) for each in found]
     return [
@@ -59,14 +59,14 @@ def _by_ids(references: Sequence[Reference], found: list[Identified | None], ind
         paper = by_id.get(arxiv_id)
         alike = title_similarity(references[n].title or "", paper.title) if paper is not None else 0.0
         if paper is not None and (references[n].title is None or alike >= _DOUBTFUL):
-            found[n] = Identified(paper, f"the entry has arXiv:{arxiv_id}")
+            found[n] = Identified(paper, f"the entry contains arXiv:{arxiv_id}")
     of_doi = list(index.by_dois(list(dois.values()))) if dois else []
     by_doi = {paper_id("", None, paper.doi): paper for paper in of_doi if paper.doi}
     by_doi |= {paper_id("", paper.arxiv_id): paper for paper in of_doi if paper.arxiv_id}
     for n, doi in dois.items():
         named = by_doi.get(paper_id("", None, doi))
         if named is not None and named.arxiv_id is not None:
-            found[n] = Identified(named, f"the entry has the DOI {doi}, which {index.name} knows")
+            found[n] = Identified(named, f"the entry has the DOI {doi}, found in {index.name}")
 
 
 def _by_titles(
@@ -83,12 +83,12 @@ def _by_titles(
             if alike > nearest[n][0]:
                 nearest[n] = (alike, paper.title)
             if alike >= ALIKE and paper.arxiv_id is not None and _agrees(references[n], paper):
-                found[n] = Identified(paper, f"{index.name} has the title, similarity {alike:.2f}")
+                found[n] = Identified(paper, f"found in {index.name} by title, similarity {alike:.2f}")
                 break
 
 
 def _agrees(reference: Reference, paper: FoundPaper) -> bool:
-    """Whether authors or year confirm that a paper of this title is the cited one: several papers are called "Deep
+    """Whether authors or year confirm that a paper with this title is the one cited: several papers are called "Deep
     Learning"."""
     surname = first_surname(reference)
     if surname and paper.authors:
@@ -98,7 +98,7 @@ def _agrees(reference: Reference, paper: FoundPaper) -> bool:
 
 def _unknown(reference: Reference, near: tuple[float, str]) -> str:
     if reference.title is None:
-        return "its title cannot be told from the rest of the entry"
+        return "its title cannot be told apart from the rest of the entry"
     if near[0] >= _DOUBTFUL:
-        return f"no paper of arXiv has this title; the nearest, similarity {near[0]:.2f}, is {near[1][:150]}"
-    return "no paper of arXiv has this title"
+        return f"no paper on arXiv has this title; the nearest, similarity {near[0]:.2f}, is {near[1][:150]}"
+    return "no paper on arXiv has this title"

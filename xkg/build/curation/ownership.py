@@ -1,8 +1,8 @@
-"""Decides from a repository's own data (README, description, days, size, origin) whether it is the paper's own.
+"""Decides from a repository's own data (README, description, dates, size, origin) whether it is the paper's own.
 
-Each fact counts for or against it and becomes a line that a person can check. A paper's own repository is tied both to
-the paper and to its authors: other people also implement a paper, cite it and quote its title. If the facts are not
-conclusive, a language model decides, or the question stays open."""
+Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository is tied
+both to the paper and to its authors: other people also implement a paper, cite it and quote its title. If the facts are
+not conclusive, a language model decides, or the question stays open."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from xkg.text.titles import title_similarity
 from xkg.text.unicode import printable_line
 
 OFFICIAL, FOREIGN = 5.0, 1.0
-"""The repository is the paper's own from the first number of points on, and not its own up to the second."""
+"""With at least the first number of points, the repository is the paper's own; with at most the second, it is not."""
 
 _ALIKE = 0.9
 _HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")
@@ -39,12 +39,12 @@ _COLLECTION = re.compile(
     r"(?i)\bawesome\b|\bcurated list\b|\bpaper (?:list|notes|reading)\b|\bpapers with code\b|\bsurvey of\b"
 )
 _MANY_PAPERS = 8
-_BEFORE, _AFTER, _LATE = 400, 720, 1300  # days around the first version of the paper
+_BEFORE, _AFTER, _LATE = 400, 720, 1300  # days before and after the paper's first version
 _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """The data that identify a paper in a README. `published` is the day of its first version (YYYY-MM-DD)."""
+    """The data that identify a paper in a README. `published` is the date of its first version (YYYY-MM-DD)."""
 
     title: str
     authors: Sequence[str]
@@ -53,8 +53,9 @@ class PaperIdentity(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`official` is None if the points are not conclusive; `evidence` has a line with points for each fact.
-    `wants_author` is true if the repository is tied to the paper and its committers could show a tie to the authors."""
+    """`official` is None if the points are not conclusive; `evidence` has one line with points for each fact.
+    `wants_author` is true if the repository is tied to the paper and its committers could show a link to the
+    authors."""
 
     official: bool | None
     points: float
@@ -63,7 +64,7 @@ class Verdict(NamedTuple):
 
 
 def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None) -> Verdict:
-    """`link` is the role of the repository in the paper, None if the paper does not name it."""
+    """Judges a repository. `link` is the repository's role in the paper, or None if the paper does not mention it."""
     found = [*_named(link), *_identity(facts, paper), *_against(facts, paper)]
     points = sum(value for value, _, _ in found)
     names_it = any(tie in ("paper", "both") for _, tie, _ in found)
@@ -80,14 +81,14 @@ def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
-"""The points, the tie that the fact shows (to this paper, to its authors, to both or none), and the line."""
+"""The points, what the fact ties the repository to (this paper, its authors, both or neither), and the line."""
 
 
 def _named(link: str | None) -> Iterator[_Fact]:
     if link == "own":
-        yield 5, "both", "the paper names it as its code"
+        yield 5, "both", "the paper says that this is its code"
     elif link == "named":
-        yield 1, "paper", "the paper names it"
+        yield 1, "paper", "the paper mentions it"
 
 
 def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
@@ -95,33 +96,33 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     headings = [(match[1] or match[2]).strip() for match in _HEADING.finditer(readme[:20_000])][:10]
     titled = [text for text in (*headings[:3], facts.description) if text and _holds_title(text, paper.title)]
     if titled:
-        yield 3, "both", f"its heading or description is the title: {titled[0][:120]}"
+        yield 3, "both", f"its heading or description is the paper's title: {titled[0][:120]}"
     elif _holds_title(readme[:40_000], paper.title):
-        yield 2, "paper", "its README has the title"
+        yield 2, "paper", "its README contains the paper's title"
     entries = [entry.fields.get("title", "") for entry in bibtex.entries(readme[-60_000:])[:20]]
     if any(_is_title(title, paper.title) for title in entries):
         own = len([title for title in entries if title]) <= 3
-        yield (2 if own else 1), "paper", "its README asks to cite the paper (BibTeX)"
+        yield (2 if own else 1), "paper", "its README asks readers to cite the paper (BibTeX)"
     elif named := [title for title in entries if title]:
-        yield -3, "", f"its README asks to cite another paper: {named[0][:120]}"
+        yield -3, "", f"its README asks readers to cite another paper: {named[0][:120]}"
     ids = {match[1] for match in _ARXIV.finditer(readme[:200_000])}
     if paper.arxiv_id is not None and paper.arxiv_id in ids:
         few = len(ids) <= 4
         yield (
             (2 if few else 1),
             "paper",
-            f"its README links arXiv:{paper.arxiv_id}" + ("" if few else f", one of {len(ids)} papers"),
+            f"its README links to arXiv:{paper.arxiv_id}" + ("" if few else f", one of {len(ids)} papers"),
         )
     if _OFFICIAL.search(readme[:8000]) or _OFFICIAL.search(facts.description):
-        yield 2, "authors", "it calls itself the code of a paper"
+        yield 2, "authors", "it calls itself the code for a paper"
     if _is_named_after(facts, paper.title):
-        yield 1, "paper", "its name is that of the method in the title"
+        yield 1, "paper", "it is named after the method in the title"
     if name := _author_as_owner(facts, paper.authors):
-        yield 2, "authors", f"its owner's name is like the author {name}"
+        yield 2, "authors", f"its owner's name resembles that of the author {name}"
     if names := _authors_among(facts.committers, paper.authors):
         yield 3, "authors", f"the author {names[0]} has committed to it"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
-        when = f"it was made {plural(abs(days), 'day')} {'after' if days >= 0 else 'before'} the paper's first version"
+        when = f"created {plural(abs(days), 'day')} {'after' if days >= 0 else 'before'} the paper's first version"
         # Only the authors know the title before the paper is public.
         yield (2, "authors", when) if days < 0 else (1, "", when)
 
@@ -129,23 +130,23 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
 def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     opening = facts.description + "\n" + facts.readme[:4000]
     ours = _OFFICIAL.search(facts.readme[:8000]) or _OFFICIAL.search(facts.description)
-    # Authors also mention re-implementations: of their earlier work, or of baselines.
+    # Authors also mention re-implementations of their earlier work or of baselines.
     if match := _UNOFFICIAL.search(opening) or (None if ours else _COPY.search(opening)):
         yield -4, "", f"it calls itself a copy of the work: {match.group()}"
     if facts.source is not None:
         yield -3, "", f"it is a fork of {facts.source}"
     ids = {match[1] for match in _ARXIV.finditer(facts.readme[:200_000])}
     if len(ids) > _MANY_PAPERS or _COLLECTION.search(facts.full_name.replace("-", " ") + "\n" + opening[:1500]):
-        yield -3, "", f"it is about many papers ({len(ids)} of arXiv)"
+        yield -3, "", f"it is about many papers ({len(ids)} on arXiv)"
     days = _days(paper.published, facts.created)
     if days is not None and days > _LATE:
-        yield -2, "", f"it was made {days / 365:.0f} years after the paper"
+        yield -2, "", f"created {days / 365:.0f} years after the paper"
     if facts.size_kb is not None and facts.size_kb > _LARGE_KB:
         yield 0, "", f"it is large: {facts.size_kb / 1e6:.1f} GB"
 
 
 def _holds_title(text: str, title: str) -> bool:
-    """Whether the text has the title, or the parts before and after the colon of a long title."""
+    """Whether the text contains the title, or the parts before and after the colon of a long title."""
     if len(title.split()) < 3 and len(title) < 16:
         return title_similarity(text, title) >= _ALIKE
     return bool(_letters(title)) and _letters(title) in _letters(text)
@@ -170,12 +171,13 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Also equal if one title joins two words that the other separates."""
+    """Whether two titles are equal. They also count as equal if one joins two words that the other separates."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 
 def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
-    """Whether the repository has the name before the title's colon, or consecutive words of the title."""
+    """Whether the repository is named after the part of the title before its colon, or after consecutive words in
+    it."""
     words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
     head, colon, _ = title.partition(":")
     in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))

@@ -1,8 +1,8 @@
-"""Ranks references and found papers by their use for the target's techniques, without a language model.
+"""Ranks references and found papers by how useful they are for the target's techniques, without a language model.
 
-A work that is cited in the description of a method, alone, and with words such as "we use" matters more for rebuilding
-it than one of twelve works in a list (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A paper's
-nearness is the mean cosine of its text with the nearest technique and with the target's abstract."""
+A work that is cited alone in the description of a method, with words such as "we use", matters more for rebuilding the
+method than one of twelve works in a list (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A
+paper's nearness is the mean of its text's cosine similarity to the nearest technique and to the target's abstract."""
 
 import math
 import re
@@ -35,7 +35,7 @@ _USE_SHARE = 0.5
 
 class Ranked(Value):
     """`score` is the mean of `use` (how the target cites the paper) and `nearness` (similarity to the target and to its
-    technique of this index). Both are in 0..1, relative to the best of the list."""
+    technique with this index). Both are in 0..1, relative to the best paper in the list."""
 
     score: float
     use: float
@@ -44,7 +44,7 @@ class Ranked(Value):
 
 
 def weight_of_use(mentions: Sequence[Mention]) -> float:
-    """The weight of a paper's citations, 0 without a mention."""
+    """The weight of a paper's citations, or 0 if it is not mentioned."""
     total = 0.0
     for mention in mentions:
         weight = _OF_ROLE.get(mention.role, _OTHER_ROLE) / math.sqrt(mention.together)
@@ -59,7 +59,7 @@ def rank(
     subject: str,
     embedder: Embedder,
 ) -> list[Ranked]:
-    """One rank for each candidate, in the given order; `subject` is the target's title and abstract. Raises
+    """Ranks the candidates, in the given order; `subject` is the target's title and abstract. Raises
     `EmbeddingError`."""
     if not texts:
         return []

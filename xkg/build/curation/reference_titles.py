@@ -1,4 +1,4 @@
-"""A language model reads the titles of references that parsing could not split."""
+"""Asks a language model for the titles of references that parsing could not split."""
 
 from xkg.build.curation.guide import Guide
 from xkg.build.paper.document import Document
@@ -7,8 +7,8 @@ from xkg.text.titles import is_title, same_title
 
 
 def with_titles(document: Document, guide: Guide) -> Document:
-    """The document with titles for references that have none, or only their whole entry. A title must occur literally
-    in its entry and look like a title. The model is not asked if parsing has found all titles."""
+    """The document with titles for references that have none, or whose title is the whole entry. A title must occur
+    literally in its entry and look like a title. The model is not asked if parsing has found all titles."""
     unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _has_title(each)]
     if not unread:
         return document

@@ -1,4 +1,4 @@
-"""Repositories that a text names, and whether it calls them the paper's own."""
+"""Finds repositories mentioned in a text, and whether the text calls them the paper's own."""
 
 import re
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """`name` as in `RepositoryAddress`. `role` is `own` if the words around it say so, `cited` in the bibliography,
-    `suggested` if a model names it instead of the paper, and `named` otherwise. `words` are the words around it, or the
-    model's."""
+    """`name` is as in `RepositoryAddress`. `role` is `own` if the surrounding words say so, `cited` in the
+    bibliography, `suggested` if a model names the repository instead of the paper, and `named` otherwise. `words` are
+    the surrounding words, or the model's."""
 
     url: str
     name: str
@@ -42,8 +42,8 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Each repository once: the paper's own first, then in order. From the offset `bibliography` on, they count as
-    cited."""
+    """Each repository once: the paper's own first, then in order of appearance. From the offset `bibliography` on,
+    repositories count as cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):

@@ -1,4 +1,4 @@
-"""Finds the repository of a paper: first among those that it names, then by a search of GitHub for its title."""
+"""Finds a paper's repository: first among the repositories it mentions, then by searching GitHub for its title."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,13 +15,13 @@ from xkg.errors import InputError
 _SEARCHED = 4
 _MOST_LINKS = 6
 _CERTAIN = 10.0
-"""From this number of points on, the search stops. Below it, a repository of the same authors may belong to a later
-paper."""
+"""With at least this many points, the search stops. With fewer, the repository may belong to a later paper by the same
+authors."""
 _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
 class RepositoryHost(Protocol):
-    """A host of repositories with lookup and search (`xkg.build.sources.github.GitHub`)."""
+    """A repository host with lookup and search (`xkg.build.sources.github.GitHub`)."""
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]: ...
     def repository(self, full_name: str) -> RepositoryFacts | None: ...
@@ -29,7 +29,8 @@ class RepositoryHost(Protocol):
 
 
 class RepositoriesFound(NamedTuple):
-    """The repositories that were examined for a paper; `unanswered` is the reason if the host could not be searched."""
+    """The repositories that were examined for a paper; `unanswered` is the reason why the host could not be
+    searched."""
 
     repositories: tuple[ChosenRepository, ...]
     unanswered: str | None = None
@@ -37,8 +38,8 @@ class RepositoriesFound(NamedTuple):
 
 class RepositorySearch:
     """Decides which repository is a paper's own. Without a `host`, and for addresses outside GitHub, a shallow copy is
-    fetched into `cache` and read. `decide` is asked if the facts are not conclusive. `refused` returns the reason why
-    an address must not be read, None if it is allowed."""
+    fetched into `cache` and read. `decide` is called if the facts are not conclusive. `refused` returns the reason why
+    an address must not be read, or None if it is allowed."""
 
     def __init__(
         self,
@@ -59,8 +60,9 @@ class RepositorySearch:
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
-        """All examined repositories, the paper's own first, then the likeliest. `links` are from the paper's abstract.
-        `later` returns those of its text, and is called if neither the abstract nor a search gives the paper's own."""
+        """All examined repositories: the paper's own first, then the most likely. `links` are from the paper's
+        abstract. `later` returns the links in its text, and is called if neither the abstract nor a search yields the
+        paper's own."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None
@@ -91,14 +93,14 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """The host's results for title and arXiv id, and the reason if it could not be searched."""
+        """The host's results for title and arXiv id, and the reason why the host could not be searched, if any."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:
             phrases = [paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])]
             return self._host.search(phrases, _SEARCHED), None
         except InputError as error:
-            self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
+            self._failed(f"could not search for repositories of {paper.title[:80]!r}: {error}", error)
             return (), str(error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
@@ -109,10 +111,10 @@ class RepositorySearch:
             facts = self._facts(url)
         except InputError as error:
             if self._busy is None:  # otherwise already noted
-                self._failed(f"{url} was not looked at: {error}", error)
-            return ChosenRepository(url=url, evidence=(f"it was not looked at: {error}",), found=found)
+                self._failed(f"could not examine {url}: {error}", error)
+            return ChosenRepository(url=url, evidence=(f"it could not be examined: {error}",), found=found)
         if facts is None:
-            gone = "there is no such repository: deleted, or private"
+            gone = "the repository does not exist: it was deleted or is private"
             return ChosenRepository(url=url, is_official=False, evidence=(gone,), found=found)
         origin = f"https://github.com/{facts.source}" if facts.source is not None else ""
         if reason := self._refused(facts.url) or (self._refused(origin) if "/" in (facts.source or "") else None):
@@ -143,7 +145,7 @@ class RepositorySearch:
         )
 
     def _facts(self, url: str) -> RepositoryFacts | None:
-        """None if the repository does not exist. Raises `InputError` if that cannot be determined."""
+        """Facts about a repository, or None if it does not exist. Raises `InputError` if that cannot be determined."""
         name = github_name(url)
         if name is not None and self._host is not None:
             if self._busy is not None:
@@ -172,7 +174,7 @@ class RepositorySearch:
         try:
             return facts.model_copy(update={"committers": tuple(self._host.committers(name))})
         except InputError as error:
-            self._failed(f"the committers of {name} are unknown: {error}", error)
+            self._failed(f"could not list the committers of {name}: {error}", error)
             return facts
 
     def _failed(self, line: str, error: InputError) -> None:

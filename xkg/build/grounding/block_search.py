@@ -1,4 +1,4 @@
-"""Hybrid search over the blocks of a repository for a paper's techniques: BM25 and embeddings."""
+"""Hybrid search (BM25 and embeddings) over a repository's blocks for a paper's techniques."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,13 +15,13 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# MiniLM's cosine similarity between a paragraph of a paper and its code is seldom higher.
+# MiniLM's cosine similarity between a paragraph in a paper and its code is seldom higher.
 _HIGH_COSINE = 0.6
 
 
 class BlockSearch:
-    """Scores the blocks of a repository for each of a paper's techniques: `scores[i]` maps block ids to 0..1, best
-    first, for technique i."""
+    """Scores a repository's blocks for each of a paper's techniques: `scores[i]` maps block ids to 0..1, best first,
+    for technique i."""
 
     def __init__(
         self,
@@ -31,8 +31,8 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """`vectors[i]` is the embedding of technique i. `near[i]` are symbols whose blocks are compared with it by
-        embedding, in addition to the blocks that share most of its words. Raises `EmbeddingError`."""
+        """`vectors[i]` is the embedding of technique i. `near[i]` are symbols whose blocks are compared with technique
+        i by embedding, in addition to the blocks that share most of its words. Raises `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}
         lexical = []
@@ -52,14 +52,14 @@ class BlockSearch:
         self.scores = [_fused(ranking, similar) for ranking, similar in zip(lexical, cosine, strict=True)]
 
     def best_of_symbols(self, i: int) -> dict[str, float]:
-        """Symbol id → the score for technique i of the best block that is directly in the symbol."""
+        """Symbol id → the score for technique i of the best block directly in that symbol."""
         best: dict[str, float] = {}
         for block, score in self.scores[i].items():
             best.setdefault(self.index.blocks[block].symbol, score)
         return best
 
     def of_symbol(self, i: int, symbol: str) -> list[tuple[IndexedBlock, float]]:
-        """The blocks of a symbol with their scores for technique i, best first; ties in line order."""
+        """A symbol's blocks with their scores for technique i, best first; ties are in line order."""
         if (i, symbol) not in self._of_symbol:
             found = [(block, self.scores[i].get(block.id, 0.0)) for block in self.index.inside(symbol)]
             self._of_symbol[i, symbol] = sorted(found, key=lambda pair: -pair[1])
@@ -75,7 +75,7 @@ class BlockSearch:
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Every id once: the first of each ranking, the second of each, and so on."""
+    """Every id once: first the best of each ranking, then the second best of each, and so on."""
     longest = max(map(len, rankings), default=0)
     return list(dict.fromkeys(ranking[at] for at in range(longest) for ranking in rankings if at < len(ranking)))
 

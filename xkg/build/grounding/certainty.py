@@ -1,4 +1,4 @@
-"""Decides whether a technique's first place is certain: it scores high, and no code of another file comes near."""
+"""Decides whether a technique's first place is certain: it scores high, and no code in another file comes close."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,13 +11,13 @@ _LEAD = 0.2
 
 
 def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> bool:
-    """Whether `best` is certain among a technique's candidates, `ranked`. `entries` are all symbols."""
+    """Whether `best` is certain among `ranked`, the technique's candidates. `entries` contains all symbols."""
     return best.evidence.score >= max(_SCORE, _LEAD + _rival(best, ranked, entries))
 
 
 def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
-    """The score of the best candidate in another file. Variants and parts of a technique are neighbours, so code of the
-    same file counts only if it is the only file."""
+    """The score of the best candidate in another file. Variants and parts of a technique are often neighbours, so code
+    in the same file counts only if there is no other file."""
     own = entries[best.symbol]
     others = [(entries[each.symbol], each.evidence.score) for each in ranked]
     elsewhere = [(entry, score) for entry, score in others if entry.source.symbol.path != own.source.symbol.path]
@@ -26,7 +26,7 @@ def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, E
 
 
 def _nested(one: Entry, other: Entry) -> bool:
-    """Whether two symbols of one file are the same, or one contains the other and is not the file."""
+    """Whether two symbols in one file are the same, or one contains the other and is not the file itself."""
     outer, inner = sorted((one, other), key=lambda entry: -entry.lines)
     first, second = outer.source.symbol, inner.source.symbol
     return first.id == second.id or (

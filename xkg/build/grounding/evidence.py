@@ -1,4 +1,4 @@
-"""The evidence that a symbol is the place of a technique: names, words, lines, and its role in the repository."""
+"""The evidence that a symbol implements a technique: names, words, lines, and its role in the repository."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_search import SymbolSearch
 
-# The weight of a name's word, by the field that contains it.
+# The weight of a word in a name, by the field that contains it.
 _NAME_FIELDS: Mapping[str, float] = {
     "name": 1.0,
     "joined": 1.0,
@@ -19,21 +19,21 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The weight of a word that the repository lacks. It is below that of the rarest present word, since papers and code
-# often differ in one word of a name.
+# The weight of a word that the repository lacks. It is lower than the weight of the rarest word present, since papers
+# and code often differ in one word of a name.
 _UNSEEN = 0.8
 _CALLED = 0.8
-# If the words of a name are together less rare than this (by `rarity`), the name is too general: "batch step".
+# If the combined `rarity` of a name's words is below this, the name is too general: "batch step".
 _SPECIFIC = 0.6
-# Words of a name that only state the kind of symbol.
+# Words in a name that only state the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for a symbol, each kind in 0..1. `words`: the words of name and definition, relative to the best
-    symbol. `name`: the technique's name or acronym, in names and prose; `own_name` is the same without prose. `lines`:
-    the best block of the symbol. `role` is below 1 for tests and the like."""
+    """The evidence for a symbol, each kind in 0..1. `words`: the words of the technique's name and definition, relative
+    to the best symbol. `name`: the technique's name or acronym, in names and prose; `own_name` is the same without
+    prose. `lines`: the symbol's best block. `role` is below 1 for tests and the like."""
 
     words: float
     name: float
@@ -48,7 +48,7 @@ class Evidence:
 
 
 def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, lines: float) -> Evidence:
-    """The evidence for a symbol as the place of technique i of `search`; `lines` is the score of its best block."""
+    """The evidence that a symbol implements technique i of `search`; `lines` is the score of its best block."""
     lexical = search.lexical[i]
     best = next((score for symbol, score in lexical.items() if symbol in search.index.entries), 0.0)
     return Evidence(
@@ -61,18 +61,18 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, 
 
 
 def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The share of the technique's name that occurs in the names of a symbol's code, 0..1, ignoring comments."""
+    """The fraction of the technique's name that occurs in names in the symbol's code, 0..1, ignoring comments."""
     return _name_evidence(query, entry, index, _CODE_FIELDS)
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Whether a symbol has the technique's name, so that all of it is the technique."""
+    """Whether a symbol is named after the technique, so that all of it implements the technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
-    """The share of one form of the name that occurs in the symbol, with words weighted by their rarity in the
-    repository. It is lower if the symbol's own name has many other words. `weights` are those of the fields, highest
+    """The fraction of one form of the name that occurs in the symbol, with words weighted by their rarity in the
+    repository. It is lower if the symbol's own name has many other words. `weights` are the field weights, highest
     first."""
     fields = {name: frozenset(entry.fields[name]) for name in weights}
 
@@ -103,7 +103,7 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The share of a symbol's own name that the technique's words explain."""
+    """The fraction of a symbol's own name that the technique's words explain."""
     vocabulary = index.vocabulary
     name_words = {word for form in query.forms for word in form}
     name_words |= {related for word in name_words for related in vocabulary.related(word)}

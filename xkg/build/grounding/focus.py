@@ -1,4 +1,4 @@
-"""The lines of a symbol that implement a technique: one to three ranges, best first, each with a reason."""
+"""Finds the lines in a symbol that implement a technique: one to three ranges, best first, each with a reason."""
 
 from xkg.build.code.codebase import comment_mark
 from xkg.build.grounding.block_search import BlockSearch
@@ -12,7 +12,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Further ranges are returned only if they fit this share as well as the best.
+# Further ranges are returned only if their fit is at least this fraction of the best one's.
 _NEARLY = 0.7
 _MOST_WORDS = 5
 
@@ -20,8 +20,8 @@ _MOST_WORDS = 5
 def focus(
     search: BlockSearch, i: int, query: TechniqueQuery, symbol: str, part: Block | None = None
 ) -> tuple[LineRange, ...]:
-    """The `working_ranges` of `symbol` that implement technique i of `search`. They span all of a short function, or
-    of a symbol with the technique's name; otherwise they are in `part`, if given, or in the best blocks. Empty for a
+    """The `working_ranges` of `symbol` that implement technique i of `search`. They cover all of a short function, or
+    of a symbol named after the technique; otherwise they lie in `part`, if given, or in the best blocks. Empty for a
     stub."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
@@ -43,7 +43,7 @@ def focus(
     if not ranked or is_whole(query, entry, search.index.symbols) or (short and part is None):
         ranked = [(every, 1.0)]
     elif part is not None:
-        ranked = [(part, 2.0), *ranked]  # the others only if no line of the part is a working line
+        ranked = [(part, 2.0), *ranked]  # other blocks are used only if the part has no working lines
     found: dict[Block, float] = {}
     for block, score in ranked:
         if found and score < _NEARLY * max(found.values()):
@@ -69,7 +69,7 @@ def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: B
     """The technique's words that occur in the lines, rarest first, or else those in the symbol's name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
-    for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "in what is called")):
+    for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):
         shared = [word for word in spelled if word in query.about and found & {word, *related(word)}]
         if shared:
             rarest = sorted(shared, key=lambda word: (-search.index.words.rarity(word), word))[:_MOST_WORDS]

@@ -1,7 +1,7 @@
-"""Locates techniques in a repository: techniques → ranked symbols, or none.
+"""Locates techniques in a repository: maps each technique to ranked symbols, or to none.
 
-Hybrid search proposes candidates; several kinds of evidence rank them. A place with too little evidence is marked as
-doubtful or weak, since plausible but irrelevant code is worse than none. No language model is used."""
+Hybrid search proposes candidates, and several kinds of evidence rank them. A place with too little evidence is marked
+as doubtful or weak, since plausible but irrelevant code is worse than none. No language model is used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from xkg.model import WEAK, Confidence, LineRange, Location, Technique
 from xkg.value import Value
 
 PLACES = 20
-"""The maximum number of places that are ranked and stored for a technique."""
-_RANKED = 50  # symbols, some of which are merged into one place
+"""Maximum number of places ranked and stored for a technique."""
+_RANKED = 50  # symbols, some of which are merged into a single place
 # If another technique's name fits a place better by this much, the place belongs to that technique.
 _BETTER = 0.2
-# If a first place has less of the technique's name, it and all later places are weak.
+# If a first place matches less of the technique's name than this, it and all later places are weak.
 _NAMED = 0.3
 
 
@@ -39,7 +39,7 @@ class Grounding(Value):
 
     @property
     def certain(self) -> frozenset[str]:
-        """The techniques with a certain place."""
+        """The techniques that have a certain place."""
         return self._best("certain")
 
     @property
@@ -52,7 +52,7 @@ class Grounding(Value):
         return frozenset(at.technique for at in self.locations if at.confidence == confidence)
 
     def of(self, technique: str) -> tuple[Location, ...]:
-        """The locations of one technique, best first."""
+        """The locations for one technique, best first."""
         return tuple(location for location in self.locations if location.technique == technique)
 
 
@@ -64,10 +64,10 @@ def ground(
     *,
     index: BlockIndex | None = None,
 ) -> Grounding:
-    """Ranks the places of each technique in a repository: at most `PLACES`, scores in 0..1, ranks from 1; none if
-    neither words nor meaning match. The paper's `document` adds abbreviations, and the names in equations and
-    algorithms near a technique's excerpts. `index` is the codebase's, if already built. Deterministic for one embedding
-    model. Raises `EmbeddingError`."""
+    """Ranks the places for each technique in a repository: at most `PLACES` places with scores in 0..1 and ranks from
+    1, or none if neither words nor meaning match. The paper's `document` adds abbreviations, and the names in equations
+    and algorithms near a technique's excerpts. `index` is the codebase's index, if already built. Deterministic for a
+    given embedding model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
@@ -108,7 +108,7 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Whether another technique's name fits a place, or its class, better than this technique's name."""
+    """Whether another technique's name fits a place, or its class, better than this technique's name does."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]
     own = max(own_name(query, entry, index) for entry in entries)
@@ -118,8 +118,8 @@ def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[Techni
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best-ranked symbols for each technique, best first, regardless of their score: the caller decides. `focus`
-    returns the ranges of a symbol's lines that implement a technique, best first."""
+    """The best-ranked symbols for each technique, best first, whatever their score: the caller decides. `focus` returns
+    the line ranges in a symbol that implement a technique, best first."""
 
     index: SymbolIndex
     symbols: Mapping[str, tuple[str, ...]]
@@ -134,15 +134,15 @@ def candidates(
     *,
     limit: int,
 ) -> Candidates:
-    """At most `limit` symbols for each technique, ranked as in `ground`. Of symbols with nearly the same code only one
-    is given, the same for all techniques. Raises `EmbeddingError`."""
+    """At most `limit` symbols for each technique, ranked as in `ground`. If several symbols have nearly the same code,
+    only one is returned, the same one for all techniques. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)
     number = {query.technique: i for i, query in enumerate(queries)}
     entries = index.symbols.entries
     ranked = {t: [found.symbol for found in ranking.candidates(i)[:_RANKED]] for t, i in number.items()}
-    # The first in the order of the files stands for all, so that a function and its part are of one file.
+    # The first symbol in file order represents all copies, so that a function and its part come from one file.
     one_of_twins: dict[str, str] = {}
     for symbol in sorted({symbol for found in ranked.values() for symbol in found}):
         ones = (other for other, one in one_of_twins.items() if other == one)
@@ -157,8 +157,8 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """The symbol to slice a technique's code from, given its symbols, best first. This is the first one, with two
-    exceptions: a file of definitions gives way to a located symbol inside it, and a special method to its class."""
+    """The symbol to slice a technique's code from, given its symbols, best first. It is the first symbol, with two
+    exceptions: a file of definitions is replaced by a located symbol inside it, and a special method by its class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

@@ -1,5 +1,5 @@
 """Turns a technique's ranked symbols into places: methods replace large classes and modules, and copies of the same
-code become one place."""
+code are merged into one place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,25 +11,25 @@ from xkg.build.grounding.index.symbol_roles import SUPPORTING
 from xkg.build.grounding.ranking import Candidate
 
 _LARGE_CLASS = 150  # lines
-# Less than one in a hundred pairs of unrelated functions in a repository is more alike than 0.4.
+# Fewer than one in a hundred pairs of unrelated functions in a repository are more similar than 0.4.
 _TWINS = 0.8
 
 
 @dataclass(frozen=True)
 class RankedPlace:
-    """A candidate. `twins` are lower-ranked symbols with nearly the same code."""
+    """A candidate and its `twins`: lower-ranked symbols with nearly the same code."""
 
     candidate: Candidate
     twins: tuple[str, ...] = ()
 
 
 def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
-    """At most `limit` places of technique i of `search`, best first. `ranked` are its candidates, best first."""
+    """At most `limit` places for technique i of `search`, best first. `ranked` are its candidates, best first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method that rank high because of the same lines are one place.
+        # A class and its method that rank high because of the same lines count as one place.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue
@@ -44,7 +44,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
 
 
 def _narrowed(ranked: Sequence[Candidate], search: BlockSearch, i: int) -> list[Candidate]:
-    """The candidates without repetitions. A large class or a module is replaced by the symbol with its best block."""
+    """The candidates without duplicates. A large class or module is replaced by the symbol with its best block."""
     entries = search.index.symbols.entries
     narrowed: dict[str, Candidate] = {}
     for candidate in ranked:

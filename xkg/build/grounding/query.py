@@ -1,4 +1,4 @@
-"""The search query of a technique: the forms of its name, its acronyms, and the words of its definition."""
+"""The search query for a technique: the forms of its name, its acronyms, and the words in its definition."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
 _TEX_NAME = re.compile(
     r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
 )
-# TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed, since they name things in code.
+# TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed because they name things in code.
 _LAYOUT = frozenset(
     stems(
         """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
@@ -34,7 +34,7 @@ _LAYOUT = frozenset(
 )
 _OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
-# The weight of an equation number relative to the words of a definition.
+# The weight of an equation number relative to words in a definition.
 _NUMBER_WEIGHT = 2.0
 # An equation within this many characters of an excerpt belongs to it.
 _BEFORE, _AFTER = 100, 300
@@ -42,10 +42,11 @@ _BEFORE, _AFTER = 100, 300
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """`forms` are the stems of the name and of each alias, `acronyms` short names (stem → confidence). `definition`
-    weights the stems of the definition. `text` is for an embedding model. `symbols` are those of its equations, spelled
-    like identifiers; `numbers` are those of its equations and algorithms, in the form of `numbered.references`. `cited`
-    is set if the paper describes the technique only in sections on other work or experiments."""
+    """`forms` are the stems of the name and of each alias, `acronyms` are short names (stem → confidence). `definition`
+    maps the definition's stems to weights. `text` is for an embedding model. `symbols` are the symbols in its
+    equations, spelled like identifiers; `numbers` are the numbers of its equations and algorithms, in the form of
+    `numbered.references`. `cited` is set if the paper describes the technique only in sections on other work or
+    experiments."""
 
     technique: str
     forms: tuple[tuple[str, ...], ...]
@@ -57,22 +58,22 @@ class TechniqueQuery:
     cited: bool = False
 
     def content_words(self) -> dict[str, str]:
-        """Stem → word, for the words of name and definition."""
+        """Stem → word, for the words in name and definition."""
         return {stem(word): word for word in reversed(words(self.text))}
 
     @property
     def about(self) -> frozenset[str]:
-        """All stems of name and definition."""
+        """All stems in name and definition."""
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights for symbols: the words of name and definition equally, and the numbers that comments refer
-        to."""
+        """BM25 weights for symbols: equal weights for the words in name and definition, plus the numbers that comments
+        refer to."""
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
-        """BM25 weights of the name: its words, their variants in the repository, and the acronyms that occur there."""
+        """BM25 weights for the name: its words, their variants in the repository, and the acronyms that occur there."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:
@@ -85,8 +86,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights: half for the name (`name_weights`), half for the words of the definition and the numbers that
-        comments of the repository refer to."""
+        """BM25 weights: half for the name (`name_weights`), half for the words in the definition and the numbers that
+        the repository's comments refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -98,8 +99,8 @@ class TechniqueQuery:
 
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
-    """One query per technique, in order. Each "long form (SHORT)" in the paper adds acronyms that techniques do not
-    state themselves."""
+    """One query per technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the technique
+    itself does not state it."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     return [_query(technique, acronyms, document) for technique in techniques]
@@ -115,7 +116,7 @@ def _query(technique: Technique, acronyms: Mapping[str, str], document: Document
             if len(name) >= 3:
                 short_names[name] = 0.8
     for short, long in acronyms.items():
-        # The paper abbreviates this technique's name or a part of it.
+        # The paper abbreviates this technique's name or part of it.
         if long and set(content_stems(long)) and _contains(content_stems(plain_name), content_stems(long)):
             short_names[stem(short.lower())] = 1.0
     for short in (plain_name, *shorts):
@@ -142,7 +143,7 @@ def _is_cited(technique: Technique, document: Document) -> bool:
 
 
 def _titles(sections: Sequence[Section], offset: int) -> Iterable[str]:
-    """The titles of the sections that contain an offset."""
+    """The titles of the sections that contain this offset."""
     for section in sections:
         if section.start <= offset < section.end:
             yield section.title
@@ -177,7 +178,7 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The equations and algorithms in and near the technique's excerpts, and those that the excerpts refer to."""
+    """The equations and algorithms in or near the technique's excerpts, and those that the excerpts refer to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
@@ -194,7 +195,7 @@ def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
 
 
 def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
-    """The algorithms that overlap the technique's excerpts, with their numbers; 0 for those without a caption."""
+    """The algorithms that overlap the technique's excerpts, with their numbers; 0 for algorithms without a caption."""
     for excerpt in technique.excerpts:
         captioned = 0
         for algorithm in document.algorithms:

@@ -1,4 +1,4 @@
-"""The ranking of a repository's symbols for a paper's techniques: the mean of three kinds of evidence."""
+"""Ranks a repository's symbols for a paper's techniques by the mean of three kinds of evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _BLOCKS_OF = 8  # symbols, best first
 
 @dataclass(frozen=True)
 class Candidate:
-    """A symbol and its evidence. `part` is set if the evidence covers only these lines."""
+    """A symbol with its evidence. `part` is set if the evidence covers only these lines."""
 
     symbol: str
     evidence: Evidence
@@ -26,7 +26,7 @@ class Candidate:
 
 
 class Ranking:
-    """Ranks the symbols of one repository for the techniques of one paper."""
+    """Ranks one repository's symbols for one paper's techniques."""
 
     def __init__(self, index: BlockIndex, queries: Sequence[TechniqueQuery], embedder: Embedder) -> None:
         """Raises `EmbeddingError`."""

@@ -1,11 +1,11 @@
-"""Matches symbols of a stored repository to the symbols of a later copy of it.
+"""Matches the symbols of a stored repository to the symbols of a later copy.
 
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
 without a good match is reported as missing: wrong lines are worse than none.
 
 Files and symbols are compared only if they share a name, the end of a path or a band of the fingerprint, so that each
-of 3,000 files is compared with about fifteen others. A band is three digits at one position. Of fingerprints that agree
-in half of their digits, one pair in sixteen shares none."""
+of 3,000 files is compared with about fifteen others. A band is three digits at one position. Of the fingerprint pairs
+that agree in half of their digits, one in sixteen shares no band."""
 
 import difflib
 from collections import Counter
@@ -18,17 +18,17 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.fingerprint import similarity
 from xkg.model import LineRange, Symbol
 
-# Less than one in a hundred pairs of unrelated functions in a repository is more alike than 0.4.
+# Fewer than one in a hundred pairs of unrelated functions in a repository are more similar than 0.4.
 _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# A copy that shares fewer names is a different repository, which merely also has a `train.py` with a `main`.
+# A copy that shares fewer names is a different repository that happens to have a `train.py` with a `main` too.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
-_DEEPEST = 16  # parts of a path
-# A key that is shared by more files or symbols does not discriminate.
+_DEEPEST = 16  # parts in a path
+# A key shared by more files or symbols than this does not discriminate.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -37,22 +37,22 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """A symbol of the copy. `likeness` is 1 if name, place and body are unchanged, otherwise lower."""
+    """A symbol in the copy. `likeness` is 1 if name, place and body are unchanged, otherwise lower."""
 
     symbol: Symbol
     likeness: float
 
 
 def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Match]:
-    """Ids of `requested` → their matches in `copy`, without the missing ones. `stored` are all symbols of the
-    repository that `requested` come from. A symbol of the copy matches at most one stored symbol of its category."""
+    """Maps ids in `requested` to their matches in `copy`, omitting missing symbols. `stored` are all symbols in the
+    repository that `requested` come from. A symbol in the copy matches at most one stored symbol in its category."""
     current = [source.symbol for source in copy.symbols().values()]
     paths = _paths(stored, current)
     matcher = _Matcher(stored, current, paths)
     pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
     matches: dict[str, Match] = {}
     used: set[str] = set()
-    # Of symbols with the same name and score, the one with the nearest line wins.
+    # Among symbols with the same name and score, the one with the nearest line wins.
     for score, old, new in sorted(pairs, key=lambda p: (-p[0], abs(p[1].start_line - p[2].start_line), p[1].id)):
         if old.id not in matches and new.id not in used:
             matches[old.id] = Match(new, round(score, 4))
@@ -61,7 +61,7 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
 
 
 def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
-    """The ranges of `old`, moved to `new`. Empty if the length changed, since lines within the symbol are then
+    """The ranges in `old`, moved to `new`. Empty if the length changed, since the lines inside the symbol are then
     unknown."""
     if new.end_line - new.start_line != old.end_line - old.start_line:
         return ()
@@ -70,7 +70,7 @@ def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[L
 
 
 class _Matcher:
-    """One stored repository against one copy of it."""
+    """Compares one stored repository with one copy of it."""
 
     def __init__(self, stored: Sequence[Symbol], current: Sequence[Symbol], paths: Mapping[str, str]) -> None:
         self._paths = paths
@@ -89,8 +89,8 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols and the stored ones that compete for the same matches: those with the same name and
-        place, and those missing from their place."""
+        """The requested symbols and the stored symbols that compete for the same matches: symbols with the same name
+        and place, and symbols missing from their place."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
@@ -102,7 +102,7 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Only added symbols: a new symbol at the place and name of another stored symbol is that symbol.
+        # Only added symbols: a new symbol with the name and place of another stored symbol is that stored symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score
@@ -134,8 +134,8 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """The similarity of the bodies; None if they cannot be compared: both are short, or stored without
-        fingerprints."""
+        """The similarity of the bodies, or None if they cannot be compared because both are short or were stored
+        without fingerprints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
@@ -145,8 +145,8 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """The category of a symbol. Kinds that can change into one another share one: a function moved into a class is a
-    method."""
+    """The category of a symbol. Kinds that can turn into one another share a category: a function moved into a class
+    becomes a method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 
@@ -163,7 +163,7 @@ T = TypeVar("T", str, Symbol)
 
 
 class _KeyIndex(Generic[T]):
-    """An inverted index: key → items. Keys with more than `most` items are left out."""
+    """An inverted index: key → items. Keys with more than `most` items are omitted."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
         self._by_key: dict[Hashable, list[T]] = {}
@@ -173,7 +173,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """The items that have one of these keys, each once."""
+        """The items that have any of these keys, each once."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):
@@ -205,7 +205,7 @@ def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
 
 
 def _paths(stored: Sequence[Symbol], current: Sequence[Symbol]) -> dict[str, str]:
-    """Stored paths → paths in the copy, without missing files."""
+    """Stored paths → paths in the copy, omitting missing files."""
     old, new = _files(stored), _files(current)
     renamed = {path: path for path in old if path in new}
     added = _KeyIndex(((path, _file_keys(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)

@@ -1,4 +1,4 @@
-"""Hybrid search over the symbols of a repository for a paper's techniques: BM25, embeddings, and both fused."""
+"""Hybrid search over a repository's symbols for a paper's techniques: BM25, embeddings, and a fusion of both."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 
-# Embedding is slow, so in a larger repository only symbols that match the words of a technique are embedded.
+# Embedding is slow, so in a larger repository only symbols that match a technique's words are embedded.
 _EMBEDDED = 700
 _DEPTH = 200
 
 
 class SymbolSearch:
-    """The searches of all techniques over one codebase, in one batch. Each mapping is the id of a symbol or of a part
-    of one → score, best first.
+    """The searches for all techniques over one codebase, in one batch. Each mapping is from the id of a symbol, or of a
+    part of one, to its score, best first.
 
-    `lexical[i]` is the BM25 score for the words of name and definition, `named[i]` for the name alone, `similarity[i]`
-    the cosine similarity."""
+    `lexical[i]` is the BM25 score for the words in name and definition, `named[i]` for the name alone, and
+    `similarity[i]` the cosine similarity."""
 
     def __init__(
         self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol has its own content: it is neither a file of definitions nor a supporting method."""
+    """Whether a symbol has content of its own: it is neither a file of definitions nor a supporting method."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

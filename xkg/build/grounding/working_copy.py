@@ -1,4 +1,4 @@
-"""A cache of parsed working copies, for repeated queries while a user edits them."""
+"""Caches parsed working copies, for repeated queries while a user edits them."""
 
 import hashlib
 import threading
@@ -22,7 +22,7 @@ _BATCH = 500  # files in memory
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """A folder and its parsed content at the time of reading."""
+    """A folder and its parsed content at the time it was read."""
 
     folder: Path
     codebase: Codebase
@@ -38,7 +38,7 @@ class WorkingCopy:
 
 class WorkingCopies:
     """A least-recently-used cache of parsed folders. A folder is parsed again only if a source file in it changed.
-    Thread-safe: requests for a folder that is being parsed wait for that parse, others do not."""
+    Thread-safe: requests for a folder that is being parsed wait for that parse; other requests do not."""
 
     def __init__(self, parsers: Parsers) -> None:
         self._parsers = parsers
@@ -47,7 +47,7 @@ class WorkingCopies:
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
         """The folder's current content, including uncommitted changes. Raises `InputError` if the folder has no
-        readable source, and the errors of `Parsers.repository`. `roots` as in `read_folder`."""
+        readable source, and the errors of `Parsers.repository`. `roots` has the same meaning as in `read_folder`."""
         checkout = read_folder(folder, roots)
         place, state = folder.resolve(), _content_hash(checkout)
         with self._lock:
@@ -70,7 +70,7 @@ class WorkingCopies:
 
 
 def _content_hash(checkout: Checkout) -> str:
-    """A hash of the sources. Modification times are too coarse to detect an edit right after a query."""
+    """A hash of the sources. Modification times are too coarse to detect an edit made right after a query."""
     digest = hashlib.sha256(f"{checkout.repository.commit}\0".encode())
     skipped = Skips()
     paths = [f.path for f in checkout.files if is_wanted(f, skipped)]

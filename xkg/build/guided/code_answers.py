@@ -1,7 +1,7 @@
-"""Answers about the code of several techniques: their modules, and later the review of these.
+"""Answers about the code of several techniques: their modules, and later the review of these modules.
 
-Both questions have one answer type and begin with the same text, since endpoints bill a beginning that a question
-shares with an earlier one at a lower price, and the form of the answer is part of it. (Docstrings of answer types
+Both questions share one answer type and begin with the same text. Endpoints charge less for a beginning that an earlier
+question also had, and the answer format is part of the beginning. (There are no docstrings on answer types because they
 would be sent with every question, and the prompts already say this.)"""
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from xkg.llm.client import AnswerType
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 
 
-# How a module implements one statement of the definition, or a part of it.
+# How a module implements one statement of the definition, or part of a statement.
 class Planned(AnswerType):
     statement: int
     origin: Origin
@@ -42,7 +42,7 @@ class Compared(AnswerType):
     remark: str
 
 
-# The comparison by statements of the definition, then other faults; no faults if the module is faithful.
+# The comparison by statements in the definition, then other faults; no faults if the module is faithful.
 class Verdict(AnswerType):
     technique: int
     compared: str
@@ -57,14 +57,14 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """The inputs with which both questions begin, and the number of each technique (id) in them."""
+    """The inputs with which both questions begin, and each technique's number in them, keyed by technique id."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]
 
     @staticmethod
     def of(code: str, remarks: Sequence[str], components: str, techniques: Sequence[tuple[str, str]]) -> "Shared":
-        """`techniques` are ids with their description."""
+        """`techniques` are pairs of id and description."""
         texts = [f"## {n}. {text}" for n, (_, text) in enumerate(techniques, start=1)]
         inputs = {
             "code": code,

@@ -1,4 +1,4 @@
-"""Splits a definition into numbered statements. A module must implement each, or say why it does not."""
+"""Splits a definition into numbered statements. A module must implement each one or say why it does not."""
 
 import re
 
@@ -15,13 +15,13 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
-# A shorter statement is joined to the previous one.
+# A statement shorter than this is joined to the previous one.
 _LEAST = 25
 
 
 def statements_of(definition: str) -> tuple[str, ...]:
-    """The sentences of a definition, split at semicolons, in order; formulas stay whole. Empty for a definition without
-    text."""
+    """The sentences in a definition, split at semicolons, in order; formulas are never split. Empty for a definition
+    without text."""
     text = " ".join(definition.split())
     masked = _MASKED.sub(lambda match: "x" * len(match[0]), text)
     found: list[str] = []
@@ -42,5 +42,5 @@ def statements_of(definition: str) -> tuple[str, ...]:
 
 
 def numbered(definition: str) -> str:
-    """The statements of a definition, one per line, as `[1] …`."""
+    """The statements in a definition, one per line, as `[1] …`."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(statements_of(definition), start=1))

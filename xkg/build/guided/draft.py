@@ -1,4 +1,4 @@
-"""Drafts of code, and the prompts of the guided stages."""
+"""Defines drafts of code and loads the prompts for the guided stages."""
 
 import ast
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def prompt(name: str) -> Prompt:
-    """The prompt of this name. Raises `XkgError` for a malformed file."""
+    """The prompt with this name. Raises `XkgError` if its file is malformed."""
     return load_prompt(PROMPTS / f"{name}.md")
 
 
@@ -31,17 +31,17 @@ class UsedComponent(Value):
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names it has, `excerpt` the lines that the model saw, including those that it asked for.
+    statements or names it contains, `excerpt` the lines that the model saw, including lines it asked for.
 
-    The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, has the lines that the rest was
-    written from; it is empty if that is all of `excerpt`. `uncalled` names components that the module does not call;
-    their code is in `ready`. `absent` are the components without code.
+    The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, holds the lines from which the
+    module's own code was written; it is empty if that is the whole `excerpt`. `uncalled` lists components that the
+    module does not call; their code is in `ready`. `absent` lists the components without code.
 
-    `definition` is the technique's, without its name. `declared` are the author's remarks on statements that the module
-    does not simply take over from its source lines, one per entry; none if the module was repaired later.
-    `by_definition` maps functions and classes written from the definition alone to the numbers of its statements.
-    `looked` has the lines that the author or a review asked for, `opened` the ids of the symbols in them, and
-    `searched` says whether one of them searched the repository."""
+    `definition` is the technique's definition, without its name. `declared` are the author's remarks on statements that
+    the module does not simply take over from its source lines, one per entry; it is empty if the module was repaired
+    later. `by_definition` maps functions and classes written from the definition alone to the numbers of its
+    statements. `looked` holds the lines that the author or a review asked for, `opened` the ids of the symbols in them,
+    and `searched` says whether one of them searched the repository."""
 
     technique: str
     name: str
@@ -69,8 +69,8 @@ class Draft(Value):
 
     @property
     def scope(self) -> Scope:
-        """The part of the module that fidelity compares: everything except its components' code, and the lines that
-        this was written from."""
+        """The part of the module that fidelity compares (everything except its components' code) and the lines from
+        which that part was written."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines
@@ -78,7 +78,7 @@ class Draft(Value):
         return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls, written)
 
     def _lines_of(self, names: Collection[str]) -> frozenset[int]:
-        """The lines of the module's functions and classes with these names."""
+        """The lines of the module's functions and classes that have these names."""
         tree = parse_ast(self.implementation) if names else None
         return frozenset(
             line

@@ -1,7 +1,7 @@
-"""Shows a model the lines of a repository that it asks for before it answers.
+"""Shows a model the repository lines that it asks for before it answers.
 
 An answer may name places to open and texts to search for. Everything is read from the parsed repository in memory; an
-answer never leads to a file."""
+answer can never cause a file to be read."""
 
 import textwrap
 from itertools import chain
@@ -12,22 +12,22 @@ from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType, More
 from xkg.model import Symbol
 
-_MOST_CHARACTERS = 48_000  # of one reply
-_MOST_LINES = 250  # of one place
-_MOST_HITS = 30  # of one search
+_MOST_CHARACTERS = 48_000  # in one reply
+_MOST_LINES = 250  # from one place
+_MOST_HITS = 30  # from one search
 _LONGEST_LINE = 160
 _LONGEST_NAME = 300
 
 
-# An answer that may ask first. `open` names places: `file.py`, `file.py:10-40`, `file.py::Name` or `Name`. `search` has
-# texts to find in files and configurations.
+# An answer that may ask for more first. `open` lists places: `file.py`, `file.py:10-40`, `file.py::Name` or `Name`.
+# `search` lists texts to find in files and configurations.
 class Asking(AnswerType):
     open: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
 
 
 def place_of(symbol: Symbol) -> str:
-    """The name by which an answer may open a symbol."""
+    """The name that an answer can use to open a symbol."""
     return f"{symbol.path}::{symbol.qualified_name}" if symbol.qualified_name else symbol.path
 
 
@@ -38,8 +38,8 @@ class _Place(NamedTuple):
 
 
 class Lookup:
-    """What was shown of one repository during one question: `shown` has the texts, `symbols` the ids of functions,
-    methods and classes that were opened, `searched` says whether a text was searched for."""
+    """What was shown from one repository during one question: `shown` contains the texts, `symbols` the ids of the
+    functions, methods and classes that were opened, and `searched` says whether a text was searched for."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.shown: list[str] = []
@@ -48,7 +48,7 @@ class Lookup:
         self._codebase = codebase
 
     def more(self, answer: Asking) -> More | None:
-        """The lines that an answer asks for; None if it asks for none."""
+        """The lines that an answer asks for, or None if it asks for none."""
         if not (answer.open or answer.search):
             return None
         parts: list[str] = []
@@ -101,7 +101,7 @@ class Lookup:
         return f"# --- {name[:_LONGEST_LINE]!a}: no such file, function or class\n"
 
     def _place(self, asked: str) -> _Place | None:
-        """The named lines: a file, some lines of it, or a symbol by its full or last name."""
+        """The lines at a place: a file, some lines of a file, or a symbol by its full or last name."""
         path, mark, name = asked.rpartition("::")
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:

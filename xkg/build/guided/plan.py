@@ -1,8 +1,8 @@
-"""Estimates the language model calls of a build and their cost, without making any.
+"""Estimates the language model calls in a build and their cost, without making any.
 
 The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so that the
-prompts counted are those of this paper and this repository. If the techniques are not known yet, the counts are scaled
-to the number that a model is expected to find, and to have code for."""
+prompts counted are for this paper and this repository. If the techniques are not known yet, the counts are scaled to
+the number of techniques that a model is expected to find, and to write code for."""
 
 import math
 import threading
@@ -25,28 +25,28 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens of an answer (for code, of each
-# technique in it); techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them;
-# and for each question that writes code the calls of later stages, with input tokens relative to it. These, the answer
-# about the paper and `_TOGETHER` come from recorded answers for only four papers (6 to 13 techniques with code).
+# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens per answer (for code, per technique in
+# the answer); techniques in a paper of ordinary length, since static analysis finds fewer if prose defines them; and,
+# for each question that writes code, the calls in later stages, with input tokens relative to that question. These, the
+# answer about the paper and `_TOGETHER` come from recorded answers for only four papers (6 to 13 techniques with code).
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
-# 15 of 48 answers that write code were unusable and had to be asked for again.
+# 15 of 48 answers that write code were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
-# If static analysis finds more, some are parts of one technique: a model is asked for 5 to 12.
+# If static analysis finds more, some of them are parts of one technique: a model is asked for 5 to 12.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
-# Techniques of a question that writes code, and its input tokens; static analysis locates whole files.
+# Techniques per question that writes code, and its input tokens; static analysis locates whole files.
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
-# One question of these stages covers all techniques; if it has no answer, it is repeated with fewer.
+# In these stages, one question covers all techniques; if it has no answer, it is repeated with fewer techniques.
 _BATCHED = frozenset({"ground", "modularize"})
 
 
 class PlannedStage(Value):
-    """The calls, tokens and dollars of a stage. `dollars` is None if a price is unknown."""
+    """The calls, tokens and dollars for a stage. `dollars` is None if a price is unknown."""
 
     stage: str
     calls: int
@@ -56,7 +56,7 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """The calls that a build of this paper would still make, by stage in order. Empty if all outputs are stored. Asks
+    """The calls that a build of this paper would still make, by stage, in order. Empty if all outputs are stored. Calls
     no model and runs no code. Raises the errors of the static stages."""
     estimator = _Estimator(context.settings.llm)
     build = _EstimatedBuild(opened, context, estimator)
@@ -76,8 +76,8 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
 
 
 def expected_techniques(found: int, document: Document) -> int:
-    """The number of techniques that a model is expected to find in a paper, given the number found by static analysis:
-    at most 12."""
+    """The number of techniques that a model is expected to find in a paper, at most 12, given the number found by
+    static analysis."""
     fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
     return min(_MOST_TECHNIQUES, max(found, round(_USUAL_TECHNIQUES * fullness)))
 
@@ -88,7 +88,7 @@ class _EstimatedBuild(GuidedBuild):
 
 
 class _Estimator:
-    """Replaces the model: counts the calls without answering."""
+    """Stands in for the model: counts the calls without answering."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self.planned_calls: dict[str, list[PlannedStage]] = {}
@@ -99,11 +99,12 @@ class _Estimator:
         self._with_code = 0
 
     def expect(self, found: int, techniques: int) -> None:
-        """Scales the expected number of techniques with code from the number found to the number expected."""
+        """Scales the expected number of techniques with code by the ratio of techniques expected to techniques
+        found."""
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
-        """Sets the expected number of techniques with code, from the number found and the scale."""
+        """Sets the expected number of techniques with code from the number found and the scale."""
         self._with_code = round(_WITH_CODE * found * self._scale)
 
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
@@ -155,7 +156,7 @@ class _Estimator:
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:
-        """Calls of one size."""
+        """A planned stage whose calls all have the same size."""
         model = model_of(self._settings, "code_model")
         prices = Prices(self._settings.prices)
         return PlannedStage(

@@ -25,16 +25,16 @@ from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 
-# Nothing more is known, since other lines were not examined.
-NOT_AMONG_THE_NEAREST = "not found among the lines that a search of the repository ranks nearest"
+# This is all that is known, since other lines were not examined.
+NOT_AMONG_THE_NEAREST = "not found among the lines ranked highest by a search of the repository"
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
     """Runs extract, ground and then, for each technique, modularize, debug and check. Each output is stored.
 
-    If the model fails for one technique, the reason is added to `incomplete` and the others continue. If no further
-    question makes sense, the finished part is returned with `stopped`. Raises `LanguageModelError` if there are no
-    techniques yet, and the errors of the stages."""
+    If the model fails for one technique, the reason is added to `incomplete` and the other techniques continue. If
+    asking further questions makes no sense, the part finished so far is returned with `stopped`. Raises
+    `LanguageModelError` if there are no techniques yet, and the errors of the stages."""
     work = GuidedBuild(opened, context, model)
     try:
         work.extract()
@@ -51,7 +51,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """The guided stages of one paper and their results so far. Call them in order."""
+    """The guided stages for one paper and their results so far. Call them in order."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened
@@ -136,7 +136,7 @@ class GuidedBuild:
             runs=self._context.runner is not None,
             why=self._why,
             lines=self._lines,
-            # extra jobs, so that questions go on while other techniques' tests run
+            # extra jobs, so that questions continue while tests for other techniques run
             jobs=self._jobs + (trials.slots.count if trials else 0),
         )
 
@@ -156,7 +156,7 @@ class GuidedBuild:
         self._reasons |= {c.technique: c.reason for c in coded.values() if c.reason}
         self._record_failures({c.technique: c.failed for c in coded.values() if c.failed})
         if error is not None:
-            why = "its code was not written yet: the build stopped before"
+            why = "the build stopped before its code was written"
             self._reasons |= dict.fromkeys(self.located.keys() - coded.keys(), why)
             raise error
 
@@ -166,7 +166,7 @@ class GuidedBuild:
 
     def contents(self) -> Contents:
         if self._stopped is not None and self._stage == "ground":
-            why = "its code was not looked for yet: the build stopped in stage ground"
+            why = "the build stopped in stage ground, before its code was located"
             self._reasons = {t.id: why for t in self.techniques}
         techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
         end = next((n for n, t in enumerate(techniques) if n and t.parent is None), len(techniques))
@@ -234,7 +234,7 @@ def _summary(coded: Collection[Coded]) -> str:
     ran = sum(c.first is not None and c.first.rank >= Level.EXECUTED.rank for c in coded)
     repairs = sum(c.repairs for c in coded)
     code = [c.code for c in coded if c.code]
-    return f"{levels(code)}; {ran} of {len(code)} ran at once, {repairs} repairs"
+    return f"{levels(code)}; {ran} of {len(code)} ran on the first try, {repairs} repairs"
 
 
 def _notes(code: Sequence[Code], trials: Trials | None) -> tuple[str, ...]:

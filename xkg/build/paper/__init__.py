@@ -1,3 +1,3 @@
-"""Reads a paper from disk into a `Document`: one package per format, and code that the formats share.
+"""Reads a paper from disk into a `Document`: one package per format, plus code that the formats share.
 
-May import: what lies below build."""
+May import: the layers below build."""

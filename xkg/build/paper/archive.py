@@ -1,4 +1,4 @@
-"""Unpacks archives of a paper into memory. Nothing is written to disk."""
+"""Unpacks a paper's archive into memory. Nothing is written to disk."""
 
 import gzip
 import io
@@ -27,16 +27,16 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether `unpack` reads a file that begins with `head` (512 bytes are enough)."""
+    """Whether `unpack` can read a file that begins with `head` (512 bytes are enough)."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """The text files of a .tar, .tar.gz, .zip, or of a .gz of one TeX file (then named `main.tex`), by path. Errors
-    call the archive `path`.
+    """The text files in a .tar, .tar.gz or .zip, or in a .gz of a single TeX file (then named `main.tex`), keyed by
+    path. Error messages refer to the archive as `path`.
 
-    Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives larger than any
-    honest paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
+    Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives too large for a
+    real paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
     require_small_archive(len(data), path)
     file = io.BytesIO(data)
     try:
@@ -60,21 +60,21 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
         RuntimeError,
         MemoryError,
     ) as error:
-        raise InputError(f"{path} is a corrupt archive; fetch it again") from error
+        raise InputError(f"{path} is a corrupt archive; download it again") from error
 
 
 def require_small_archive(size: int, path: Path) -> None:
-    """Raises `UnsafeInputError` for an archive of more bytes than any honest paper has."""
+    """Raises `UnsafeInputError` for an archive with more bytes than any real paper has."""
     if size > LARGEST_ARCHIVE:
         raise _too_much(path, f"has {size // 1_000_000} MB, more than {LARGEST_ARCHIVE // 1_000_000} MB")
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:
-    return UnsafeInputError(f"{path} {what}; no paper's source is like that, so it was not unpacked")
+    return UnsafeInputError(f"{path} {what}: this is implausible for a paper's source, so it was not unpacked")
 
 
 class _Counted(io.RawIOBase):
-    """A decompressed stream that raises `UnsafeInputError` if it grows beyond any honest paper."""
+    """A decompressed stream that raises `UnsafeInputError` if it grows too large for a real paper."""
 
     def __init__(self, stream: IO[bytes], path: Path, compressed: int) -> None:
         self._stream, self._path, self._compressed, self._count = stream, path, compressed, 0
@@ -106,14 +106,14 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
         while piece := counted.read(1 << 20):
             data += piece
             if len(data) > LARGEST_TEXT:
-                raise _too_much(path, f"holds one file of more than {LARGEST_TEXT // 1_000_000} MB")
+                raise _too_much(path, f"contains one file of more than {LARGEST_TEXT // 1_000_000} MB")
     if data.startswith(b"%PDF"):
-        raise InputError(f"{path} holds a PDF; give the LaTeX or Markdown source")
+        raise InputError(f"{path} contains a PDF; pass the LaTeX or Markdown source")
     return {"main.tex": bytes(data)}
 
 
 def _old_tar(head: bytes) -> bool:
-    """Tar before ustar has no magic number; the checksum of its header identifies it."""
+    """Whether a file is a pre-ustar tar, which has no magic number but is identified by its header checksum."""
     if len(head) < 512:
         return False
     try:
@@ -124,7 +124,7 @@ def _old_tar(head: bytes) -> bool:
 
 
 class _Files:
-    """The files read so far, with limits on their number and size."""
+    """The files read so far, with limits on their number and total size."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.files, self.members, self.text = path, dict[str, bytes](), 0, 0
@@ -132,12 +132,12 @@ class _Files:
     def admit(self, name: str) -> str:
         self.members += 1
         if self.members > MOST_MEMBERS:
-            raise _too_much(self.path, f"holds more than {MOST_MEMBERS} files")
+            raise _too_much(self.path, f"contains more than {MOST_MEMBERS} files")
         normal = inside(name.rstrip("/") or "/")
         if normal is None and posixpath.normpath(name) != ".":
-            raise UnsafeInputError(f"{self.path} holds {name!r}, a path outside it; it was not unpacked")
+            raise UnsafeInputError(f"{self.path} contains {name!r}, a path outside it; it was not unpacked")
         if ".." in name.replace("\\", "/").split("/"):
-            raise UnsafeInputError(f"{self.path} holds {name!r}, a path with '..'; it was not unpacked")
+            raise UnsafeInputError(f"{self.path} contains {name!r}, a path with '..'; it was not unpacked")
         return normal or ""
 
     def take(self, name: str, stream: IO[bytes]) -> None:
@@ -149,7 +149,7 @@ class _Files:
             return
         self.text += len(data)
         if self.text > MOST_TEXT:
-            raise _too_much(self.path, f"holds more than {MOST_TEXT // 1_000_000} MB of text")
+            raise _too_much(self.path, f"contains more than {MOST_TEXT // 1_000_000} MB of text")
         self.files[name] = data
 
 
@@ -162,12 +162,12 @@ def _untar(path: Path, stream: IO[bytes] | io.RawIOBase) -> dict[str, bytes]:
                 continue
             if not member.isreg():
                 kind = "a link" if member.issym() or member.islnk() else "a device"
-                raise UnsafeInputError(f"{path} holds {kind}, {member.name!r}; it was not unpacked")
+                raise UnsafeInputError(f"{path} contains {kind}, {member.name!r}; it was not unpacked")
             content = archive.extractfile(member)
             if content is not None:
                 files.take(name, content)
     if not files.members:
-        raise InputError(f"{path} is a corrupt archive; fetch it again")
+        raise InputError(f"{path} is a corrupt archive; download it again")
     return files.files
 
 
@@ -179,7 +179,7 @@ def _unzip(path: Path, file: IO[bytes]) -> dict[str, bytes]:
             name = files.admit(member.orig_filename)
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
-                raise UnsafeInputError(f"{path} holds a link, {member.filename!r}; it was not unpacked")
+                raise UnsafeInputError(f"{path} contains a link, {member.filename!r}; it was not unpacked")
             unpacked += member.file_size
             if unpacked > MOST_UNPACKED or (
                 member.file_size > _RATIO_COUNTS_FROM and member.file_size > HIGHEST_RATIO * member.compress_size
@@ -188,7 +188,7 @@ def _unzip(path: Path, file: IO[bytes]) -> dict[str, bytes]:
             if member.is_dir():
                 continue
             if member.flag_bits & 1:
-                raise InputError(f"{path} is encrypted; give it without a password")
+                raise InputError(f"{path} is encrypted; use one without a password")
             with archive.open(member) as content:
                 files.take(name, content)
     return files.files

@@ -1,4 +1,4 @@
-"""Finds the end of the list of authors in a bibliography entry, by the form of the names."""
+"""Finds where the list of authors ends in a bibliography entry, using the form of the names."""
 
 import re
 
@@ -10,7 +10,7 @@ _INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
 _BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
-# The forms of a name. All names of one list have the same form.
+# The forms that a name can have. All names in one list have the same form.
 _FORMS = tuple(
     re.compile(form)
     for form in (
@@ -34,7 +34,7 @@ _ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
 
 def authors_end(text: str) -> int | None:
-    """The offset at which a list of authors, with a year after it, ends and the title starts; None for other texts."""
+    """The offset at which a list of authors followed by a year ends and the title starts; None for any other text."""
     for form in _FORMS:
         at = end = 0
         between = None

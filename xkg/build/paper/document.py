@@ -1,4 +1,4 @@
-"""A parsed paper: `Document`. Every parser of papers returns one, and extraction and grounding read only this."""
+"""`Document`, a parsed paper. Every paper parser returns a `Document`, and extraction and grounding read only that."""
 
 from typing import Literal
 
@@ -11,8 +11,8 @@ from xkg.value import Value
 class Section(Value):
     """A heading and its text: offsets into `Document.text`, end exclusive.
 
-    `start` is at the heading, `body_start` after it, and `end` at the next heading of the same or a higher level, so
-    that a section contains its children. `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph
+    `start` is at the heading, `body_start` after it, and `end` at the next heading of the same or a higher level, so a
+    section includes its subsections. `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph
     heading. `number` is the heading's number ("3.1", "A"), which `title` omits; `appendix` is True from the appendix
     on."""
 
@@ -28,7 +28,7 @@ class Section(Value):
 
 class Equation(Value):
     """A displayed equation. `latex` is its body without the environment, with macros expanded; `numbers` are the
-    printed ones ("8", "3a", "A.2"), one per numbered row."""
+    printed numbers ("8", "3a", "A.2"), one per numbered row."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class Aside(Value):
 
 
 class Emphasis(Value):
-    """A term that the author emphasized in running text; `text` is readable, offsets include the markup."""
+    """A term that the author emphasized in running text; `text` is readable, and the offsets include the markup."""
 
     start: int
     end: int
@@ -70,7 +70,7 @@ class Emphasis(Value):
 
 
 class SourceSpan(Value):
-    """`text[start:end]` is a verbatim copy from `path` (relative to the paper's folder), from its line `line` on."""
+    """`text[start:end]` is a verbatim copy from `path` (relative to the paper's folder), starting at line `line`."""
 
     start: int
     end: int
@@ -81,10 +81,10 @@ class SourceSpan(Value):
 class Document(Value):
     """A paper as one text with its structure.
 
-    `text` has the author's markup. A LaTeX paper has its inputs in place and no comments, a Markdown paper is
-    unchanged, and a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
-    (ascending, not overlapping) map every offset to a file and a line. `xkg.build.paper.plain` gives readable text for
-    a span. `asides` are complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
+    `text` keeps the author's markup. In a LaTeX paper, inputs are inserted and comments removed; a Markdown paper is
+    unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
+    (ascending, not overlapping) map every offset to a file and a line. `xkg.build.paper.plain` returns readable text
+    for a span. `asides` are complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
     "Equation 3"). `macros` maps a name to (number of arguments, body), and `macro_defaults` to the default of its first
     argument if that is optional."""
 
@@ -113,7 +113,7 @@ class Document(Value):
     source_sha256: str = ""
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """The file and 1-based line of an offset of `text`."""
+        """The file and 1-based line for an offset in `text`."""
         for span in self.spans:
             if span.start <= offset < span.end:
                 return span.path, span.line + self.text.count("\n", span.start, offset)

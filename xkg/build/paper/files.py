@@ -1,4 +1,4 @@
-"""The files of one paper, read only from inside its folder, counted, decoded and hashed."""
+"""Reads the files of one paper, only from inside its folder, and counts, decodes and hashes them."""
 
 import contextlib
 import hashlib
@@ -16,10 +16,10 @@ from charset_normalizer import from_bytes
 from xkg.errors import InputError, UnsafeInputError
 
 LARGEST_TEXT = 8_000_000
-"""Bytes of one text file, and characters of a whole paper. The largest arXiv sources have about 2 MB of text."""
+"""Maximum bytes in one text file and characters in a whole paper. The largest arXiv sources have about 2 MB of text."""
 _MOST_ENTRIES = 20_000
 _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252"]
-"""Encodings of papers other than UTF-8."""
+"""Encodings used by papers other than UTF-8."""
 _DECLARED = re.compile(
     rb"^[^%\n]{0,200}\\(?:usepackage\s*\[(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\]\s*\{inputenc\}|inputencoding\{(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\})",
     re.M,
@@ -29,13 +29,13 @@ _NAMED = {"ansinew": "cp1252", "applemac": "mac_roman", "latin9": "iso8859-15", 
 _KANA = re.compile(r"[ぁ-ん].{0,20}[ぁ-ん].{0,20}[ぁ-ん]")
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
-"""Maximum number and share of control characters in a text. Prose has almost none in any encoding, compressed data 10
-%."""
+"""Maximum number and share of control characters in a text. Prose has almost none in any encoding; compressed data has
+10 %."""
 
 
 class Reader(Protocol):
-    """A source of files. `read` returns None for a path that is missing or not a regular file. Paths are relative, with
-    '/', and normalized. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
+    """A source of files. `read` returns None for a path that is missing or not a regular file. Paths are relative, use
+    '/', and are normalized. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -56,12 +56,12 @@ class FolderReader:
             names += [posixpath.normpath(posixpath.join(inside, name)) for name in files]
             if len(names) > _MOST_ENTRIES:
                 raise UnsafeInputError(
-                    f"{self.root} holds more than {_MOST_ENTRIES} files, too many for a paper; name the main .tex file"
+                    f"{self.root} contains more than {_MOST_ENTRIES} files, too many for a paper; pass the main file"
                 )
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """Raises `InputError` if the file may not be read."""
+        """The file's bytes. Raises `InputError` if the file may not be read."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -75,7 +75,7 @@ class FolderReader:
             # O_NONBLOCK: opening a pipe must not wait for a writer
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
-            raise InputError(f"{self.root / path} may not be read; correct its permissions") from error
+            raise InputError(f"{self.root / path} cannot be read; fix its permissions") from error
         except (OSError, ValueError):
             return None
         finally:
@@ -91,7 +91,7 @@ class FolderReader:
 
 
 class MemoryReader:
-    """Files of an archive."""
+    """Files read from an archive."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
@@ -105,13 +105,11 @@ class MemoryReader:
 
 def too_large(path: str, size: int) -> str:
     limit = LARGEST_TEXT // 1_000_000
-    return (
-        f"{path} has {size / 1_000_000:.0f} MB, more than the {limit} MB of any paper's text; give the paper's source"
-    )
+    return f"{path} has {size / 1_000_000:.0f} MB, over the limit of {limit} MB for a paper's text; pass its source"
 
 
 class PaperFiles:
-    """Text by path, relative to `folder` (the folder of the main file). `warnings` lists irregularities."""
+    """Text keyed by path, relative to `folder` (the main file's folder). `warnings` lists irregularities."""
 
     def __init__(self, reader: Reader, folder: str = "") -> None:
         self._reader = reader
@@ -126,15 +124,15 @@ class PaperFiles:
         return (name[len(prefix) :] for name in self._reader.names() if name.startswith(prefix))
 
     def main(self, path: str) -> str:
-        """Like `text`, but raises `InputError` for a file that is missing, empty or not text, and `UnsafeInputError`
-        for one that is too large."""
+        """Like `text`, but raises `InputError` if the file is missing, empty or not text, and `UnsafeInputError` if it
+        is too large."""
         text = self._load(path)
         if text is None:
-            raise InputError(f"{path} is missing or not a regular file; name the paper's main file")
+            raise InputError(f"{path} is missing or not a regular file; pass the paper's main file")
         if not text.strip():
-            raise InputError(f"{path} is empty; give the paper's source")
+            raise InputError(f"{path} is empty; pass the paper's source")
         if sum(map(text.count, _CONTROLS)) > max(_FEW_CONTROLS, len(text) * _MOST_CONTROLS):
-            raise InputError(f"{path} is not a text file; give the paper's LaTeX or Markdown source")
+            raise InputError(f"{path} is not a text file; pass the paper's LaTeX or Markdown source")
         return text
 
     def text(self, path: str) -> str | None:
@@ -142,7 +140,7 @@ class PaperFiles:
         large."""
         normal = inside(path, self._folder)
         if normal is None:
-            self._warn(f"{path} lies outside the paper's folder and was not read")
+            self._warn(f"{path} is outside the paper's folder and was not read")
             return None
         try:
             return self._load(normal)
@@ -152,8 +150,8 @@ class PaperFiles:
             return None
 
     def only(self, name: str) -> str | None:
-        """The text of the only file of this name among all the reader's files, also outside the folder. None if there
-        is none, or several."""
+        """The text of the only file with this name among all the reader's files, even outside the folder. None if there
+        is no such file, or more than one."""
         try:
             paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
             data = self._reader.read(paths[0]) if len(paths) == 1 else None
@@ -165,7 +163,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """SHA-256 over the bytes of all files read, in the order of the first read."""
+        """SHA-256 over the bytes of all files read, in the order in which they were first read."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:
@@ -185,12 +183,12 @@ class PaperFiles:
         try:
             text = decoder.decode(data)
             if decoder.getstate()[0]:
-                self._warn(f"{path} ends within a character: check that it is whole")
+                self._warn(f"{path} ends in the middle of a character: check that it is complete")
         except UnicodeDecodeError:
             text, encoding = _decoded(data, self._encoding)
             self._warn(f"{path} is not UTF-8; it was read as {encoding}")
         if "\0" in text:
-            self._warn(f"{path} holds NUL characters; they were read as spaces")
+            self._warn(f"{path} contains NUL characters; they were read as spaces")
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
 
     def _warn(self, line: str) -> None:
@@ -199,21 +197,22 @@ class PaperFiles:
 
 
 def _decoded(data: bytes, declared: str) -> tuple[str, str]:
-    """The text in the encoding that its paper declares, otherwise in the likeliest one, and that encoding's name."""
+    """The text decoded with the encoding that its paper declares, or else with the likeliest encoding, and the
+    encoding's name."""
     try:
         return data.decode(declared), declared
     except (LookupError, ValueError):
         found = from_bytes(data, cp_isolation=_ENCODINGS).best()
         if found is None:
             return data.decode("latin-1"), "Latin-1"
-        if found.encoding == "gb18030" and _KANA.search(str(found)):  # both encode kana by the same bytes
+        if found.encoding == "gb18030" and _KANA.search(str(found)):  # both encode kana with the same bytes
             with contextlib.suppress(ValueError):
                 return data.decode("euc_jp"), "euc_jp"
         return str(found), found.encoding
 
 
 def inside(path: str, folder: str = "") -> str | None:
-    """The normalized path, relative to `folder` like `path`. None if it leads out of the root of the paper."""
+    """The normalized path, relative to `folder` like `path`, or None if it leads out of the paper's root folder."""
     plain = path.strip().replace("\\", "/")
     whole = posixpath.normpath(posixpath.join(folder, plain))
     if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:

@@ -1,4 +1,4 @@
-"""The front matter of a paper: identifiers, year, authors' names."""
+"""Extracts identifiers, year and author names from a paper's front matter."""
 
 import re
 import unicodedata
@@ -61,13 +61,13 @@ def is_person(text: str) -> bool:
 
 
 TEMPLATE_AUTHOR = "Hippocampus"
-"""The first of the invented authors in the template of NeurIPS and ICLR."""
+"""The first of the placeholder authors in the NeurIPS and ICLR templates."""
 NOBODY = re.compile(
     r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search"
     r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# Names contain no digits: digits and signs, raised or not, point to affiliations and notes.
+# Names contain no digits: digits and signs, raised or not, refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
@@ -83,7 +83,7 @@ _LONGEST_PAIR = 200  # characters of two names
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A row between a title and the text, with raised signs as `*` or `†`. `look` is its font; `apart` tells whether
+    """A row between the title and the text, with raised signs as `*` or `†`. `look` is its font; `apart` says whether
     there is a gap above it."""
 
     text: str
@@ -92,8 +92,8 @@ class FrontRow:
 
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
-    """The names in rows that contain only names: lists, and blocks of a name above its affiliation. Returns () if there
-    are none, or if it is uncertain which words are names."""
+    """The names in rows that contain only names: lists, and blocks with a name above its affiliation. Returns () if
+    there are none, or if it is uncertain which words are names."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -119,7 +119,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
 
 
 def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
-    """The rows. A row that starts with the rest of a name is merged with the row above."""
+    """The rows, merging a row that starts with the rest of a name into the row above."""
     before: FrontRow | None = None
     for row in rows:
         if before is not None and not row.apart and row.look == before.look and _is_cut(before.text, row.text):
@@ -133,9 +133,9 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether two rows give fewer words that are not names if they are joined."""
+    """Whether joining two rows leaves fewer words that are not names."""
     broken = text.endswith("-")
-    if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # MIT is no name
+    if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # MIT is not a name
         return False
     return broken or _others(_joined(text, following)) < _others(text) + _others(following)
 
@@ -150,7 +150,7 @@ def _others(text: str) -> int:
 
 def may_be_names(text: str) -> list[str]:
     """The parts of a row that may be names."""
-    text = _ASIDE.sub(" ", _MAIL.sub("\n", unicodedata.normalize("NFC", text)))  # an accent may be its own character
+    text = _ASIDE.sub(" ", _MAIL.sub("\n", unicodedata.normalize("NFC", text)))  # an accent may be a separate character
     split = _APART.split(_SUFFIX.sub(" ", _POINTERS.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})(?<![JS]r)\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
     kept = (piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece))
@@ -158,7 +158,8 @@ def may_be_names(text: str) -> list[str]:
 
 
 def _two_names(piece: str) -> list[str]:
-    """The piece, or the names in it that another language's word for "and" separates. "Ortega y Gasset" is one name."""
+    """The piece itself, or the names in it if they are separated by "and" in another language. "Ortega y Gasset" is one
+    name."""
     for word in _AND.finditer(piece[:_LONGEST_PAIR]):
         pair = [piece[: word.start()], piece[word.end() :]]
         if all(map(is_person, pair)):
@@ -167,7 +168,7 @@ def _two_names(piece: str) -> list[str]:
 
 
 def in_order(text: str) -> list[str]:
-    """Names that are written "Lee, Ann and Cho, Bo" in their usual order. Empty for any other text."""
+    """Names written as "Lee, Ann and Cho, Bo", in their usual order. Empty for any other text."""
     names = []
     for part in filter(str.strip, re.split(r"[;&\n]|\s(?:and|AND)\s", text)):
         pair = [each.strip() for each in part.split(",")]

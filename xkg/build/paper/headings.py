@@ -1,4 +1,4 @@
-"""Headings in any markup: their numbers, run-in headings, and the tree of sections."""
+"""Reads headings in any markup: their numbers, run-in headings, and the tree of sections."""
 
 import re
 import unicodedata
@@ -25,7 +25,8 @@ _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as found. `title` is readable text; it starts with the number unless `number` has it."""
+    """A heading as found in the text. `title` is readable text; it starts with the number unless `number` contains
+    it."""
 
     title: str
     level: int
@@ -48,7 +49,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Letters and digits only, case-folded, to compare titles."""
+    """Letters and digits only, case-folded, for comparing titles."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 
@@ -57,8 +58,8 @@ def is_references(title: str) -> bool:
 
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
-    """The headings with number and title split. A number of two parts makes a subsection whatever the markup. Headings
-    without a number are shifted like the numbered ones around them."""
+    """The headings with number and title split. A two-part number makes a subsection, whatever the markup. Headings
+    without a number are shifted like the numbered headings around them."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -91,7 +92,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Whether a letter numbers a part of a section with a Roman number, as IEEE prints it."""
+    """Whether a letter numbers a subsection of a section with a Roman numeral, as IEEE prints it."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False
@@ -129,7 +130,7 @@ def without_running_heads(headings: Sequence[Heading], title: str) -> list[Headi
 
 
 def tree(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
-    """Sections nested by level, in order. The last one ends at `end`."""
+    """Sections nested by level, in order. The last section ends at `end`."""
     ends: list[int] = [end] * len(headings)
     parents: list[int | None] = []
     open_at: list[int] = []
@@ -189,11 +190,11 @@ _LONGEST_RUN_IN = 110
 
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
-    """The short title that begins the paragraph at `start` as a run-in heading ("Batch Step. This step …") and the
-    offset of the text after it. None for a plain sentence, a caption, a theorem or a proof.
+    """The short title that begins the paragraph at `start` as a run-in heading ("Batch Step. This step …"), and the
+    offset of the text after it. Returns None for a plain sentence, a caption, a theorem or a proof.
 
-    It has no markup, because Mathpix drops bold. So a title must look like a noun phrase (all words capitalised, or few
-    words without a finite verb), and at least one sentence must follow."""
+    The title has no markup, because Mathpix drops bold. So it must look like a noun phrase (all words capitalised, or
+    few words without a finite verb), and at least one sentence must follow."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):
@@ -214,7 +215,7 @@ def _follows_sentence(text: str, at: int) -> bool:
 
 
 def is_noun_phrase(title: str) -> bool:
-    """Whether `title` reads as a heading rather than as a sentence."""
+    """Whether `title` reads like a heading rather than a sentence."""
     bare = re.sub(r"\$[^$]*\$", "x", title)
     words = re.findall(r"[^\W_]+(?:[-'’/][^\W_]+)*", bare)
     if not words or len(words) > 12 or re.search(r"\(.{0,80}\b(?:19|20)\d\d", title):

@@ -1,4 +1,4 @@
-"""Finds the main file of a LaTeX paper's folder."""
+"""Finds the main file in a LaTeX paper's folder."""
 
 import posixpath
 import re
@@ -13,7 +13,7 @@ LATEX = (".tex", ".ltx", ".latex")
 _CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
 _NO_PAPER = re.compile(r"standalone|beamer|letter|poster|subfiles|minimal")
 _FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
-# Names and titles of files next to a paper: samples of its template, and letters to editors and reviewers.
+# Names and titles of files that accompany a paper: template samples, and letters to editors and reviewers.
 _ASIDE = re.compile(
     r"(?i)(?<![a-z])(?:sample(?:s|_?paper)?|templates?|how_?to|examples?|reference|instructions?|guide(?:lines)?|repl(?:y|ies)"
     r"|responses?|rebuttal|cover|checklist|si|supp(?:l|lementa(?:l|ry)|lement|orting)?|appendi(?:x|ces)|diff|proposal|bare|old"
@@ -39,23 +39,23 @@ Rank = tuple[bool, bool, bool, bool, bool, bool, int, int, str]
 
 
 def is_sample(title: str, text: str) -> bool:
-    """Whether a document is the sample of a template, by its title and its instructions to authors."""
+    """Whether a document is a template's sample, judging by its title and its instructions to authors."""
     return _ASIDE_TITLE.search(title) is not None and _TELLS_AUTHORS.search(text[:20_000]) is not None
 
 
 def looks_like_latex(text: str) -> bool:
-    """Whether a text is a whole LaTeX document, not only a part of one."""
+    """Whether a text is a complete LaTeX document rather than part of one."""
     return _CLASS.search(text) is not None or "\\begin{document}" in text
 
 
 def favoured(name: str) -> bool:
-    """Whether a file has a common name for a paper."""
+    """Whether a file has a name that is common for papers."""
     return _FAVOURED.match(name) is not None
 
 
 class MainFiles:
-    """The LaTeX files of a folder, the likeliest main file first. The file named in arXiv's 00README comes first. Then
-    come files with class, title and body, of which samples of a template, responses, cover letters and supplements are
+    """The LaTeX files in a folder, likeliest main file first. The file named in arXiv's 00README comes first. Then come
+    files with class, title and body; among these, template samples, responses, cover letters and supplements are
     last."""
 
     def __init__(self, files: PaperFiles, names: Sequence[str]) -> None:
@@ -68,21 +68,23 @@ class MainFiles:
         self._ranked = sorted(((_rank(name, texts, bibliographies), name) for name in texts), reverse=True)
 
     def best(self) -> str | None:
-        """The main file, or None if no file is a whole document."""
+        """The main file, or None if no file is a complete document."""
         return self.stated or next((name for rank, name in self._ranked if rank[0]), None)
 
     def fragment(self) -> str | None:
-        """The likeliest of the files that are not whole documents."""
+        """The likeliest of the files that are not complete documents."""
         return next((name for rank, name in self._ranked if rank[-2]), None)
 
     def others(self, read: set[str]) -> list[str]:
-        """The other papers, except those in `read`; if 00README names the main file, the others that it names."""
+        """The other papers, except those in `read`. If 00README lists the main file, these are the other files it
+        lists."""
         return self.also if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
 
 
 def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank:
     """Ranks the main file highest. A main file is complete, is not a figure, slide or letter, and has front matter, a
-    bibliography that TeX made for it and a typical name. It is at the top of the folder, and long with its inputs."""
+    bibliography that TeX generated for it and a typical name. It is at the top of the folder, and long when its inputs
+    are included."""
     text, (stem, _) = texts[name], posixpath.splitext(name)
     file = posixpath.basename(stem)
     kind = _CLASS.search(text)
@@ -105,14 +107,14 @@ def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank
 
 
 def _inputs(name: str, text: str, texts: Mapping[str, str]) -> list[int]:
-    """The lengths of the files that a file reads in its own folder or below."""
+    """The lengths of the files in its own folder or below that a file reads."""
     named = {posixpath.join(posixpath.dirname(name), match[1]) for match in _INPUT.finditer(text)}
     paths = {path if path in texts else f"{path}.tex" for path in map(posixpath.normpath, named)}
     return [len(texts[path]) for path in paths if path in texts and path != name]
 
 
 def _stated(files: PaperFiles) -> dict[str, str]:
-    """The use of each file in arXiv's 00README, by path: "toplevel", "ignore", …
+    """The use of each file according to arXiv's 00README, keyed by path: "toplevel", "ignore", …
     (<https://info.arxiv.org/help/00README.html>; its earlier form has one file and one word per line)."""
     for name in ("00README.json", "00README.yaml", "00README.yml"):
         if text := files.text(name):

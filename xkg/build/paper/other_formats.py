@@ -1,20 +1,20 @@
-"""Detects files that are not papers, or are in an unsupported format, by their first bytes or their name."""
+"""Detects files that are not papers, or are in an unsupported format, from their first bytes or their name."""
 
 import re
 from pathlib import PurePath
 
 from xkg.build.paper.document import Document
 
-SUPPORTED = "give the paper as LaTeX, Markdown, HTML or PDF"
+SUPPORTED = "use the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
     (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
-    (rb"404: Not Found\s*$", "an error page: fetch the paper again"),
+    (rb"404: Not Found\s*$", "an error page: download the paper again"),
     (rb"\{\\rtf", f"RTF: {SUPPORTED}"),
     (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript: convert it with ps2pdf"),
     (rb"PK\x03\x04(?s:.{26})mimetype", f"an EPUB or OpenDocument file: {SUPPORTED}"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF(?s:....)WEBP|II\*\0|MM\0\*", f"an image: {SUPPORTED}"),
     (rb"AT&TFORM", f"DjVu: {SUPPORTED}"),
-    (rb"\xd0\xcf\x11\xe0|PK\x03\x04(?s:.{26})\[Content_Types\]", f"a document of Microsoft Office: {SUPPORTED}"),
+    (rb"\xd0\xcf\x11\xe0|PK\x03\x04(?s:.{26})\[Content_Types\]", f"a Microsoft Office document: {SUPPORTED}"),
     (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {SUPPORTED}"),
     (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {SUPPORTED}"),
     (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {SUPPORTED}"),
@@ -38,7 +38,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """The actual kind of a file that is not a paper, and a remedy."""
+    """What a file that is not a paper actually is, with a remedy."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):
@@ -48,15 +48,15 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 
 def notice(document: Document) -> str | None:
-    """The actual kind of a short text that is not a paper: a withdrawal notice, or a web page about something else."""
+    """What a short text that is not a paper actually is: a withdrawal notice, or a web page about something else."""
     title = document.title
     if title.startswith("Title:"):
-        return "arXiv's page about the paper, not the paper: give its id, or the PDF or HTML"
+        return "arXiv's page about the paper, not the paper itself: use its id, or the PDF or HTML"
     if len(document.text) > _LONGEST_NOTICE:
         return None
     if _WITHDRAWN.search(document.text):
         return "a notice that the paper was withdrawn"
     if _ERROR_PAGE.search(title):
-        return f"an error page ({title!r}): fetch the paper again"
+        return f"an error page ({title!r}): download the paper again"
     has_parts = document.format != "html" or document.abstract or len(document.walk()) > 1
-    return None if has_parts else f"a web page without a paper ({title!r}): fetch the paper again"
+    return None if has_parts else f"a web page without a paper ({title!r}): download the paper again"

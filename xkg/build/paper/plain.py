@@ -1,4 +1,4 @@
-"""Readable text for a span of a paper."""
+"""Produces readable text for a span of a paper."""
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.latex.document import readable_latex
@@ -7,8 +7,8 @@ from xkg.build.paper.markdown.text import readable_markdown
 
 def plain(document: Document, start: int, end: int) -> str:
     """`document.text[start:end]` as readable text. The author's macros are expanded, math is `$TeX$`, and markup,
-    citations, references, footnotes, figures and tables are removed. A blank line separates paragraphs; other
-    whitespace is single."""
+    citations, references, footnotes, figures and tables are removed. Paragraphs are separated by blank lines; other
+    whitespace is a single space."""
     return (
         readable_latex(document, start, end) if document.format == "latex" else readable_markdown(document, start, end)
     )

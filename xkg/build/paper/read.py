@@ -1,4 +1,4 @@
-"""Reads a paper from disk: finds its main file and its parser."""
+"""Reads a paper from disk: finds its main file and the parser for it."""
 
 import os
 import posixpath
@@ -21,7 +21,7 @@ from xkg.errors import InputError, UnsafeInputError
 _HTML = (".html", ".htm", ".xhtml")
 _MARKDOWN = (".md", ".markdown", ".mmd", ".txt")
 _MOST_NAMED, _MOST_LOOKED_AT = 3, 20
-_SHORT = 5_000  # characters of a text that may have neither abstract nor sections
+_SHORT = 5_000  # a shorter text may have neither abstract nor sections
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _ARXIV_NAME = re.compile(
     r"(?ai)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
@@ -30,7 +30,7 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """A paper's path before parsing. `reader` returns the files of the folder, or of the file's folder. `head` is the
+    """A paper's path before parsing. `reader` returns the files in the folder, or in the file's folder. `head` is the
     start of a file, `size` its number of bytes, and `whole` reads all of it."""
 
     path: Path
@@ -42,34 +42,34 @@ class PaperOnDisk:
 
 
 def parse_paper(path: Path) -> Document:
-    """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as from arXiv (.tar.gz, .tar, .zip,
-    .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined process.
+    """Parses the paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as downloaded from arXiv
+    (.tar.gz, .tar, .zip, .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined process.
 
-    Raises `InputError` if it contains no paper, and `UnsafeInputError` for a paper that is larger than any honest one
-    or reaches outside its folder. Other irregularities are in `Document.warnings`."""
+    Raises `InputError` if there is no paper in it, and `UnsafeInputError` if it is too large for a real paper or
+    reaches outside its folder. Other irregularities are listed in `Document.warnings`."""
     return parse_opened(paper_on_disk(path))
 
 
 def paper_on_disk(path: Path) -> PaperOnDisk:
     """Opens a paper. Raises `InputError` if there is no readable file or folder, and `UnsafeInputError` for a link."""
     if path.is_symlink():
-        raise UnsafeInputError(f"{path} is a symbolic link; name the paper's own file or folder")
+        raise UnsafeInputError(f"{path} is a symbolic link; pass the paper's own file or folder")
     if path.is_dir():
         return PaperOnDisk(path, True, FolderReader(path.resolve()), bytes)
     if not path.exists():
         raise InputError(
-            f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder, an arXiv archive or an arXiv id "
+            f"{path} does not exist; pass a .tex, .md, .pdf or .html file, a folder, an arXiv archive or an arXiv id "
             "such as 2402.17135"
         )
     if not path.is_file():
         raise InputError(
-            f"{path} is not a regular file; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
+            f"{path} is not a regular file; pass a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
         )
     try:
         with path.open("rb") as file:
             head, size = file.read(1024), os.fstat(file.fileno()).st_size
     except OSError as error:
-        raise InputError(f"{path} may not be read; correct its permissions") from error
+        raise InputError(f"{path} cannot be read; fix its permissions") from error
     return PaperOnDisk(path, False, FolderReader(path.parent.resolve()), lambda: _whole(path), head, size)
 
 
@@ -79,19 +79,19 @@ def _whole(path: Path) -> bytes:
 
 
 def parse_opened(paper: PaperOnDisk) -> Document:
-    """The parsed paper. Raises as `parse_paper`."""
+    """The parsed paper. Raises the errors of `parse_paper`."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None and document.format in ("html", "latex"):
         meaning = notice(document)
         if document.format == "latex" and is_sample(document.title, document.text):
-            meaning = "a template's sample: name the main file of your paper"
+            meaning = "a template's sample: pass your paper's main file"
     if document is None or meaning:
         raise InputError(f"{paper.path} is {meaning}")
     parts = {"abstract": document.abstract, "section headings": document.sections}
     missing = [name for name, found in parts.items() if not found and len(document.text) > _SHORT]
     if missing:
-        document = _with_warning(document, f"no {' and no '.join(missing)} found: their marks are not known")
+        document = _with_warning(document, f"no {' and no '.join(missing)} found: their markup was not recognised")
     return _named(paper.path, document)
 
 
@@ -116,7 +116,7 @@ def _parsed(paper: PaperOnDisk) -> Document:
         return parse_html(paper.whole(), path)
     if path.name.lower().endswith((".gz", ".tgz", ".zip", ".tar")):
         raise InputError(
-            f"{path} is empty; fetch it again" if not head else f"{path} is a corrupt archive; fetch it again"
+            f"{path} is empty; download it again" if not head else f"{path} is a corrupt archive; download it again"
         )
     if paper.size > LARGEST_TEXT:
         raise UnsafeInputError(too_large(str(path), paper.size))
@@ -144,7 +144,7 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
 def _require_at_most(most: int, paper: PaperOnDisk) -> None:
     if paper.size > most:
         raise UnsafeInputError(
-            f"{paper.path} has {paper.size // 1_000_000} MB, too large for a paper; give the paper's LaTeX source"
+            f"{paper.path} has {paper.size // 1_000_000} MB, too large for a paper; use the paper's LaTeX source"
         )
 
 
@@ -169,12 +169,12 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """The reason why a folder has no paper: what one of its files is, if it is named like a paper."""
+    """Why a folder contains no paper: if a file is named like a paper, what that file actually is."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
                 return f"{path / name} is {meaning}"
-    return f"{path} has no paper (no .tex or .md file with text); name the paper's main file"
+    return f"{path} has no paper (no .tex or .md file with text); pass the paper's main file"
 
 
 def _with_warning(document: Document, line: str) -> Document:
@@ -184,7 +184,7 @@ def _with_warning(document: Document, line: str) -> Document:
 def _listed(others: list[str]) -> str:
     """A note on the other papers in a folder."""
     some = ", ".join(others[:_MOST_NAMED]) + (f" and {len(others) - _MOST_NAMED} more" if others[_MOST_NAMED:] else "")
-    stand = "are papers too: name one" if len(others) > 1 else "is a paper too: name it"
+    stand = "are papers too: pass one" if len(others) > 1 else "is a paper too: pass it"
     return f"{some} {stand} to read it instead"
 
 
@@ -203,7 +203,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """The document, with the arXiv id from the file name if it has none."""
+    """The document, with the arXiv id from the file name if it has no id."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

@@ -1,7 +1,7 @@
-"""Finds the title, year and identifiers in the readable text of one bibliography entry.
+"""Finds title, year and identifiers in the readable text of one bibliography entry.
 
-Styles differ mainly in how the list of authors ends: quotation marks, a year after the authors, initials ("Blei, D. M.
-Title. Venue, 2017."), or simply the first full stop."""
+Styles differ mainly in how the list of authors ends: with quotation marks, a year after the authors, initials ("Blei,
+D. M. Title. Venue, 2017."), or simply the first full stop."""
 
 import re
 
@@ -36,7 +36,7 @@ _LONGEST = 4000
 
 
 def reference_from_text(text: str, key: str | None = None) -> Reference:
-    """A `Reference`; the title is None if no style is recognised."""
+    """The text as a `Reference`; its title is None if no style is recognised."""
     clean = " ".join(text[:_LONGEST].split())
     clean = _LEADING.sub("", clean)
     arxiv_id, doi = arxiv_of(clean), doi_of(clean)
@@ -49,7 +49,7 @@ def arxiv_of(text: str) -> str | None:
 
 
 def doi_of(text: str) -> str | None:
-    """The DOI. A space from a line break is removed only if the number clearly continues."""
+    """The DOI in a text. A space from a line break is removed only if the DOI clearly continues after it."""
     match = DOI.search(text)
     if match is None:
         return None
@@ -61,7 +61,7 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors, otherwise the last one that is not a page, volume or identifier."""
+    """The year in parentheses after the authors, otherwise the last year that is not a page, volume or identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

@@ -1,7 +1,7 @@
-"""The running text of a `Document` as sentences, each with its source spans.
+"""Splits a `Document`'s running text into sentences, each with its source spans.
 
 Headings, floats, tables, algorithms, theorem statements and proofs, and bibliographies are omitted. A displayed
-equation is part of the sentence around it. A sentence that a float or a page break cuts in two is one sentence of two
+equation is part of the sentence around it. A sentence interrupted by a float or a page break is one sentence with two
 spans."""
 
 import re
@@ -19,7 +19,7 @@ from xkg.build.paper.plain import plain
 @dataclass(frozen=True)
 class Sentence:
     """`text` is the readable text of `spans`, joined by a space. `paragraph` numbers the paragraphs in reading order;
-    `first` is True for the first sentence of a paragraph. `display` is True if a displayed equation is part of the
+    `first` is True for the first sentence in a paragraph. `display` is True if a displayed equation is part of the
     sentence."""
 
     text: str
@@ -42,7 +42,7 @@ class Sentence:
 
 
 LONGEST = 4000  # characters; longer text without an end is not a sentence
-# A statement of Markdown runs to the end of its line, which in Mathpix's output is a whole paragraph.
+# A theorem statement in Markdown runs to the end of its line, which in Mathpix output is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
     r"(?:[ \t]+[A-Z]?\.?\d[\d.]*)?[ \t]*(?:\([^)\n]*\))?[.:][^\n]*$",
@@ -58,7 +58,7 @@ _FRONT = re.compile(
     r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?(?=\{)"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 30  # of text before the first section; shorter text is front matter
+_FEWEST_WORDS = 30  # in text before the first section; shorter text is front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"
@@ -69,7 +69,7 @@ _MASKED = (
     re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\[\]\n]{0,300}+\]){0,2}+\{[^{}]*+\}"),
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
-# \x03 is the end of a displayed equation: a sentence may end there without a full stop.
+# \x03 marks the end of a displayed equation: a sentence may end there without a full stop.
 _END = re.compile(
     r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
 )
@@ -85,16 +85,16 @@ _MARKS = " \n\t\x01\x02\x04"
 
 
 def is_heading(section: Section) -> bool:
-    """Whether a section's title is a heading. False for "The objective in eq." and other pieces of sentences that look
-    like a run-in heading."""
+    """Whether a section's title is really a heading. False for "The objective in eq." and other sentence fragments that
+    look like a run-in heading."""
     if section.level < 4:
         return True
     return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """Text that is not running text, as (start, end, mark). A `_FLOAT` may cut a sentence in two; `_GLUE` is inside
-    one."""
+    """Text that is not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is inside a
+    sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -114,7 +114,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
 
 
 def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
-    """The parts of a LaTeX paper other than running text and headings, front matter included."""
+    """The parts of a LaTeX paper other than running text and headings, including front matter."""
     text = document.text
     marks = {"footnote": _GLUE, "statement": _PARAGRAPH, "listing": _PARAGRAPH, "table": _PARAGRAPH}
     floated = -1
@@ -162,7 +162,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """The running text, joined by marks for the omitted parts, and its pieces."""
+    """The running text, with a mark for each omitted part, and the pieces it consists of."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Offsets at which a sentence ends, each with True if a paragraph ends there too. With `lines`, every line is a
-    paragraph."""
+    """Offsets at which a sentence ends, each with True if a paragraph ends there too. If `lines` is set, every line is
+    a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -211,7 +211,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
             and re.search(r"\b[A-Z]{2,5}\.$", head)
             and re.match(r" m{3}", shadow[match.end() : match.end() + 4])
         ):
-            continue  # "MLP. $v$" is how Mathpix writes MLP.v
+            continue  # Mathpix writes MLP.v as "MLP. $v$"
         if not (match[0].startswith(".") and _NOT_END.search(head)) and (
             match.end() >= len(shadow) or _STARTS.match(shadow, match.end())
         ):
@@ -219,7 +219,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
     for match in breaks.finditer(shadow):
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
-        # An unfinished sentence that continues in lower case was cut by a page; a formula may follow a colon.
+        # An unfinished sentence that continues in lower case was split by a page break; a formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
         ended = before in (".!?" if more == "q" else ".!?:")
         if _SKIP.fullmatch(match[0]):
@@ -249,7 +249,7 @@ def sentences(document: Document) -> list[Sentence]:
     flats = [run.flat for run in runs]
     out: list[Sentence] = []
     at, paragraph, first = 0, 0, True
-    # Mathpix writes a paragraph as one long line and starts the next one on a new line.
+    # Mathpix writes a paragraph as one long line and starts the next paragraph on a new line.
     lines = document.format == "markdown" and any(len(line) > 400 for line in document.text.split("\n"))
     for end, closes in [*_boundaries(shadow, lines=lines), (len(flat), True)]:
         spans = tuple(_spans(flat, runs, flats, at, end)) if end > at else ()

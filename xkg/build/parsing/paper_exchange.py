@@ -1,4 +1,4 @@
-"""Both ends of the protocol by which the parsing process gets a paper's files from the process that may read them."""
+"""Both ends of the protocol by which the parsing process gets a paper's files from the process allowed to read them."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +16,17 @@ _CONTENT, _REFUSED, _UNSAFE = b"+", b"-", b"!"
 
 
 def described(paper: PaperOnDisk) -> dict[str, Any]:
-    """The description of a paper that the parsing process gets first, as a JSON value."""
+    """The description of a paper that is sent to the parsing process first, as a JSON value."""
     return {"path": str(paper.path), "folder": paper.folder, "head": paper.head.hex(), "size": paper.size}
 
 
 def serve_files(paper: PaperOnDisk, names: Sequence[str]) -> Iterator[bytes | None]:
-    """Replies to requests of the parsing process with files of the paper's own folder and nothing else."""
+    """Answers requests from the parsing process with files from the paper's own folder and nothing else."""
     return (_reply(paper, name) for name in names)
 
 
 def receive_paper(description: dict[str, Any], ask: Ask) -> PaperOnDisk:
-    """The paper of a description by `described`; `ask` requests its bytes."""
+    """Rebuilds the paper from a description returned by `described`; `ask` requests its bytes."""
     reader = _RemoteReader(ask)
     head = bytes.fromhex(description["head"])
     return PaperOnDisk(
@@ -47,7 +47,7 @@ def _reply(paper: PaperOnDisk, name: str) -> bytes | None:
 
 
 class _RemoteReader:
-    """A `Reader` of files in the other process."""
+    """A `Reader` for files in the other process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

@@ -1,5 +1,5 @@
-"""Parses papers and repositories in a confined process, which starts with the first of them
-(`xkg.sandbox.isolation.confined_worker`). Files are read here, with a limit on their size, and answers are
+"""Parses papers and repositories in a confined process, which starts with the first request
+(`xkg.sandbox.isolation.confined_worker`). Files are read in this process, with a size limit, and answers are
 validated."""
 
 import time
@@ -31,7 +31,7 @@ _TASKS = "xkg.build.parsing.tasks"
 PAPER = Bounds(step_seconds=60, seconds=360)
 REPOSITORY = Bounds(step_seconds=10, seconds=600)
 MOST_DEADLY = 5
-"""The maximum number of files of a repository that may crash the parsing process. After each, all other files are
+"""Maximum number of files in a repository that may crash the parsing process. After each crash, all other files are
 parsed again."""
 _IN_WORDS: dict[Reason, str] = {
     "too-slow": "it takes too long to parse",
@@ -39,14 +39,14 @@ _IN_WORDS: dict[Reason, str] = {
     "crashed": "the parser crashed",
 }
 _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
-    "submodule": ("submodule", "give its own address as the repository to read it"),
-    "lfs-pointer": ("Git LFS pointer", "clone the repository, run git lfs pull, and give that folder"),
+    "submodule": ("submodule", "to read it, pass its own address as the repository"),
+    "lfs-pointer": ("Git LFS pointer", "clone the repository, run git lfs pull, and pass that folder"),
 }
 
 
 class Parsers:
-    """A client of the parsing process, which ends with this object at the latest. Safe to use from several threads.
-    `tasks` are modules whose `TASKS` it may run too (`xkg.build.parsing.typed_tasks.tasks`)."""
+    """A client for the parsing process, which ends no later than this object. Safe to use from several threads. `tasks`
+    are modules whose `TASKS` it may run too (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
         self._worker = ConfinedWorker((_TASKS, *tasks))
@@ -57,7 +57,7 @@ class Parsers:
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process. Nothing can be parsed afterwards."""
+        """Ends the process. Nothing can be parsed after this."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":
@@ -67,11 +67,11 @@ class Parsers:
         self.close()
 
     def paper(self, path: Path) -> Document:
-        """Like `parse_paper`; also raises `UnsafeInputError` for a paper that exceeds the bounds."""
+        """Like `parse_paper`; also raises `UnsafeInputError` if the paper exceeds the limits."""
         return self._of_paper("paper", path, Document)
 
     def source_kind(self, path: Path) -> SourceKind:
-        """Like `source_kind`; also raises `UnsafeInputError` for a source that exceeds the bounds."""
+        """Like `source_kind`; also raises `UnsafeInputError` if the source exceeds the limits."""
         return self._of_paper("source-kind", path, SourceKind)
 
     def _of_paper(self, task: str, path: Path, kind: type[V]) -> V:
@@ -85,16 +85,16 @@ class Parsers:
             raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is not a paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
-        """Like `parse_repository`, without files that end the parsing process: they are `skipped` as too-slow,
-        out-of-memory or crashed. Also raises `UnsafeInputError` if there are too many of them, or if all files together
-        exceed the bounds."""
+        """Like `parse_repository`, but skips files that end the parsing process: they are `skipped` as too-slow,
+        out-of-memory or crashed. Also raises `UnsafeInputError` if there are too many such files, or if all files
+        together exceed the limits."""
         paths = {f.path for f in checkout.files}
         attempt = partial(self._parsed, checkout)
         return without_deadly(checkout.repository.id, paths, self._repository, attempt)[0]
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
-        """The answer of one of the functions of `tasks`. Raises `WorkerDiedError` if there is no answer, or one that
-        the function cannot give."""
+        """The answer from one of the functions in `tasks`. Raises `WorkerDiedError` if there is no answer, or an answer
+        that the function cannot have returned."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)
@@ -136,9 +136,9 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` without the files that end the process, first without those `known`. Returns its result, and
-    these files with the reasons. Raises `UnsafeInputError` if there are too many of them, if something else ends the
-    process, or if all files together exceed the bounds."""
+    """Repeats `attempt` without the files that end the process, starting without those in `known`. Returns its result
+    and these files with the reasons. Raises `UnsafeInputError` if there are too many such files, if something else ends
+    the process, or if all files together exceed the limits."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:
@@ -150,13 +150,13 @@ def without_deadly(
             without[died.at] = died.reason
             if len(without) > MOST_DEADLY or time.monotonic() > until:
                 raise UnsafeInputError(
-                    f"{name} cannot be parsed: too many files end the parser ({', '.join(without)[:500]}); give the "
-                    "folder that has only the code"
+                    f"{name} cannot be parsed: too many files crash the parser ({', '.join(without)[:500]}); pass the "
+                    "folder that contains only the code"
                 ) from died
 
 
 def deadly(codebase: Codebase) -> str:
-    """A summary of the files that ended the parsing process, '' if there are none."""
+    """A summary of the files that ended the parsing process, or '' if there are none."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped
@@ -165,13 +165,13 @@ def deadly(codebase: Codebase) -> str:
 
 
 def elsewhere(codebase: Codebase) -> Iterator[str]:
-    """For each kind of file that the repository names but does not contain, a line with a remedy; and one for files
+    """A line with a remedy for each kind of file that the repository names but does not contain, and a line for files
     with syntax errors."""
     for skipped in codebase.skipped:
         if (words := _ELSEWHERE.get(skipped.reason)) is not None:
             kind, remedy = words
             some = _some(skipped.examples, skipped.count)
-            yield f"{plural(skipped.count, kind)} of the repository not read: {some}; {remedy}"
+            yield f"{plural(skipped.count, kind)} in the repository not read: {some}; {remedy}"
     if broken := [module.path for module in codebase.modules if module.broken and module.language == "python"]:
         yield f"{plural(len(broken), 'file')} with syntax errors, read in part: {_some(broken[:5], len(broken))}"
 
@@ -182,11 +182,11 @@ def _some(examples: Sequence[str], count: int) -> str:
 
 def _cannot(name: str, reason: Reason, detail: str) -> str:
     explanation = f" ({detail})" if detail else ""
-    return f"{name} cannot be parsed: {_IN_WORDS[reason]}{explanation}; give it in another form, or without that part"
+    return f"{name} cannot be parsed: {_IN_WORDS[reason]}{explanation}; use another format or leave that part out"
 
 
 def _require_consistent(codebase: Codebase) -> None:
-    """Raises `ValueError` for answers that no parser gives: unknown files, ids that do not match their parts."""
+    """Raises `ValueError` for answers that no parser returns: unknown files, ids that do not match their parts."""
     paths, seen, identity = set(codebase.files), set[str](), codebase.repository.id
     for module in codebase.modules:
         if module.path not in paths or module.path in seen or not module.symbols or is_tangled(module):
@@ -195,7 +195,7 @@ def _require_consistent(codebase: Codebase) -> None:
         lines = module.text.count("\n") + 1
         ids = {source.symbol.id for source in module.symbols}
         if len(ids) < len(module.symbols):
-            raise ValueError(f"an id twice in {module.path!a}")
+            raise ValueError(f"duplicate id in {module.path!a}")
         for source in module.symbols:
             symbol = source.symbol
             ours = (symbol.repository, symbol.path) == (identity, module.path)
@@ -203,4 +203,4 @@ def _require_consistent(codebase: Codebase) -> None:
             if not (ours and named and 1 <= symbol.start_line <= lines and symbol.end_line <= lines + 1):
                 raise ValueError(f"a symbol {symbol.id!a}")
             if source.parent is not None and source.parent not in ids:
-                raise ValueError(f"what {symbol.id!a} stands in")
+                raise ValueError(f"invalid parent of {symbol.id!a}")

@@ -1,4 +1,4 @@
-"""The kind of file that is a paper's source on arXiv, and whether it contains a paper."""
+"""Determines the file type of a paper's source from arXiv, and whether it contains a paper."""
 
 import re
 
@@ -9,19 +9,19 @@ from xkg.build.paper.read import PaperOnDisk
 from xkg.value import Value
 
 WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")
-_NOTICE = 2000  # characters of a source that is only a withdrawal notice
+_NOTICE = 2000  # maximum characters in a withdrawal notice
 
 
 class SourceKind(Value):
-    """`suffix` is the suffix for the source's file name, None if it is not readable; `withdrawn` is true for a
-    withdrawal notice."""
+    """`suffix` is the suffix for the source's file name, or None if the source is not readable; `withdrawn` is true for
+    a withdrawal notice."""
 
     suffix: str | None
     withdrawn: bool = False
 
 
 def source_kind(source: PaperOnDisk) -> SourceKind:
-    """Raises as `unpack`."""
+    """Determines the kind of a source. Raises the same errors as `unpack`."""
     if b"%PDF-" in source.head:
         return SourceKind(suffix=".pdf")
     if is_archive(source.head):

@@ -1,5 +1,5 @@
-"""The confined worker's tasks for `xkg.build.parsing.parsers`: papers and repositories. Every parser that they may need
-is imported before the first call, because nothing can be imported afterwards."""
+"""The confined worker's tasks for `xkg.build.parsing.parsers`: papers and repositories. Every parser that the tasks may
+need is imported before the first call, because nothing can be imported afterwards."""
 
 import encodings
 import importlib
@@ -30,7 +30,8 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """The codebase without its modules, which are sent separately, and without data that the parent has."""
+    """The codebase without its modules, which are sent separately, and without data that the parent process already
+    has."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
@@ -52,9 +53,9 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 
 
 def _import_encodings() -> None:
-    """Imports every encoding that a file may name, because Python imports each at its first use."""
+    """Imports every encoding that a file may declare, because Python imports each at its first use."""
     for module in pkgutil.iter_modules(encodings.__path__):
-        if module.name not in ("mbcs", "oem"):  # exist on Windows only
+        if module.name not in ("mbcs", "oem"):  # these exist on Windows only
             importlib.import_module(f"encodings.{module.name}")
 
 

@@ -1,4 +1,4 @@
-"""Functions for the confined process whose arguments and answers are values, sent as JSON."""
+"""Functions for the confined process whose arguments and answers are values sent as JSON."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ from xkg.sandbox.guest.worker import Call
 T = TypeVar("T")
 
 Mark = Callable[[str], None]
-"""Announces the file that a function works on next; '' for the task as a whole."""
+"""Announces which file a function works on next; '' for the task as a whole."""
 
 
 def named(function: Callable[..., object]) -> str:
-    """The name of a function among all tasks."""
+    """The name that identifies a function among all tasks."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
@@ -27,12 +27,12 @@ def tasks(*functions: Callable[..., object]) -> Mapping[str, Callable[[Call], by
 
 
 def arguments(given: Mapping[str, object]) -> Any:
-    """The arguments of a function as a JSON value."""
+    """A function's arguments as a JSON value."""
     return to_jsonable_python(given)
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """The return value of a function. Raises `ValueError` for bytes that it cannot have returned."""
+    """A function's return value. Raises `ValueError` for bytes that the function cannot have returned."""
     return cast(T, _returned(function).validate_json(answer))
 
 

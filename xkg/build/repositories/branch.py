@@ -1,7 +1,7 @@
 """Adds a branch with new commits to the user's repository.
 
-Git itself never works in the user's repository. It makes a pack in our own directory, without anybody's hooks, filters
-or configuration; then that pack and one reference are added to the user's repository as files."""
+Git itself never works in the user's repository. It creates a pack in our own directory, unaffected by the user's hooks,
+filters or configuration; then that pack and one reference are added to the user's repository as files."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ class TreeFile(NamedTuple):
 
 
 class NewCommit(NamedTuple):
-    """`changes` maps paths to contents, None for a deleted file; `when` is in seconds since 1970."""
+    """`changes` maps paths to contents, or to None for a deleted file; `when` is in seconds since 1970."""
 
     changes: Mapping[str, TreeFile | None]
     message: str
@@ -34,8 +34,9 @@ class NewCommit(NamedTuple):
 def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """New commits and their ids: the first on `parent`, each other on the previous one. They are in a git directory of
-    ours that is removed at the end; its packs omit the objects that `directory` has. Raises `GitError`."""
+    """New commits and their ids: the first has `parent` as its parent, each other one the previous commit. They are
+    created in a temporary git directory that is removed at the end; its packs omit the objects that `directory` already
+    has. Raises `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
         message = commit.message.encode("utf-8", "replace")
@@ -65,25 +66,25 @@ def _commits(
 
 
 def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> str:
-    """Adds a branch with these commits on the commit `base` to the user's repository in `folder`, and returns its last
-    commit. Working copy, index and other references stay unchanged.
+    """Adds a branch with these commits on top of the commit `base` to the user's repository in `folder`, and returns
+    the last new commit. The working copy, the index and other references are not changed.
 
-    Raises `InputError` if the folder is not a git repository, the commit does not exist, a branch of that name has
-    other commits, or only git can write the format of the references."""
+    Raises `InputError` if the folder is not a git repository, the commit does not exist, a branch with this name has
+    other commits, or the references are in a format that only git can write."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
-        raise InputError(f"{folder} is not a git repository: take the result as a patch")
+        raise InputError(f"{folder} is not a git repository: use the patch instead")
     if directory.settings.get("extensions.refstorage", "files") != "files":
-        raise InputError(f"{folder} stores its branches in a format that only git writes: take the result as a patch")
+        raise InputError(f"{folder} stores its branches in a format that only git can write: use the patch instead")
     known = git.find_commit(directory, base)
     if known is None:
-        raise InputError(f"{folder} has no commit {base[:12]} any more: take the result as a patch")
+        raise InputError(f"{folder} no longer contains commit {base[:12]}: use the patch instead")
     present = directory.commit(f"refs/heads/{name}")
     with _commits(directory, new, known.oid) as (own, ids):
         if present is not None:
             if present == ids[-1]:
                 return present
-            raise InputError(f"{folder} has a branch {name} already, with other commits: give another name")
+            raise InputError(f"{folder} already has a branch {name} with other commits: choose another name")
         git.take_packs(own, directory.common / "objects" / "pack")
     place = directory.common / "refs" / "heads" / name
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,7 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
             file.write(f"{ids[-1]}\n")
         lock.rename(place)
     except FileExistsError:
-        raise InputError(f"{lock} is there: another git process is at work; try again when it has ended") from None
+        raise InputError(f"{lock} exists: another git process is running; try again when it has finished") from None
     return ids[-1]
 
 

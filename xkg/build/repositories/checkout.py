@@ -1,10 +1,11 @@
-"""A git URL, a git directory or a plain folder as a `Checkout` that can be read.
+"""Reads a git URL, a git directory or a plain folder as a `Checkout`.
 
 Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
 
-A folder with `@commit` means that commit. A git work tree without one means its HEAD commit if every tracked file is as
-committed and no unignored file was added. Otherwise it means its present files (tracked and unignored), identified by
-their content, because the caller sees these. A folder without `.git` means its files, identified by their content."""
+A folder with `@commit` means that commit. A git work tree without `@commit` means its HEAD commit if all tracked files
+are unmodified and no unignored file was added. Otherwise it means the files currently in it (tracked and unignored),
+identified by their content, because these are the files that the caller sees. A folder without `.git` means its files,
+identified by their content."""
 
 import hashlib
 import os
@@ -28,7 +29,7 @@ from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
 _MOST_SLASHES = 4  # in a branch name
-_MOST_CODE = 500  # files whose last change is looked up
+_MOST_CODE = 500  # maximum files whose last change is looked up
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")
@@ -36,7 +37,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """A path of a checkout. `size` is None if the content is not available (absent object, special file)."""
+    """A path in a checkout. `size` is None if the content is not available (absent object, special file)."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -45,11 +46,11 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the present files of a folder. `notes` explain the choice to the user.
+    """A repository at one commit, or the current files in a folder. `notes` explain to the user which was chosen.
 
-    `committed` is the day of the commit (YYYY-MM-DD), `written` that on which its Python files were last changed; None
-    for files of a folder. `read` yields (path, bytes) in the requested order, with None for a file that is unknown,
-    larger than `most` (`LARGEST_BYTES` at most), or unreadable."""
+    `committed` is the date of the commit (YYYY-MM-DD), `written` the date on which its Python files were last changed;
+    both are None for a folder's files. `read` yields (path, bytes) in the requested order, with None instead of the
+    bytes for a file that is unknown, larger than `most` (`LARGEST_BYTES` at most), or unreadable."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -69,26 +70,26 @@ class Checkout:
 def fetch_repository(
     spec: str, cache: Path, roots: Sequence[Path] | None = None, largest: int = MAX_READ_BYTES
 ) -> Checkout:
-    """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
-    with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
+    """The repository that `spec` refers to: `https://host/owner/name`, `file://…`, a folder or a bare git directory,
+    each with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
 
-    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Their files of
-    more than `largest` bytes are not fetched. Local folders are read in place; their `.git` must not lead out of
-    `roots` (None: no bounds). Raises `InputError` with one line: does not exist, no such commit, not reachable,
-    empty."""
+    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Files in them
+    larger than `largest` bytes are not fetched. Local folders are read in place; their `.git` must not lead outside
+    `roots` (None: no restriction). Raises `InputError` with a one-line message: does not exist, no such commit, not
+    reachable, empty."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
-        raise InputError(f"{spec!r} is not a repository; give an https URL, a folder or a git directory")
+        raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
     scheme = re.match(r"([A-Za-z][\w+.-]*)://", spec)
     if scheme and scheme[1].lower() == "https":
         return _fetch_url(spec, cache, largest)
     if scheme and scheme[1].lower() == "file":
         parts = urlsplit(spec)
         if parts.netloc not in ("", "localhost"):
-            raise InputError(f"{spec}: a file:// URL names a path of this machine (file:///path)")
+            raise InputError(f"{spec}: a file:// URL must be a path on this machine (file:///path)")
         return _read_local(*_split_commit(unquote(parts.path)), spec, roots)
     if scheme or re.match(r"[\w.-]+@[\w.-]+:|[A-Za-z]\w+::", spec):
-        raise InputError(f"{spec}: only https:// and file:// URLs and folders are read; use the https URL")
+        raise InputError(f"{spec}: only https:// and file:// URLs and folders are supported; use the https URL")
     return _read_local(*_split_commit(spec), spec, roots)
 
 
@@ -102,13 +103,13 @@ def require_local(spec: str) -> None:
 
 def _require_folder(path: Path, spec: str) -> None:
     if not path.exists():
-        raise InputError(f"{spec} does not exist; give a folder, a git directory or an https URL")
+        raise InputError(f"{spec} does not exist; pass a folder, a git directory or an https URL")
     if not path.is_dir():
-        raise InputError(f"{spec} is a file, not a repository; give its folder")
+        raise InputError(f"{spec} is a file, not a repository; pass its folder")
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """The repository that was fetched into `cache` earlier, or None. Fetches nothing."""
+    """The repository as fetched into `cache` earlier, or None. Does not fetch anything."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)
@@ -116,13 +117,15 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """The present files of a folder, whatever its commit: tracked and unignored ones in a git work tree, otherwise all.
-    The id is `local:<name>`, because contents are read only on request; `commit` is None. A git directory, or a clone
-    that was never checked out, has no such files, so its HEAD commit is read. `roots` as in `fetch_repository`.
+    """The current files in a folder, whatever its commit: tracked and unignored files in a git work tree, otherwise all
+    files. The id is `local:<name>`, because contents are read only on request; `commit` is None. For a git directory,
+    or a clone that was never checked out, there are no such files, so its HEAD commit is read. `roots` has the same
+    meaning as in `fetch_repository`.
 
-    Raises `InputError`: does not exist, a file, empty."""
+    Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
-        raise InputError(f"{folder} is {'a file' if folder.exists() else 'not there'}: give the folder of a repository")
+        state = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"{folder} {state}: pass the folder of a repository")
     path = folder.resolve()
     _require_under(path, roots, str(folder))
     directory = git_directory.find(path, roots)
@@ -133,7 +136,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     if directory is not None:
         try:
             names = _unignored(directory, path)
-        except InputError:  # git is missing, or the repository is broken: the folder's files still count
+        except InputError:  # git is missing, or the repository is broken: the folder's files can still be read
             names = None
         if names == [] and directory.commit("HEAD"):
             return _read_local(path, None, str(folder), roots)
@@ -151,7 +154,7 @@ def _split_commit(text: str) -> tuple[Path, str | None]:
 
 def _check_reference(commit: str | None, spec: str) -> None:
     if commit is not None and not _REFERENCE.fullmatch(commit):
-        raise InputError(f"{spec}: {commit!r} is not the name of a commit, branch or tag")
+        raise InputError(f"{spec}: {commit!r} is not a valid commit, branch or tag name")
 
 
 # --- URLs -------------------------------------------------------------------------------------------------------------
@@ -162,9 +165,9 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
         raise InputError("a repository URL must not contain a user or password; use the plain https URL")
     address = repository_address(spec)
     if address is None:
-        raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
+        raise InputError(f"{spec}: not a repository URL (https://host/owner/name)")
     if address.within and not address.reference:
-        raise InputError(f"{spec} leads into a repository: give {address.url}, perhaps with @COMMIT")
+        raise InputError(f"{spec} points inside a repository: pass {address.url}, optionally with @COMMIT")
     _check_reference(address.reference or None, spec)
     if address.within:
         address = _with_branch(address)
@@ -172,14 +175,14 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
     folder, found = clone(address.url, commit, cache, largest)
     identity = f"{address.server}/{address.path}@{found}"
     checkout = _checkout_of_clone(folder, found, identity, address.url, spec)
-    notes = (f"{address.within} was named, and the whole repository was read",) if address.within else ()
+    notes = (f"the address points to {address.within}, but the whole repository was read",) if address.within else ()
     repository = checkout.repository.model_copy(update={"reference": commit})
     return replace(checkout, repository=repository, notes=(*checkout.notes, *notes))
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """The address of a page, with its branch completed: a branch name may have slashes, of which the reference is only
-    the first part."""
+    """The address of a page, with its branch name completed: a branch name may contain slashes, and the reference is
+    only its first part."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -200,7 +203,7 @@ def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec:
     except git.GitError as error:
         raise InputError(f"{spec or url}: git cannot read the fetched copy ({error})") from error
     if head is None:
-        raise InputError(f"{spec or url}: the fetched copy is damaged; remove {folder}, then fetch it again")
+        raise InputError(f"{spec or url}: the fetched copy is damaged; delete {folder} and fetch it again")
     return _at_commit(directory, head, _tracked(directory, head, spec or url), identity, url, spec or url)
 
 
@@ -231,7 +234,7 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
         listed = _unignored(directory, path)
         bare = head is not None and not listed  # a clone without a checkout
         if not bare and (head is None or not _is_clean(path, tracked, listed)):
-            note = "the folder has changes that are not committed: its present files were read"
+            note = "the folder has uncommitted changes: its current files were read"
             return _as_it_lies(path, listed, spec, _name(path), url, (note,) if head else ())
     if head is None and commit is None:
         raise InputError(f"{spec} is empty: it has no commit yet")
@@ -242,11 +245,11 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
 
 def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
     if roots is not None and not lies_under(path, roots):
-        raise InputError(f"{spec} is not under the folders that may be read here")
+        raise InputError(f"{spec} is not in a folder that may be read on this machine")
 
 
 def _name(path: Path) -> str:
-    """A folder's name. For a folder named `.git` or `repo`, the name of its parent."""
+    """A folder's name, or the name of its parent if it is called `.git` or `repo`."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
@@ -256,11 +259,11 @@ def _plain(path: Path) -> tuple[str, ...]:
     """Notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
-            "the folder's .git may not be read for it: it is not a git directory, or is one elsewhere that does not "
-            "name the folder (core.worktree); the folder's present files were read",
+            "the folder's .git was not used: it is not a git directory, or points to one elsewhere that does not "
+            "point back to the folder (core.worktree); the folder's current files were read",
         )
     if git_directory.is_bare_data(path):
-        return ("a bare repository inside a work tree is data of that tree: its present files were read",)
+        return ("a bare repository inside a work tree counts as data: its current files were read",)
     return ()
 
 
@@ -269,7 +272,7 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    """The https address of the remote that a folder was cloned from, or '' if it is unknown."""
+    """The https address of the remote from which a folder was cloned, or '' if it is unknown."""
     address = repository_address(directory.origin)
     known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
     return address.url if address is not None and known else ""
@@ -282,8 +285,8 @@ def _unignored(directory: GitDirectory, path: Path) -> list[str]:
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Whether the work tree equals the commit. Compared here, because git itself would run the filters and monitors
-    that the repository's configuration names."""
+    """Whether the work tree equals the commit. The comparison is done here, because git itself would run the filters
+    and monitors named in the repository's configuration."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False
@@ -311,7 +314,7 @@ def _walk(path: Path) -> list[str]:
         names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files) if name not in _NOT_WALKED]
         if len(names) > MAX_FILES:
             raise UnsafeInputError(
-                f"{path.name} holds more than {MAX_FILES:,} files; give the folder that has only the code"
+                f"{path.name} contains more than {MAX_FILES:,} files; pass the folder that contains only the code"
             )
     return sorted(names)
 
@@ -323,9 +326,9 @@ def _tracked(directory: GitDirectory, commit: git.Commit, spec: str) -> list[git
     try:
         entries = git.list_tree(directory, commit.oid)
     except git.GitError as error:
-        raise InputError(f"{spec}: the files of {commit.oid[:12]} cannot be listed: {error}; fetch it again") from error
+        raise InputError(f"{spec}: cannot list the files in {commit.oid[:12]}: {error}; fetch it again") from error
     if len(entries) > MAX_FILES:
-        raise UnsafeInputError(f"{spec} holds more than {MAX_FILES:,} files")
+        raise UnsafeInputError(f"{spec} contains more than {MAX_FILES:,} files")
     return entries
 
 
@@ -355,8 +358,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """A folder's files. If `named`, they are identified by a hash over paths, kinds and contents (sizes for files that
-    are too large to read)."""
+    """A folder's files. If `named` is set, they are identified by a hash over paths, kinds and contents (sizes for
+    files that are too large to read)."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -364,7 +367,7 @@ def _as_it_lies(
         name_in_checkout = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
         try:
             status = (path / raw).lstat()
-        except OSError:  # removed since it was listed
+        except OSError:  # removed after it was listed
             continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None
@@ -390,7 +393,7 @@ def _as_it_lies(
 
 
 def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
-    """The folders that `.gitmodules` names and that contain no file, as in a copy without submodules."""
+    """The folders listed in `.gitmodules` that contain no file, as in a copy without submodules."""
     for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
         folder = match[1].strip().strip("/")
         if folder and not any(name.startswith(f"{folder}/") for name in names):
@@ -407,9 +410,9 @@ def _checkout(
     spec: str,
 ) -> Checkout:
     if not files:
-        raise InputError(f"{spec} is empty: it has no file")
+        raise InputError(f"{spec} is empty: it contains no files")
     if programs.wall() is None and commit is not None:
-        notes = (*notes, "git was not contained by a sandbox here (see xkg doctor)")
+        notes = (*notes, "git ran without a sandbox on this machine (see xkg doctor)")
     bare = Checkout(Repository(id=identity, url=url, commit=commit), files, notes, read)
     candidates = sorted(f.path for f in files if "/" not in f.path and FILE_NAME.match(f.path))
     texts = [content.decode("utf-8", "replace") for _, content in bare.read(candidates) if content]

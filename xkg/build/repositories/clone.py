@@ -1,4 +1,4 @@
-"""Shallow clones of remote repositories in a cache, one for each commit, whatever the spelling of the address."""
+"""Caches shallow clones of remote repositories, one for each commit, however the address is spelled."""
 
 import contextlib
 import hashlib
@@ -15,14 +15,14 @@ from xkg.model import slug
 from xkg.text.address import repository_address
 
 MAX_READ_BYTES = 2_000_000  # builds list larger files, but never read them
-LARGEST_BYTES = 50 << 20  # data of a repository that is run
+LARGEST_BYTES = 50 << 20  # data in a repository whose code is run
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_BYTES) -> tuple[Path, str]:
-    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and the id of its full commit. Files of
-    more than `largest` bytes are absent."""
+    """The bare repository under `cache` with `reference` (None: HEAD) from `url`, and the full id of its commit. Files
+    larger than `largest` bytes are absent."""
     commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
     if commit is not None and (known := clone_path(url, commit, cache, largest)).is_dir():
         return known, commit
@@ -42,7 +42,7 @@ def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_
 
 
 def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES) -> Path:
-    """The folder of a clone, which may not exist yet."""
+    """The folder for a clone, which may not exist yet."""
     address = repository_address(url)
     name = address.name if address else url
     size = "" if largest == MAX_READ_BYTES else f"\0{largest}"
@@ -51,14 +51,14 @@ def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES
 
 
 def remote_commit(url: str, reference: str | None) -> str | None:
-    """The present commit of a branch or tag (None: the default branch) at `url`; None for an abbreviated commit, which
-    only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or has no such
-    name."""
+    """The current commit of a branch or tag (None: the default branch) at `url`, or None for an abbreviated commit,
+    which only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or has no
+    such branch or tag."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     with _reaching(url, "reached"):
         ids = git.list_remote(url, requested)
-    for name in reversed(requested):  # the commit that an annotated tag points to comes before the tag itself
+    for name in reversed(requested):  # prefer the commit that an annotated tag points to over the tag itself
         if name in ids:
             return ids[name]
     if reference is None:
@@ -83,10 +83,10 @@ def _reaching(url: str, done: str) -> Iterator[None]:
     try:
         yield
     except git.RedirectedError as error:
-        message = f"{url} leads to another host, {error}: give the address there, if you mean that one"
+        message = f"{url} redirects to another host, {error}: if that is the right one, pass its address there"
         raise InputError(message) from error
     except git.TooLargeError as error:
-        message = f"{url} is larger than the {error} that are fetched of a repository: clone it, and give that folder"
+        message = f"{url} is larger than the {error} limit for fetches: clone it yourself and pass that folder"
         raise InputError(message) from error
     except git.GitError as error:
-        raise UnreachableError(f"{url} cannot be {done}: {error}; check the address, or give a folder") from error
+        raise UnreachableError(f"{url} cannot be {done}: {error}; check the address, or pass a folder") from error

@@ -1,7 +1,7 @@
 """Detects whether one repository is a copy of another: a fork, a mirror, or a folder of its files under another name.
 
-A copy has the same first commit, or mostly the same files, byte for byte. A copy without the history in which every
-file was changed is not detected."""
+A copy has the same first commit, or mostly the same files, byte for byte. A copy that lacks the history and changed
+every file is not detected."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from xkg.build.repositories.clone import MAX_READ_BYTES
 from xkg.value import Value
 
 COPIED = 0.5
-"""Two repositories are copies if they share at least this part of the smaller one's files."""
+"""Two repositories are copies if they share at least this fraction of the smaller one's files."""
 
 _LEAST_FILES, _LEAST_BYTES = 3, 80
 _MOST_FILES = 20_000
@@ -24,8 +24,8 @@ _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
 
 
 class RepositoryFingerprint(Value):
-    """`roots` are first commits, empty if the history is not known; `files` are the git object ids of the contents of
-    files, without short files and files that many repositories share."""
+    """`roots` are first commits, empty if the history is not known; `files` are the git object ids of file contents,
+    excluding short files and files that many repositories share."""
 
     roots: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
 
 
 def first_commits(url: str) -> frozenset[str]:
-    """The first commits of a repository at an https address, or an empty set if its history cannot be read."""
+    """The first commits in a repository at an https address, or an empty set if its history cannot be read."""
     try:
         return git.root_commits(url) if url.startswith("https://") else frozenset()
     except git.GitError:
@@ -62,11 +62,11 @@ def first_commits(url: str) -> frozenset[str]:
 
 
 def copied(first: RepositoryFingerprint, second: RepositoryFingerprint) -> str | None:
-    """The evidence that one is a copy of the other, or None if there is none."""
+    """The evidence that one repository is a copy of the other, or None if there is no such evidence."""
     if shared := first.roots & second.roots:
-        return f"both begin with the commit {min(shared)[:12]}"
+        return f"both start with commit {min(shared)[:12]}"
     least = min(len(first.files), len(second.files))
     same = len(first.files & second.files)
     if least >= _LEAST_FILES and same / least >= COPIED:
-        return f"{same} of {least} files are the same"
+        return f"{same} of {least} files are identical"
     return None

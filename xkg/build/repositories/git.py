@@ -1,13 +1,13 @@
 """Runs git on untrusted repositories.
 
-Git executes commands that a repository's files name, so it never sees such files. It works in our own git directory,
-which is empty except for links to the untrusted packs and loose objects (or for a copy of an index). It does not see
-the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the needed parts of
-these.
+Git executes commands named in a repository's files, so it never sees those files. It works in our own git directory,
+which is empty except for links to the untrusted packs and loose objects (or a copy of an index). It does not see the
+untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that are
+needed.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`): none of our environment variables, no write access,
-limits on time, memory and output, as nobody if root starts it, and no network unless it fetches. A fetch reaches only
-the one host of its address, so that no redirect leads elsewhere, and only packs are kept from it."""
+Git is confined like untrusted code (`sandbox.isolation.programs`): it gets none of our environment variables, no write
+access, limits on time, memory and output, and no network unless it fetches; it runs as nobody if root starts it. A
+fetch can reach only the host in its address, so that no redirect leads elsewhere, and only packs are kept from it."""
 
 import contextlib
 import errno
@@ -31,7 +31,7 @@ from xkg.text.address import address
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
-_FULL = 0.9  # of the limit: output that git had not written yet when it was stopped counts too
+_FULL = 0.9  # of the limit, since git may have had more output to write when it was stopped
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -49,7 +49,7 @@ _SETTINGS = (
     "fetch.unpackLimit=1",
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
-    "http.lowSpeedLimit=0",  # a server that packs sends almost nothing meanwhile; our proxy ends idle connections
+    "http.lowSpeedLimit=0",  # a server sends almost nothing while it packs; our proxy ends idle connections
     "log.showSignature=false",
     "maintenance.auto=false",
     "pack.threads=1",
@@ -73,15 +73,15 @@ _VARIABLES = {
 }
 
 _PLAIN = {
-    "response 502": "no server answers there",  # the status is from our proxy
-    # GitHub answers this for everything that a stranger must not see.
-    "could not read Username": "it wants a password, so it is private, renamed or deleted",
+    "response 502": "no server is answering there",  # the status is from our proxy
+    # GitHub answers this for everything that is not public.
+    "could not read Username": "it asks for a password, so it is private, renamed or deleted",
 }
-"""Git's messages about failed fetches, by a part of the last line, in words for the user who gave the address."""
+"""User-friendly versions of Git's fetch errors, keyed by a substring of the last line."""
 
 
 class TreeEntry(NamedTuple):
-    """One path of a commit. `size` is None if the object is absent (a partial copy) or is not a blob."""
+    """One path in a commit. `size` is None if the object is absent (a partial copy) or is not a blob."""
 
     path: str
     mode: str
@@ -90,14 +90,14 @@ class TreeEntry(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """`day` (YYYY-MM-DD) is the committer's local date; None for an invalid date."""
+    """`day` (YYYY-MM-DD) is the committer's local date, or None if the date is invalid."""
 
     oid: str
     day: str | None
 
 
 class GitError(InputError):
-    """Git ended with an error; the message is git's own last line without its "fatal: "."""
+    """Git ended with an error; the message is git's own last line without "fatal: "."""
 
 
 class RedirectedError(GitError):
@@ -105,11 +105,11 @@ class RedirectedError(GitError):
 
 
 class TooLargeError(GitError):
-    """A repository is larger than the limit for fetches; the message is that limit."""
+    """A repository is larger than the limit for fetches; the message is the limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """The commit of an object id (which may be abbreviated or belong to a tag), or None if there is none. Raises
+    """The commit for an object id (which may be abbreviated or belong to a tag), or None if there is none. Raises
     `GitError`."""
     output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
@@ -120,7 +120,8 @@ def find_commit(directory: GitDirectory, name: str) -> Commit | None:
 
 
 def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -> Commit:
-    """The last commit up to `commit` that changed one of the paths; `commit` if git finds none, as without history."""
+    """The last commit up to `commit` that changed any of the paths, or `commit` if git finds none (for example, without
+    history)."""
     asked = "\n".join([commit.oid, "--", *(path for path in paths if "\n" not in path), ""])
     try:
         found = succeeded(read_from(directory, ["rev-list", "-1", "--stdin"], asked.encode())).decode().strip()
@@ -130,7 +131,7 @@ def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -
 
 
 def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
-    """Every path of a commit, with submodules, in git's order. Bytes that are not UTF-8 become U+FFFD. Raises
+    """Every path in a commit, including submodules, in git's order. Bytes that are not UTF-8 become U+FFFD. Raises
     `GitError`."""
     entries = []
     for record in succeeded(read_from(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
@@ -143,7 +144,7 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """The content of each blob in order. It is None for blobs that are absent or damaged, and for all that follow many
+    """The content of each blob in order, or None for blobs that are absent or damaged, and for all blobs after too many
     damaged ones. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
@@ -159,7 +160,7 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
 
 
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
-    """Tracked and unignored paths of a work tree, from the index and `.gitignore` files, unordered. Raises
+    """Tracked and unignored paths in a work tree, from the index and `.gitignore` files, unordered. Raises
     `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     with own_directory(directory) as own:
@@ -176,7 +177,7 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
 
 
 def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
-    """The object ids of the references at an https address, by name. Raises `GitError`."""
+    """The object ids of the references at an https address, keyed by name. Raises `GitError`."""
     with own_directory() as own:
         listing = succeeded(run_git(["ls-remote", "--", url, *names], own, folder=own, host=_host(url)))
     lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
@@ -184,9 +185,9 @@ def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
-    """Creates `target`, a bare repository, from one commit at an https address. For None, or if the server refuses
-    that, it fetches all branches and tags. Files of more than `largest` bytes are left out, and only packs come from
-    the server. Raises `GitError`, including `TooLargeError`."""
+    """Creates `target`, a bare repository, from one commit at an https address. If `commit` is None or the server
+    refuses to send a single commit, all branches and tags are fetched. Files larger than `largest` bytes are omitted,
+    and only packs are kept from the server. Raises `GitError`, including `TooLargeError`."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
@@ -213,7 +214,7 @@ def _bytes_in(folder: Path) -> int:
 
 def root_commits(url: str) -> frozenset[str]:
     """The commits without a parent in the history of HEAD at an https address. Only commits are fetched if the server
-    can leave out the rest. Raises `GitError`."""
+    supports that. Raises `GitError`."""
     with own_directory() as own:
         lend(own)
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=tree:0"]
@@ -230,8 +231,8 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
 
 
 def take_packs(own: Path, target: Path) -> None:
-    """Moves the packs that git made in a directory from `own_directory` into the folder `target`, each pack before its
-    index."""
+    """Moves the packs that git created in a directory from `own_directory` into the folder `target`, each pack before
+    its index."""
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(own / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
@@ -280,7 +281,7 @@ def run_git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `own_directory`, with links to `objects` in it. If git `writes`, the caller must
+    """Runs git in a directory from `own_directory`, adding links to `objects` in it. If git `writes`, the caller must
     have made the directory writable for the sandbox's user."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}
@@ -334,7 +335,7 @@ def _open(own: Path) -> None:
 
 
 def succeeded(ran: ProgramResult) -> bytes:
-    """Git's output. Raises `GitError`."""
+    """Git's output. Raises `GitError` if git failed."""
     if ran.ok:
         return ran.output
     if ran.refused:
@@ -343,7 +344,7 @@ def succeeded(ran: ProgramResult) -> bytes:
         raise GitError("no answer in time")
     if ran.ended != "exited":
         what = "memory" if ran.ended == "memory" else "output" if ran.exit_code == 153 else "memory or time"
-        raise GitError(f"it was ended for taking too much {what}")
+        raise GitError(f"it was stopped because it used too much {what}")
     lines = [line for line in ran.stderr.splitlines() if line.strip()]
     last = lines[-1].strip().removeprefix("fatal: ") if lines else f"git ended with status {ran.exit_code}"
     raise GitError(next((plain for sign, plain in _PLAIN.items() if sign in last), last))
@@ -353,13 +354,13 @@ def _program() -> tuple[str, tuple[Path, ...]]:
     """The git program, and its folder if it is not the system's git."""
     path = shutil.which("git")
     if path is None:
-        raise InputError("git is not installed; install it, or give a plain folder")
+        raise InputError("git is not installed; install it, or pass a plain folder")
     place = Path(path).resolve()
     return str(place), () if place.is_relative_to("/usr/bin") else (place.parent.parent,)
 
 
 def _certificates() -> Mapping[str, Path]:
-    """This machine's trusted certificate authorities, in git's environment variable for them."""
+    """This machine's trusted certificate authorities, in the environment variable that git uses for them."""
     named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
     known = ssl.get_default_verify_paths()
     for name, place in [
@@ -376,7 +377,7 @@ def _host(url: str) -> tuple[str, int]:
         place = address(url)
         return place.host, place.port
     except ValueError as error:
-        raise GitError(f"no address of a server ({error})") from error
+        raise GitError(f"cannot resolve the server's address ({error})") from error
 
 
 def _batch(entries: Sequence[TreeEntry], start: int) -> list[str]:
@@ -408,7 +409,7 @@ def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
 
 
 def _day(commit: bytes) -> str | None:
-    """The day in a commit's `committer` line."""
+    """The date in a commit's `committer` line."""
     for line in commit.partition(b"\n\n")[0].split(b"\n"):
         if match := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
             away = timedelta(hours=int(match[3]), minutes=int(match[4])) * (-1 if match[2] == b"-" else 1)
@@ -426,7 +427,7 @@ def _shared_indexes(folder: Path) -> list[str]:
 
 
 def _excluded(directory: GitDirectory) -> bytes:
-    """Patterns of ignored files in addition to `.gitignore`: the user's own list, then the repository's."""
+    """Ignore patterns in addition to `.gitignore`: the user's own list, then the repository's."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
     info = directory.common / "info"

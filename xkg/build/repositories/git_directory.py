@@ -1,15 +1,15 @@
-"""Reads a folder's `.git` without git: finds the directories that it leads to, and decides whether these may be read.
+"""Reads a folder's `.git` without git: finds the directories that it points to and decides whether they may be read.
 
-Only the origin's address, the hash and `core.worktree` are read from an untrusted configuration. `.git` files,
+From an untrusted configuration, only the origin's address, the hash and `core.worktree` are read. `.git` files,
 `commondir`, alternates and links are resolved, and checks apply to the resolved path.
 
-A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read only if it names the folder in
-turn, as git writes it on both sides: an attacker can put a `.git` into a folder that points to a repository of this
+A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read only if it points back to the
+folder, as git itself writes both sides: an attacker can put a `.git` into a folder that points to a repository on this
 machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are
-followed, because they have no reference back (`clone --shared`); with `roots` they must be under these like everything
-else.
+followed, because they have no reference back (`clone --shared`); if `roots` is given, they must lie under it like
+everything else.
 
-A bare repository inside another work tree is data, not a repository."""
+A bare repository inside another work tree counts as data, not as a repository."""
 
 import os
 import re
@@ -32,8 +32,8 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` has HEAD and the index, `common` the rest; they differ only for a linked work tree. `objects` are its
-    object directories, its own first."""
+    """`folder` contains HEAD and the index, `common` everything else; they differ only for a linked work tree.
+    `objects` are the object directories, its own first."""
 
     folder: Path
     common: Path
@@ -50,7 +50,7 @@ class GitDirectory:
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
-        """The object id of a branch, a tag or another reference, resolved as git does; None if there is no such
+        """The object id of a branch, tag or other reference, resolved as git does, or None if there is no such
         reference."""
         if _OID.fullmatch(name):
             return name
@@ -65,7 +65,7 @@ class GitDirectory:
         return None
 
     def _followed(self, name: str, packed: bytes) -> str | None:
-        for _ in range(5):  # as many as git follows
+        for _ in range(5):  # the same limit as in git
             text = self._loose(name)
             if text is None:
                 return _in_packed(name, packed)
@@ -90,8 +90,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """The git directory of a resolved folder, or None if it has none that may be read. All directories that it leads to
-    are under one of `roots`, unless that is None."""
+    """The git directory for a resolved folder, or None if it has none that may be read. If `roots` is given, all
+    directories that it points to must lie under one of them."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -113,17 +113,17 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """A bare repository from `xkg.build.repositories.git.fetch`, wherever it is."""
+    """A bare repository created by `xkg.build.repositories.git.fetch`, wherever it is."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
 def is_bare_data(path: Path) -> bool:
-    """Whether a folder looks like a bare repository, but is inside a work tree."""
+    """Whether a folder looks like a bare repository but is inside a work tree."""
     return not os.path.lexists(path / ".git") and _looks_bare(path) and _in_work_tree(path)
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file of at most `most` bytes, or None for anything else, links included. Never blocks."""
+    """The bytes of a regular file of at most `most` bytes, or None for anything else, including links. Never blocks."""
     try:
         return read_regular(path, most, links=False)
     except OSError:
@@ -132,7 +132,7 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 def link_objects(source: Path, target: Path) -> None:
     """Fills our object directory `target` with links to the packs and loose objects in `source`, but not to anything
-    that git could execute or wait for (alternates, links, pipes). Raises `InputError` for too many."""
+    that git could execute or block on (alternates, links, pipes). Raises `InputError` if there are too many."""
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):
@@ -153,7 +153,7 @@ def link_objects(source: Path, target: Path) -> None:
             if plain:
                 (target / name.name).symlink_to(name.path)
         if seen > _MAX_ENTRIES:
-            raise InputError(f"{source} holds more than {_MAX_ENTRIES:,} files; pack it (git gc), then read it again")
+            raise InputError(f"{source} contains more than {_MAX_ENTRIES:,} files; pack it (git gc) and try again")
 
 
 def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
@@ -165,7 +165,7 @@ def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _target(entry: Path) -> Path | None:
-    """The directory that a `.git` is or leads to."""
+    """The directory that a `.git` is or points to."""
     if not entry.is_symlink() and entry.is_dir():
         return entry
     text = read_small(entry, _MAX_POINTER)
@@ -177,8 +177,7 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """The directory of the refs and objects of a git directory. `commondir` counts only in places where git writes
-    one."""
+    """The directory with a git directory's refs and objects. `commondir` counts only in places where git writes one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -208,7 +207,7 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Whether a parent folder has a `.git` of which this folder is not a part."""
+    """Whether a parent folder has a `.git` that this folder is not part of."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 
@@ -242,8 +241,8 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """The last value of each setting of a configuration, without its includes. Names are in lower case except the
-    quoted part."""
+    """The last value of each setting in a configuration file, ignoring its includes. Names are in lower case except for
+    the quoted part."""
     settings: dict[str, str] = {}
     section = ""
     for line in (read_small(folder / "config", _MAX_CONFIG) or b"").decode("utf-8", "replace").split("\n"):

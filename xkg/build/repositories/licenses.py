@@ -1,16 +1,16 @@
-"""Detects the licence of a repository and of its files from licence files and file headers, if it is clear."""
+"""Detects the licence of a repository and of its files from licence files and file headers, if the licence is clear."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
 NOTICE = re.compile(r"(?i)^notice([-_.].*)?$")
-"""A file that a copy must carry too (Apache-2.0, 4 d)."""
+"""A file that must accompany any copy (Apache-2.0, 4 d)."""
 UNKNOWN = "NOASSERTION"
 _HEADER = 4000
-"""The number of characters at the start of a file that count as its header."""
+"""How many characters at the start of a file count as its header."""
 
-# Ordered: a licence that quotes another one comes before it.
+# Order matters: a licence that quotes another comes before it.
 _EVIDENT: tuple[tuple[str, str], ...] = (
     (r"attribution-noncommercial-sharealike 4\.0", "CC-BY-NC-SA-4.0"),
     (r"attribution-noncommercial-noderivatives 4\.0", "CC-BY-NC-ND-4.0"),
@@ -40,15 +40,16 @@ def spdx(text: str) -> str:
         return tag
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
     matches = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
-    # The licence that is named first applies. Licences named later are only compared, quoted or bundled.
+    # The licence that appears first applies. Licences that appear later are only compared, quoted or bundled.
     return min(matches, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]
 
 
 def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """By path, the licences of `files` (path and text) that differ from the repository's: from the SPDX tag in a file's
-    header, otherwise from the nearest parent in `folders`, which maps folders with a licence file to its licence."""
+    """The licences of `files` (path and text) that differ from the repository's, keyed by path: from the SPDX tag in a
+    file's header, otherwise from the nearest parent in `folders`, which maps folders with a licence file to that
+    licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

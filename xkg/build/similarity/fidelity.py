@@ -1,4 +1,4 @@
-"""The share of an implementation that occurs in its source lines, by static comparison."""
+"""Measures by static comparison how much of an implementation occurs in its source lines."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -8,22 +8,22 @@ from xkg.build.similarity.statements import Statement, called_parameters, statem
 
 _ALIKE = 0.6
 _CANDIDATES = 6
-# Statements of an excerpt this close to a matched one most likely belong to the same technique.
+# Statements in an excerpt this close to a matched statement most likely belong to the same technique.
 _NEAR = 4
 
 
 class Unmatched(NamedTuple):
-    """A statement without a counterpart: its 1-based line, and its text as a single line."""
+    """A statement without a counterpart: its line (1-based), and its text on a single line."""
 
     line: int
     text: str
 
 
 class Scope(NamedTuple):
-    """The parts of an implementation and an excerpt that are compared: the statements that begin on these `lines`, and
-    the first `excerpt_lines` lines. The rest only shows the names of the programs' own functions. Statements on a line
-    of `calls` only call a component; they need no counterpart, since the source has the component's statements there.
-    Lines of `by_definition` were written from a definition, since the source has nothing similar."""
+    """The parts of an implementation and an excerpt to compare: the statements that begin on these `lines`, and the
+    first `excerpt_lines` lines. The rest is used only to find the names of the programs' own functions. Statements on a
+    line in `calls` only call a component; they need no counterpart, since the source has the component's statements
+    there. Lines in `by_definition` were written from a definition, since the source has nothing similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -32,10 +32,10 @@ class Scope(NamedTuple):
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
-    """The share of the implementation's statements, in `scope` if given, with a counterpart in the excerpt, 0..1,
-    weighted by their number of operations. A counterpart is a statement, with its neighbours, that has most of the same
-    operations; each operation of the excerpt counts once. Returns 1 if the
-    implementation only calls components, 0 if it computes nothing or either side does not parse."""
+    """The fraction (0 to 1) of the implementation's statements, in `scope` if given, that have a counterpart in the
+    excerpt, weighted by their number of operations. A counterpart is a statement, with its neighbours, that has most of
+    the same operations; each operation in the excerpt counts once. Returns 1 if the implementation only calls
+    components, 0 if it computes nothing or either side does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -46,8 +46,8 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """The share, 0..1, of unmatched statements on the lines of `scope.by_definition` among all statements that `share`
-    counts; 0 if no other statement has a counterpart."""
+    """The fraction (0 to 1) of the statements counted by `share` that are unmatched and lie on lines in
+    `scope.by_definition`; 0 if no other statement has a counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     if all(own[i].line in scope.by_definition for i in matched):
@@ -58,7 +58,7 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
-    """The statements of the implementation, in `scope` if given, without a counterpart in the excerpt, in order."""
+    """The implementation's statements, in `scope` if given, that have no counterpart in the excerpt, in order."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -66,15 +66,15 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """At most `most` statements of the excerpt, in `scope` if given, without a counterpart in the implementation, in
-    order. Statements near matched ones are preferred, and of these the ones that compute most."""
+    """At most `most` statements in the excerpt, in `scope` if given, that have no counterpart in the implementation, in
+    order. Statements near matched ones are preferred, and among these the ones that compute most."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
     def priority(i: int) -> tuple[bool, float, int]:
         return not any(abs(i - j) <= _NEAR for j in matched), -reference[i].weight, i
 
-    # A duplicate of a matched statement is not missing.
+    # A duplicate of a matched statement does not count as missing.
     matched_features = [reference[j].features for j in matched]
     missing = [i for i in range(len(reference)) if i not in matched and reference[i].features not in matched_features]
     return [Unmatched(reference[i].line, reference[i].text) for i in sorted(sorted(missing, key=priority)[:most])]
@@ -94,8 +94,8 @@ def _contribution(statement: Statement) -> float:
 
 
 def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
-    """The indices of the statements in `own` with a counterpart in `reference`, best pairs first. A match uses up the
-    counterpart's features."""
+    """The indices of the statements in `own` that have a counterpart in `reference`, best pairs first. A match uses up
+    the counterpart's features."""
     unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
         (
@@ -133,18 +133,18 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
 
 
 def _groups(j: int, count: int) -> Iterator[list[int]]:
-    """A candidate with its neighbours, since a computation may be divided into other steps."""
+    """A candidate with its neighbours, since a computation may be split into different steps."""
     yield [k for k in (j, j - 1) if k >= 0]
     yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < count]
 
 
 def _coverage(statement: Statement, pool: Counter[str]) -> float:
-    """The share of a statement's features that are in `pool`."""
+    """The fraction of a statement's features that are in `pool`."""
     covered = sum(weight_of(name) * min(n, pool[name]) for name, n in statement.features.items())
     return covered / statement.weight
 
 
 def _alike(first: Statement, second: Statement) -> float:
-    """Dice's coefficient of two statements' features."""
+    """Dice's coefficient for the features of two statements."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)

@@ -1,4 +1,4 @@
-"""The operations of expressions, as labels that do not depend on the library and the names of variables."""
+"""Labels the operations in expressions independently of the library and the variable names."""
 
 import ast
 from collections import Counter
@@ -47,9 +47,9 @@ _LARGE = 1e18
 
 
 def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
-    """The operations of an expression or the heading of a statement, and pairs of an operation with the operation that
-    gives its operand: calls by their last name (`c…`), others (`n…`), pairs (`p…`), constants (`k…`), and
-    calls of one of the `own` names, which are arbitrary (`o…`)."""
+    """The operations in an expression or the heading of a statement, and pairs of an operation and the operation that
+    computes its operand: calls by their last name (`c…`), others (`n…`), pairs (`p…`), constants (`k…`), and calls to
+    any of the `own` names, which are arbitrary (`o…`)."""
     found: Counter[str] = Counter()
     stack: list[tuple[str, ast.AST]] = [("", node)]
     while stack:
@@ -64,7 +64,7 @@ def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
 
 
 def _split(node: ast.AST, own: Collection[str]) -> tuple[str, list[ast.AST]]:
-    """An operation and its operands; no label for a node that computes nothing."""
+    """An operation and its operands; the label is empty for a node that computes nothing."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return f"k{value:.6g}" if abs(value) < _LARGE else "klarge", []

@@ -1,8 +1,8 @@
-"""The statements of a program as bags of operations, to compare their computations.
+"""Represents a program's statements as bags of operations, to compare what they compute.
 
-Statements with the same computation share operations, regardless of the names of variables and of positional or keyword
-arguments. Imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters
-are ignored."""
+Statements that compute the same thing share operations, whatever their variable names and whether arguments are
+positional or keyword. Imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and
+stored parameters are ignored."""
 
 import ast
 import re
@@ -23,8 +23,8 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """A statement that computes something: its 1-based first line, its text (only the head of a compound statement) and
-    its operations with counts."""
+    """A statement that computes something: its first line (1-based), its text (only the head of a compound statement)
+    and its operations with counts."""
 
     line: int
     text: str
@@ -36,14 +36,14 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """The weight of an operation: highest for a named call, lowest for constants, pairs and calls of own names."""
+    """The weight of an operation: highest for a named call, lowest for constants, pairs and calls to own names."""
     return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
-    """The statements of a program that compute something, in order. If the source does not parse as a whole (excerpts
-    of files), it is parsed in pieces; pieces that are not valid Python are skipped. A called attribute with a name in
-    `callables` (`functions.loss(x)`) counts as the call of a value (`loss(x)`)."""
+    """The statements in a program that compute something, in order. If the source does not parse as a whole (as with
+    file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped. A called attribute whose name
+    is in `callables` (`functions.loss(x)`) counts as a call of a value (`loss(x)`)."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results, callables).read()
@@ -51,7 +51,7 @@ def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Sta
 
 
 def called_parameters(source: str) -> frozenset[str]:
-    """The function parameters that a program calls, such as a loss that was an attribute in its source."""
+    """The function parameters that a program calls, such as a loss that was an attribute in the source code."""
     found: set[str] = set()
     for _, tree in _pieces(source):
         for function in (node for node in ast.walk(tree) if isinstance(node, Function | ast.Lambda)):
@@ -65,7 +65,7 @@ def called_parameters(source: str) -> frozenset[str]:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
-    """The syntax trees of a source and the number of lines before each."""
+    """The syntax trees of the pieces of a source, each with the number of lines before it."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     whole = parse_ast(source)
     if whole is not None:
@@ -106,7 +106,7 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
     if heads:
         for first, last in zip([start, *heads], [*heads, end], strict=True):
             yield from _parsed_runs(lines, first, last)
-    elif end - start > 1:  # the lines after the first may parse without it
+    elif end - start > 1:  # the remaining lines may parse without the first
         yield from _parsed_runs(lines, start + 1, end)
 
 
@@ -114,7 +114,7 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
 
 
 class _Reader:
-    """Adds the statements of one tree to `results`."""
+    """Adds the statements in one tree to `results`."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class _Reader:
     def read(self) -> None:
         try:
             self._block(self._tree.body)
-        except RecursionError:  # keep the statements before it
+        except RecursionError:  # keep the statements read so far
             return
 
     def _block(self, body: Sequence[ast.stmt]) -> None:
@@ -181,7 +181,7 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # A loop over a plain variable, or a call of an own function, is too unspecific.
+            # A loop over a plain variable, or a call to an own function, is too unspecific.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno

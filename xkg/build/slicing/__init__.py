@@ -1,3 +1,3 @@
-"""Extracts a symbol and its dependencies from a repository as one module that runs.
+"""Extracts a symbol and its dependencies from a repository as a single runnable module.
 
-May import: code, and what lies below build."""
+May import: code, and the layers below build."""

@@ -1,5 +1,5 @@
-"""The members of a class that a slice needs: the requested and reached ones, the constructors, and those that set
-attributes which these read. The signatures of the others stand there as comments."""
+"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and
+members that set attributes which these read. The signatures of all other members appear as comments."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ _LONG_TEXT = 3  # lines
 
 @dataclass(frozen=True)
 class Gap:
-    """Omitted lines `first` to `last` of a file, and the text that replaces them."""
+    """Omitted lines `first` to `last` in a file, and the text that replaces them."""
 
     first: int
     last: int
@@ -25,8 +25,8 @@ class Gap:
 
 @dataclass
 class Mentions:
-    """The attributes that code reads or changes: `own` of its own object (`self.a`), `other` of any other. `escapes`:
-    the object itself is passed on. `dynamic`: an attribute's name is computed."""
+    """The attributes that code reads or changes: `own` on its own object (`self.a`), `other` on any other object.
+    `escapes` means that the object itself is passed on, `dynamic` that an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -41,7 +41,8 @@ class Mentions:
 
 
 def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """`selves` are the names of the object itself. Attributes of `foreign` names (imported packages) do not count."""
+    """The attributes that a node mentions. `selves` are the names of the object itself. Attributes of `foreign` names
+    (imported packages) do not count."""
     found = Mentions()
     bases: set[int] = set()
     every = list(ast.walk(node))
@@ -68,8 +69,8 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class KeptLines(ABC):
-    """The kept part of a top-level class or function: `whole`, or what its inner statements `roots` need. `gaps` are
-    the omitted lines, in order, `mentions` the attributes in the kept part."""
+    """The part of a top-level class or function that is kept: all of it if `whole`, otherwise what its inner statements
+    `roots` need. `gaps` are the omitted lines, in order, and `mentions` the attributes in the kept part."""
 
     def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
         self.node = node
@@ -80,8 +81,8 @@ class KeptLines(ABC):
 
     @abstractmethod
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps whatever the mentioned attributes reach, of objects of the slice's classes (`own`) or of any object
-        (`other`). Returns whether more is kept than before."""
+        """Keeps everything that the mentioned attributes reach, on objects of the slice's classes (`own`) or on any
+        object (`other`). Returns whether more is kept than before."""
 
     @property
     def retained_lines(self) -> int:
@@ -93,22 +94,22 @@ class KeptLines(ABC):
         return sum(gap.last - gap.first + 1 for gap in self.gaps)
 
     def holds(self, line: int) -> bool:
-        """Whether a line of the file is kept."""
+        """Whether this line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, _line: int) -> bool:
-        """Whether a line only sets up what is kept."""
+        """Whether a line only sets up code that is kept."""
         return False
 
     @property
     def inherited(self) -> frozenset[int]:
-        """The identities of the names in the list of a class's bases."""
+        """The identities of the names in the class's list of bases."""
         bases: list[ast.expr] = getattr(self.node, "bases", [])
         return frozenset(id(n) for base in bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
 
 class ClassParts(KeptLines):
-    """The requested members of a class and everything that they reach, except methods that are `ready` elsewhere."""
+    """The requested members of a class and everything they reach, except methods that are `ready` elsewhere."""
 
     def __init__(
         self,
@@ -144,12 +145,12 @@ class ClassParts(KeptLines):
         return self.retained_lines > before
 
     def sets_up(self, line: int) -> bool:
-        """Whether a line is in a constructor that is not a root: it only sets up the kept methods."""
+        """Whether a line is in a constructor that is not a root, so that it only sets up the kept methods."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """The kept members; None if they reach attributes by computed names."""
+        """The kept members, or None if they reach attributes by computed names."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
@@ -166,7 +167,7 @@ class ClassParts(KeptLines):
             done |= needed
             waiting = [m for name in needed for m in self._by_name.get(name, ()) if m not in kept]
             if not waiting:
-                # Attributes that only other methods set.
+                # Attributes that are set only by other methods.
                 alone = [n for n in done if n not in self._by_name and kept.isdisjoint(self._storing.get(n, ()))]
                 waiting = [m for name in alone for m in self._storing.get(name, ())]
         self.mentions = found
@@ -204,8 +205,8 @@ class ClassParts(KeptLines):
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """The first of the lines directly above line `first` and after line `before` that are comments, or empty for
-        the mark ''."""
+        """The first of the lines between `before` and `first` that are directly above `first` and are comments, or
+        empty lines if the mark is ''."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -233,14 +234,14 @@ def _is_constructor(member: ast.stmt) -> bool:
 
 
 def _bound(member: ast.stmt) -> set[str]:
-    """The names that a member binds in the class."""
+    """The names that a member binds in the class body."""
     if isinstance(member, Function | ast.ClassDef):
         return {member.name}
     return {n.id for n in ast.walk(member) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
-    """The attributes of its object that a method assigns; `self.register_buffer("a", …)` assigns `a`."""
+    """The attributes that a method assigns on its object; `self.register_buffer("a", …)` assigns `a`."""
     stored: set[str] = set()
     for node in ast.walk(method):
         match node:
@@ -254,7 +255,8 @@ def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
 
 
 def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
-    """The names in the parts of a member that run with the class body: decorators, defaults, bases, aliases."""
+    """The names in the parts of a member that run together with the class body: decorators, defaults, bases,
+    aliases."""
     parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
         parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))
@@ -269,7 +271,7 @@ def _is_long_text(member: ast.stmt) -> bool:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether a statement shares its lines with nothing but comments."""
+    """Whether a statement shares its lines only with comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

@@ -1,4 +1,4 @@
-"""Makes the candidate code node of a located symbol: its slice and documentation."""
+"""Creates the candidate code node for a located symbol: its slice and documentation."""
 
 import ast
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
     """The candidate for a technique, and the ids of the symbols in it.
 
-    If a symbol cannot be sliced (another language, Python 2, a file that does not parse), the candidate has the
-    symbol's own lines, and its level shows that it was not tried or does not parse. Raises `UnknownIdError` for a
+    If a symbol cannot be sliced (another language, Python 2, a file that does not parse), the candidate contains the
+    symbol's own lines, and its level records that it was not tried or does not parse. Raises `UnknownIdError` for a
     symbol that is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
@@ -55,7 +55,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 
 def _placeholders(source: str) -> dict[str, str]:
-    """Variables of a module that it reads, but only ever sets to None or 0."""
+    """Variables that a module reads but only ever sets to None or 0."""
     tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:

@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
-Components and new code become modules of a temporary package, in which the new code imports the names that it uses. The
-result is the slice of the new code: only reachable definitions, in an order that runs, with merged imports and distinct
-names. Definitions that two components share occur once."""
+Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
+result is a slice of the new code: only reachable definitions, in an order that runs, with merged imports and distinct
+names. Definitions shared by two components occur once."""
 
 import ast
 import hashlib
@@ -26,14 +26,14 @@ _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
 _MAX_LINES = 100_000
 _HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
-# Characters of components beyond which prompts show signatures instead of code.
+# If components have more characters than this, prompts show signatures instead of code.
 LISTED = 6_000
 _DEEPEST = 60
 
 
 @dataclass(frozen=True)
 class Part:
-    """A component's code, which is a self-contained module, and its display name."""
+    """A component's code (a self-contained module) and its display name."""
 
     name: str
     source: str
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """A composed module. `used` are the indices of the parts in it. If there is a `problem`, `source` is empty."""
+    """A composed module. `used` are the indices of the parts included. If there is a `problem`, `source` is empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -51,7 +51,7 @@ class Composed:
 @dataclass
 class _Module:
     """A part with its statements. `duplicates` maps names to an earlier part with the same definition; `names` maps the
-    part's names to those that new code uses. `helpers` are private names that new code may use too."""
+    part's names to the names that new code uses for them. `helpers` are private names that new code may use too."""
 
     part: Part
     path: str
@@ -70,8 +70,9 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """The new code after the definitions of parts that it reaches. Undefined names refer to the parts (see
-    `interfaces`). A comment before each section names its origin. New code that uses no part is returned unchanged."""
+    """The new code, preceded by the definitions that it reaches in the parts. Undefined names refer to the parts (see
+    `interfaces`). A comment before each section says where it comes from. New code that uses no part is returned
+    unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -105,8 +106,8 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names of each part for new code: signatures with the first sentence of the docstring, fields of classes,
-    constants with values. If two parts define a name differently, the later one is renamed."""
+    """The names that each part offers to new code: signatures with the first sentence of the docstring, fields of
+    classes, constants with values. If two parts define a name differently, the later one is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
@@ -117,14 +118,14 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Everything that new code can use, with dependencies, in the form of `compose`; empty if that fails."""
+    """Everything that new code can use, with dependencies, in the form produced by `compose`; empty if that fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
 
 
 def rendered(parts: Sequence[Part]) -> str:
-    """The code of the parts if it is short, otherwise `interfaces`."""
+    """The code of the parts if it is short, otherwise their `interfaces`."""
     code = combined(parts)
     return code if 0 < len(code) <= LISTED else interfaces(parts)
 
@@ -138,7 +139,7 @@ def callable_names(parts: Sequence[Part]) -> frozenset[str]:
 
 
 def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
-    """The parts that parse, by index."""
+    """The parts that parse, keyed by index."""
     modules: dict[int, _Module] = {}
     claimed: set[str] = set()
     for i, part in enumerate(parts):
@@ -157,7 +158,7 @@ def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
 
 def _find_duplicates(modules: Mapping[int, _Module]) -> None:
     first_owner: dict[str, int] = {}
-    # No chain of calls is longer than the number of names.
+    # A chain of calls cannot be longer than the number of names.
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
@@ -166,7 +167,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. A name that an earlier part offers is changed."""
+    """Sets the names that each part offers. A name already offered by an earlier part is changed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -190,8 +191,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """A canonical text for each function, class and constant of a module, equal for identical definitions: the syntax
-    tree without docstrings and annotations, with names resolved `depth` calls deep."""
+    """A canonical text for each function, class and constant in a module, so that identical definitions compare equal:
+    the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -216,7 +217,8 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, if nothing changes its value later; None if that is uncertain."""
+    """The only statement that binds a name, provided that nothing changes its value later; None if that is
+    uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -235,7 +237,7 @@ def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
 
 
 def _bare(node: ast.stmt) -> ast.Module:
-    """A statement without docstrings and function annotations."""
+    """A statement without docstrings and function annotations, as a module."""
     tree = syntax_tree(ast.unparse(node))
     for inner in ast.walk(tree):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -262,7 +264,7 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """The part's source. It imports definitions that an earlier part duplicates."""
+    """The part's source, changed to import any definition that an earlier part duplicates."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():
@@ -278,7 +280,7 @@ def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -
 
 
 def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
-    """The text with global names replaced."""
+    """The text with global names replaced as in `names`."""
     source = Source(text)
     edits: list[Edit] = []
     for statement in scope.statements:
@@ -293,7 +295,7 @@ def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
 
 
 def _with_imports(source: str, imports: Sequence[str]) -> str:
-    """Import lines at the top, after the docstring and `from __future__`."""
+    """The source with import lines added at the top, after the docstring and `from __future__`."""
     lines = source.split("\n")
     at = 0
     for node in syntax_tree(source).body:
@@ -322,7 +324,7 @@ def _docstring(source: str) -> str:
 
 
 def _with_headings(source: str, names: Mapping[str, str]) -> str:
-    """Replaces the headings of the slice with those of the composed module, without repetitions."""
+    """Replaces the slice's headings with those of the composed module, dropping repetitions."""
     lines: list[str] = []
     last = ""
     for line in source.split("\n"):

@@ -1,4 +1,4 @@
-"""The statements of a repository that given statements depend on, in import order."""
+"""Finds the statements in a repository that given statements depend on, in import order."""
 
 import ast
 import heapq
@@ -45,25 +45,25 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. For each of its names: the alias if it stays, otherwise the assignments
-    that replace it as (bound name, target); empty if it is removed."""
+    """An import inside an included statement. For each name that it binds: the alias if it is kept, otherwise the
+    assignments that replace it as (bound name, target); empty if it is removed."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# Names in annotations or constructors count as further away than names that a method calls.
+# Names in annotations or constructors count as more distant than names that a method calls.
 _FAR = 3
 
 
 class Dependence:
     """Grows from the seeds, nearest dependencies first, until nothing is missing or `max_lines` is reached.
 
-    `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
-    classes and functions with their kept lines; with `whole_classes` classes are kept whole. `ready` are definitions,
-    and `ready_members` members of classes, that are used but not included. Definitions in `outlined` files count as
-    beyond the limit."""
+    `included` maps each statement to its references; `cut` lists the definitions beyond the limit. `parts` are the
+    classes and functions with their kept lines; if `whole_classes` is set, classes are kept whole. `ready` lists
+    definitions, and `ready_members` class members, that are used but not included. Definitions in `outlined` files
+    count as beyond the limit."""
 
     def __init__(
         self,
@@ -88,14 +88,14 @@ class Dependence:
         self.cut: dict[Definition, None] = {}
         self.ready: set[Definition] = set()
         self.ready_members: dict[Place, set[ast.stmt]] = {}
-        # For blocks of imports, the needed names of each.
+        # For each block of imports, the names that are needed from it.
         self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # Definitions with uses other than annotations, and other than bases of classes that need only methods.
+        # Definitions used other than in annotations and other than as bases of classes that need only methods.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -111,8 +111,8 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements, most important first, to the needed statements inside them; an empty value means the
-        whole statement. Dependencies of earlier seeds come first."""
+        """Grows the slice from `seeds`, which maps statements, most important first, to the statements inside them that
+        are needed; an empty value means the whole statement. Dependencies of earlier seeds come first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
             if roots:
@@ -139,7 +139,8 @@ class Dependence:
     # --- statements ---
 
     def _need_name(self, place: Place, position: int | None, name: str) -> None:
-        """Records that a name of a statement is needed. If a block of imports has the name, visits the block again."""
+        """Records that a name in a statement is needed. If a block of imports binds the name, visits that block
+        again."""
         names = self._needed_names.setdefault(place, set())
         if name not in names:
             names.add(name)
@@ -153,13 +154,13 @@ class Dependence:
         return isinstance(statement.node, ast.Try | ast.If) and bool(statement.imports) and not statement.guarded
 
     def _is_needed(self, place: Place, bound: str) -> bool:
-        """Whether a name that a statement binds is needed. In a block of imports, only used names are."""
+        """Whether a name bound by a statement is needed. In a block of imports, only used names are needed."""
         if not self._is_import_block(place) or bound in self._needed_names.get(place, ()):
             return True
         return any(use.name == bound for use in self.statement(place).uses)
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
-        """Includes a statement. Returns False if the limit excludes it."""
+        """Includes a statement. Returns False if the limit excludes the statement."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
@@ -194,7 +195,7 @@ class Dependence:
         return FunctionParts(node, roots, lines, foreign)
 
     def _foreign_names(self, path: str) -> frozenset[str]:
-        """The names in a module that are imported from outside the repository."""
+        """The names in a module that it imports from outside the repository."""
         if path not in self._foreign:
             imported = {bound_name(a) for s in self.scope(path).statements for n, _ in s.imports for a in n.names}
             found = {name for name in imported if isinstance(self.program.lookup(path, name), External)}
@@ -202,7 +203,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps more of the included classes, according to names in the slice."""
+        """Keeps more of the included classes, depending on the names in the slice."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -215,7 +216,7 @@ class Dependence:
         return grown
 
     def _retain(self, place: Place) -> None:
-        """Records the references of the kept part of a statement."""
+        """Records the references in the part of a statement that is kept."""
         statement, parts = self.statement(place), self.parts.get(place)
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
@@ -225,7 +226,7 @@ class Dependence:
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether a line of an included statement is kept."""
+        """Whether this line of an included statement is kept."""
         parts = self.parts.get(place)
         return parts is None or parts.holds(line)
 
@@ -278,7 +279,7 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value, as a namespace of everything that it defines or re-exports."""
+        """Includes a module that is used as a value, as a namespace with everything that it defines or re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -291,7 +292,7 @@ class Dependence:
                     self._need(target, None, path)
 
     def _repeated(self, path: str) -> bool:
-        """Whether the value of a name depends on the position in the module."""
+        """Whether a name's value depends on the position in the module."""
         if path not in self._repeats:
             scope = self.scope(path)
             self._repeats[path] = (
@@ -302,8 +303,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value when statement `position` runs (None: at the end), and
-        those that changed the value since."""
+        """The statements that may have bound a name's value when statement `position` runs (None: at the end), and the
+        statements that changed the value since then."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -340,8 +341,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill a registry that the slice reads: those that importing would run, and that call
-        (or are decorated by) a function that writes into it."""
+        """Includes statements that fill a registry read by the slice: statements that would run on import and that call
+        (or are decorated by) a function that writes into the registry."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -422,7 +423,7 @@ class Dependence:
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
         """The included statements in the order in which importing the seeds' modules would run them. A namespace (its
-        module's path) follows its module."""
+        module's path) comes after its module."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""Shortens docstrings of code that was not located."""
+"""Shortens docstrings in code that was not located."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from xkg.build.code.languages.python import parse_ast
 _LONGEST = 5  # lines
 _BLANK = re.compile(r"\A\s*+\Z")
 _ANY = re.compile(r"")
-# Headings after which docstrings in the styles of numpy, Google and Sphinx have no definition.
+# Headings after which docstrings in numpy, Google and Sphinx style contain no definition.
 _OUTSIDE = re.compile(
     r"\A\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I
 )
@@ -17,8 +17,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def with_short_docstrings(code: str, whole: Collection[str]) -> str:
-    """The code with each docstring of more than five lines cut to its first paragraph. Docstrings of `whole` (qualified
-    names) lose only examples and references to other code. Code that does not parse is returned unchanged."""
+    """The code with each docstring of more than five lines cut to its first paragraph. For names in `whole` (qualified
+    names), only examples and references to other code are removed. Code that does not parse is returned unchanged."""
     return _with_cut_docstrings(code, lambda name: _OUTSIDE if name in whole else _BLANK, _LONGEST)
 
 
@@ -28,8 +28,8 @@ def with_first_lines_of_docstrings(code: str) -> str:
 
 
 def _with_cut_docstrings(code: str, ends_at: Callable[[str], re.Pattern[str]], least: int) -> str:
-    """The code with each docstring of more than `least` lines cut before the first line, after its own first, that
-    matches the pattern that `ends_at` returns for its qualified name."""
+    """The code with each docstring of more than `least` lines cut before the first line that matches a pattern,
+    ignoring the docstring's own first line. `ends_at` returns the pattern for a qualified name."""
     tree = parse_ast(code)
     if tree is None:
         return code

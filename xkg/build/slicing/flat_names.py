@@ -1,4 +1,4 @@
-"""Names for definitions of several modules in one module, and names that a module leaves undefined."""
+"""Chooses names for definitions from several modules in one module, and finds names that a module leaves undefined."""
 
 import re
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name of each included definition: its own if unique, otherwise a package's full name instead of its alias, or
-    the name with its module's name appended."""
+    """The name for each included definition: its own if unique, otherwise a package's full name instead of its alias,
+    or the name with its module's name appended."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():
         identifiers |= need.scope(place.path).identifiers
         for reference in references:
-            use = reference.use  # a function's own import is removed, so its name is free
+            use = reference.use  # a function's own import is removed, which frees its name
             enclosing.setdefault(reference.target, set()).update(use.enclosing - ({use.name} if use.local else set()))
     claimed = {*need.builtins, *need.missing}
     for references in need.included.values():

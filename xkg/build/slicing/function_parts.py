@@ -1,5 +1,5 @@
-"""The statements of a top-level function that some of its lines need: a backward slice inside the function (Weiser,
-"Program Slicing", IEEE TSE 1984)."""
+"""Selects the statements in a top-level function that some of its lines need: a backward slice inside the function
+(Weiser, "Program Slicing", IEEE TSE 1984)."""
 
 import ast
 import itertools
@@ -14,8 +14,8 @@ from xkg.model import LineRange
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """A statement and those around it, outermost first. Of one with `inner` statements that count by themselves, only
-    the other `nodes` do. `reads` and `changes` are names."""
+    """A statement with its enclosing statements, outermost first. If some of its `inner` statements are units of their
+    own, only its other `nodes` count. `reads` and `changes` are names."""
 
     statement: ast.stmt
     above: tuple[ast.stmt, ...]
@@ -26,8 +26,8 @@ class _Unit:
 
 
 class FunctionParts(KeptLines):
-    """The kept part of a function: `whole`, or the statements `roots`, what they need of the others, and what returns
-    only their values."""
+    """The part of a function that is kept: all of it if `whole`, otherwise the statements `roots`, the statements they
+    need, and return statements that use only their values."""
 
     def __init__(
         self, node: ast.stmt, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
@@ -50,7 +50,7 @@ class FunctionParts(KeptLines):
 
 
 def statements_on(statements: Iterable[ast.stmt], lines: Sequence[LineRange]) -> list[ast.stmt]:
-    """The innermost statements on some lines. One whose first lines are among them counts as a whole."""
+    """The innermost statements on some lines. A statement whose first lines are among them counts as a whole."""
     found: list[ast.stmt] = []
     for each in statements:
         first, inner = first_line(each), _blocks(each)
@@ -91,7 +91,7 @@ def _ends_loop(unit: _Unit, kept: Collection[ast.stmt]) -> bool:
 def _units(
     blocks: Iterable[Sequence[ast.stmt]], roots: Collection[ast.stmt], above: tuple[ast.stmt, ...] = ()
 ) -> Iterator[_Unit]:
-    """Inner functions and classes are whole, unless a root is inside."""
+    """The units of a function. Inner functions and classes are kept whole, unless they contain a root."""
     for each in (statement for block in blocks for statement in block):
         inner = [] if each in roots else _blocks(each)
         if isinstance(each, Function | ast.ClassDef) and not any(_is_inside(root, each) for root in roots):
@@ -127,7 +127,8 @@ def _changes(statement: ast.stmt, nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _gaps(
     blocks: Iterable[Sequence[ast.stmt]], kept: Mapping[ast.stmt, list[list[ast.stmt]]], lines: Sequence[str]
 ) -> Iterator[Gap]:
-    """`kept` maps each kept statement to the lists of statements in it of which some may be omitted."""
+    """The gaps left by omitted statements. `kept` maps each kept statement to its inner lists of statements, some of
+    which may be omitted."""
     for block in blocks:
         left_out = {each for each in block if each not in kept and has_own_lines(each, lines)}
         for is_left_out, run in itertools.groupby(block, left_out.__contains__):
@@ -150,7 +151,7 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _head(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement that are in none of its inner statements."""
+    """The nodes in a statement, excluding its inner statements."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,5 @@
-"""Definitions without bodies: signatures with defaults, fields of classes, the first sentence of docstrings."""
+"""Outlines definitions without their bodies: signatures with defaults, class fields, the first sentence of
+docstrings."""
 
 import ast
 import re
@@ -29,7 +30,7 @@ def outline(name: str, node: ast.stmt) -> Iterator[str]:
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The heading of a function in one line, without decorators."""
+    """A function's heading on one line, without decorators."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{'async ' * isinstance(node, ast.AsyncFunctionDef)}def {node.name}({ast.unparse(node.args)}){returns}"
 

@@ -1,4 +1,4 @@
-"""Replaces names in the source of a statement and preserves everything else byte for byte."""
+"""Replaces names in a statement's source and preserves everything else byte for byte."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from xkg.build.code.languages.python import identifier_paths
 
 
 class Edit(NamedTuple):
-    """Replaces bytes `start` to `end` of a module's source."""
+    """Replaces bytes `start` to `end` in a module's source."""
 
     start: int
     end: int
@@ -34,8 +34,8 @@ class Source:
         return self.data[self.line_starts[number - 1] : self.line_starts[number] - 1]
 
     def exchange(self, node: ast.expr, path: tuple[str, ...], text: str, inside: ast.expr | None) -> Iterator[Edit]:
-        """Edits that replace the dotted name `path` at `node` by `text`. In strings and f-strings, where Python's
-        positions are unreliable, all its occurrences are replaced."""
+        """Edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, where Python's
+        positions are unreliable, all occurrences are replaced."""
         if inside is None:
             yield Edit(*self.span(node), text)
             return

@@ -1,9 +1,9 @@
-"""Static slices: symbols of a repository and all their dependencies in it, flattened into one self-contained module.
+"""Slices statically: flattens symbols and all their dependencies in a repository into one self-contained module.
 
 The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements. A statement is needed if it binds
 or changes a name that a needed statement uses. Statements are written in the order in which importing the repository
-would run them, so import cycles still work. A name changes only if two modules define it; imports from the repository
-disappear, and the others are merged at the top. Nothing is run."""
+would run them, so import cycles still work. A name is changed only if two modules define it; imports from the
+repository disappear, and all other imports are merged at the top. Nothing is run."""
 
 import ast
 import sys
@@ -44,14 +44,14 @@ _PYTHON_2 = (
 
 
 class Slice(Value):
-    """`source` is one module, empty if `refused` says why there is none (another language, Python 2, a
-    broken file).
+    """`source` is one module; it is empty if `refused` says why there is none (another language, Python 2, a broken
+    file).
 
-    `entries` are the names of the requested symbols in it (of a method: its class). `derived_from` are the ids of the
-    requested symbols, then of all others in it, in order. `packages` are top-level imports from outside the standard
-    library. `missing` maps names that nothing defines to the reason; `cut` are ids of dependencies beyond the length
-    limit, `outlines` their signatures; `gaps`, by path, are the lines of the definitions in it that are left out, in
-    order; `notes` list code that static slicing cannot follow."""
+    `entries` are the names that the requested symbols have in the module (for a method: its class). `derived_from`
+    lists the ids of the requested symbols, then of all other symbols in the module, in order. `packages` are top-level
+    imports from outside the standard library. `missing` maps names that nothing defines to the reason; `cut` lists ids
+    of dependencies beyond the length limit, `outlines` their signatures; `gaps`, keyed by path, are lines left out of
+    included definitions, in order; `notes` describe code that static slicing cannot follow."""
 
     source: str
     entries: tuple[str, ...] = ()
@@ -75,18 +75,18 @@ def slice_symbols(
     ready: Collection[str] = (),
     outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
-    """One self-contained module for these symbols. It has only those methods and attributes of a class that are
-    reached, with the signatures of the rest as comments, unless the class is a requested symbol itself, or
-    `whole_classes` is set. If it would be longer than `max_lines`, the most distant dependencies are cut, but never the
-    statements of the symbols themselves. Of a module or a function whose id is in `lines`, it has only the statements
-    on these lines and their dependencies. Functions and methods that are `ready` elsewhere are left out unless they are
-    requested, and definitions in `outlined` files are cut. Raises `UnknownIdError` for an id that the codebase does not
-    have.
+    """One self-contained module for these symbols. For each class, it contains only the methods and attributes that are
+    reached, with the signatures of the rest as comments, unless the class is a requested symbol itself or
+    `whole_classes` is set. If the module would be longer than `max_lines`, the most distant dependencies are cut, but
+    never the statements of the symbols themselves. For a module or function whose id is in `lines`, it contains only
+    the statements on these lines and their dependencies. Functions and methods that are `ready` elsewhere are left out
+    unless they are requested, and definitions in `outlined` files are cut. Raises `UnknownIdError` for an id that is
+    not in the codebase.
     """
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
         if identity not in known:
-            raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; give one that parsing found")
+            raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; use an id of a parsed symbol")
     try:
         slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes, outlined)
         return slicer.slice(symbol_ids, lines, ready)
@@ -95,7 +95,8 @@ def slice_symbols(
 
 
 class _Identity:
-    """A codebase as a cache key by identity, since comparing whole repositories costs more than parsing them."""
+    """A codebase as a cache key that compares by identity, since comparing whole repositories costs more than
+    parsing."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.codebase = codebase
@@ -137,7 +138,7 @@ class _Slicer:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
             if language != "python":
-                return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
+                return Slice(source="", refused=f"{symbol.path} is {language}, and only Python can be sliced")
             if self.program.scope(symbol.path) is None:
                 return Slice(source="", refused=f"{symbol.path} {_NOT_READ}")
             found = self._seeds(symbol, lines.get(identity, ()))
@@ -179,7 +180,7 @@ class _Slicer:
         )
 
     def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
-        """The statements of a symbol; of a module those on `lines`, if any are."""
+        """The statements of a symbol; for a module, only those on `lines` if there are any."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
             chosen = [
@@ -210,8 +211,8 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """The members of a class, or the statements of a function, that are needed for a symbol or its `lines`;
-        empty if the whole statement is needed."""
+        """The class members or function statements that are needed for a symbol or its `lines`; empty if the whole
+        statement is needed."""
         node = self.need.statement(place).node
         if isinstance(node, Function):
             inside = statements_on([node], lines)
@@ -222,7 +223,7 @@ class _Slicer:
         return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """The member of a class that is this symbol or contains it; None if the symbol is a whole statement."""
+        """The class member that is this symbol or contains it, or None if the symbol is a whole statement."""
         node = self.need.statement(place).node
         if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
@@ -261,13 +262,13 @@ class _Slicer:
         return list(dict.fromkeys([*lines, *self._loaded()]))
 
     def _loaded(self) -> Iterator[str]:
-        """Imports of submodules that the included modules use through another name, as `spys.linalg` after
-        `import scipy.sparse as spys; import scipy.sparse.linalg`."""
+        """Imports of submodules that the included modules use through another name, such as `spys.linalg` after `import
+        scipy.sparse as spys; import scipy.sparse.linalg`."""
         claimed = set(self.flat.values())
         for external in self.need.externals:
             package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
             if external.attribute is None and external.alias == external.module:
-                continue  # `_submodules` has these
+                continue  # `_submodules` covers these
             top = package.partition(".")[0]
             for module in self._imported(f"{package}."):
                 yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in claimed else "")
@@ -276,7 +277,7 @@ class _Slicer:
         return self.flat[NAMESPACE_TYPES]
 
     def _submodules(self, external: External) -> list[str]:
-        """The modules of a package that the included modules import under its own name."""
+        """The modules in a package that the included modules import under its own name."""
         found = [m for m in self._imported(external.module) if m.partition(".")[0] == external.module]
         return found or [external.module]
 
@@ -304,7 +305,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """The text of every part; consecutive statements of a file are one part."""
+        """The text of every part; consecutive statements from the same file form one part."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:
@@ -367,7 +368,7 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """The replacement of an import inside a statement; None if it stays unchanged."""
+        """The replacement for an import inside a statement, or None if it is kept unchanged."""
         retained: list[str] = []
         assigned: list[str] = []
         changed = False
@@ -391,7 +392,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """`bound = <its target>`; '' if both have one name."""
+        """The assignment `bound = <its target>`, or '' if both have the same name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)
@@ -428,8 +429,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: KeptLines | None) -> bool:
-        """Whether a symbol of an included statement is itself in the slice: a whole statement, or a kept member of a
-        class that is only partly there."""
+        """Whether a symbol in an included statement is itself in the slice: it is a whole statement, or a kept member
+        of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

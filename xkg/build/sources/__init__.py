@@ -1,3 +1,3 @@
-"""Sources of papers: arXiv, downloads, files.
+"""Paper sources: arXiv, downloads, files.
 
-May import: parsing, paper, and what lies below build."""
+May import: parsing, paper, and the layers below build."""

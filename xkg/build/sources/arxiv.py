@@ -1,5 +1,5 @@
-"""arXiv as a `Source`: a paper by id or address, its metadata from the API, and its LaTeX source, or its PDF if there
-is no source."""
+"""arXiv as a `Source`: gets a paper by id or address, with its metadata from the API and its LaTeX source, or its PDF
+if there is no source."""
 
 import re
 import tempfile
@@ -22,7 +22,7 @@ from xkg.value import Value
 
 
 class _Record(Value):
-    """The API's metadata of one version, stored next to the fetched file; `file` and `sha256` describe that file."""
+    """The API's metadata for one version, stored next to the fetched file; `file` and `sha256` describe that file."""
 
     number: str
     version: str
@@ -41,10 +41,10 @@ class _Record(Value):
 
 
 class ArxivSource:
-    """Papers of arXiv, or of a mirror at `url`, stored in `folder`, one file per version.
+    """Papers from arXiv, or from a mirror at `url`, stored in `folder`, one file per version.
 
     A stored version is not fetched again. If arXiv cannot be reached, the newest stored version is used. `pause` is the
-    time between requests, and `seconds` the timeout of one request, both in seconds."""
+    time between requests, and `seconds` the timeout for one request, both in seconds."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ArxivSource:
         """Like `Source.paper`; also raises `StoreError` if `folder` cannot be written."""
         requested = arxiv_id(spec)
         if requested is None:
-            raise InputError(f"{spec} is not an arXiv id; give one such as 2401.01234, 2401.01234v2 or cs/0112017")
+            raise InputError(f"{spec} is not an arXiv id; use one such as 2401.01234, 2401.01234v2 or cs/0112017")
         known = self._stored(requested)
         if known is not None and requested.version:
             return self._file(known)
@@ -76,7 +76,7 @@ class ArxivSource:
         except UnreachableError as error:
             if known is None:
                 raise
-            return self._file(known, f"{known}, fetched before, was used: {error}")
+            return self._file(known, f"used {known}, which was fetched earlier: {error}")
         stored = self._stored(ArxivId(record.number, record.version))
         if stored is not None:
             return self._file(stored)
@@ -90,7 +90,7 @@ class ArxivSource:
             ) from error
 
     def stored_version(self, number: str) -> str | None:
-        """The newest stored version of a paper, or None if there is none. Makes no request."""
+        """The newest stored version of a paper, or None if no version is stored. Makes no request."""
         known = self._stored(ArxivId(number, ""))
         return known.version if known is not None else None
 
@@ -125,7 +125,7 @@ class ArxivSource:
                 kind = self._parsers.source_kind(source)
             except UnsafeInputError as error:
                 message = str(error).replace(str(source), f"the source of {record}", 1)
-                raise UnsafeInputError(f"{message}; fetch {self._address(record, 'pdf')} and name that file") from error
+                raise UnsafeInputError(f"{message}; download {self._address(record, 'pdf')} and use that") from error
             except InputError as error:
                 trouble = str(error).replace(str(source), f"the source of {record}", 1).partition(";")[0]
             else:
@@ -139,8 +139,8 @@ class ArxivSource:
         record = record.model_copy(update={"file": _stem(record) + suffix, "sha256": sha256_of(source)})
         sync_file(source)
         source.replace(self._folder / record.file)
-        if trouble:  # not recorded: the next attempt may get the whole source
-            return self._file(record, f"{trouble}: the PDF was read")
+        if trouble:  # not stored: the next attempt may get the whole source
+            return self._file(record, f"{trouble}: the PDF was used instead")
         write_whole(self._folder / f"{_stem(record)}.json", record.model_dump_json(indent=1).encode())
         return self._file(record)
 
@@ -148,14 +148,14 @@ class ArxivSource:
         """Downloads a file of this kind to `path`. Returns False if arXiv does not have it."""
         status = self._web.save(self._address(record, kind), largest, path)
         if status != 200 and status not in ABSENT:
-            raise UnreachableError(f"{self._address(record, kind)} answers {status}; try later, or {REMEDY}")
+            raise UnreachableError(f"{self._address(record, kind)} returned status {status}; try later, or {REMEDY}")
         return status == 200
 
     def _address(self, record: _Record, kind: str) -> str:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """The newest version that is stored intact, or the requested one if it is."""
+        """The newest version stored intact, or the requested version if it is stored intact."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):
@@ -163,13 +163,13 @@ class ArxivSource:
                 record = _Record.model_validate_json(path.read_bytes())
                 if sha256_of(self._folder / record.file) == record.sha256:
                     records.append(record)
-            except (OSError, ValidationError):  # fetched again
+            except (OSError, ValidationError):  # fetch it again
                 continue
         return max(records, key=lambda record: int(record.version[1:]), default=None)
 
     def _file(self, record: _Record, *notes: str) -> PaperFile:
         if record.file.endswith(".pdf") and not notes:
-            notes = (f"{record} has no LaTeX source that can be read: its PDF was",)
+            notes = (f"{record} has no readable LaTeX source: its PDF was used",)
         if WITHDRAWN.search(record.comment):
             notes = (*notes, f"{record} has the comment: {record.comment}")
         return PaperFile(
@@ -197,8 +197,8 @@ def _stem(of: "_Record | ArxivId") -> str:
 
 def _nothing(record: _Record, *, withdrawn: bool) -> InputError:
     number, version = record.number, int(record.version[1:])
-    advice = f"name an earlier version, such as {number}v{version - 1}, or" if version > 1 else "instead,"
+    advice = f"use an earlier version, such as {number}v{version - 1}, or" if version > 1 else "instead,"
     if withdrawn:
         comment = f" ({record.comment[:200]})" if record.comment else ""
-        return InputError(f"{record} was withdrawn{comment}; {advice} give the paper's own files")
-    return InputError(f"arXiv gives neither source nor PDF of {record}; {advice} give the paper's own files")
+        return InputError(f"{record} was withdrawn{comment}; {advice} pass the paper's own files")
+    return InputError(f"arXiv provides neither source nor PDF for {record}; {advice} pass the paper's own files")

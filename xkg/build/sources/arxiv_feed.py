@@ -1,4 +1,4 @@
-"""arXiv's API through the `arxiv` package, whose requests `Web` paces, retries and bounds.
+"""Queries arXiv's API through the `arxiv` package, with requests that `Web` paces, retries and bounds.
 
 The pause between requests is the package's default, which follows the terms of use,
 https://info.arxiv.org/help/api/tou.html."""
@@ -13,27 +13,27 @@ from xkg.clock import Clock
 from xkg.errors import UnreachableError
 
 HOSTS = ("arxiv.org", "export.arxiv.org", "www.arxiv.org")
-REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"
+REMEDY = "check the network and the setting arxiv.url, or pass the paper's own files"
 ABSENT = (403, 404, 410)
 
 _LARGEST_FEED = 5_000_000
 
 
 def arxiv_web(pause: float | None, seconds: float, clock: Clock) -> Web:
-    """Requests to arXiv, `pause` seconds apart, by default as its terms of use ask."""
+    """Requests to arXiv, `pause` seconds apart; the default follows its terms of use."""
     polite = arxiv.Client().delay_seconds if pause is None else pause
     return Web("xkg", polite, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 
 class Feed:
-    """Entries of the API at `url`."""
+    """Entries from the API at `url`."""
 
     def __init__(self, web: Web, url: str) -> None:
         self._web, self._url = web, url
 
     def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
-        """At most `most` entries in one request: those of `ids`, or the results of `query` by relevance. Raises
-        `UnreachableError`, and `arxiv.HTTPError` if arXiv refuses (`ABSENT`, or 400 for a malformed id)."""
+        """At most `most` entries in one request: the entries with these `ids`, or the results of `query` by relevance.
+        Raises `UnreachableError`, and `arxiv.HTTPError` if arXiv refuses (`ABSENT`, or 400 for a malformed id)."""
         client: Any = arxiv.Client(page_size=most, delay_seconds=0, num_retries=0)
         client.query_url_format = self._url + "/api/query?{}"
         client._session = _Session(self._web, self._url)
@@ -43,7 +43,7 @@ class Feed:
         except arxiv.HTTPError as error:
             if error.status in (400, *ABSENT):
                 raise
-            raise UnreachableError(f"{self._url} answers {error.status}; try later, or {REMEDY}") from error
+            raise UnreachableError(f"{self._url} returned status {error.status}; try later, or {REMEDY}") from error
         except ValueError as error:  # an invalid date
             raise _no_feed(self._url) from error
 
@@ -65,4 +65,4 @@ class _Session:
 
 
 def _no_feed(url: str) -> UnreachableError:
-    return UnreachableError(f"{url} does not answer as arXiv does; {REMEDY}")
+    return UnreachableError(f"{url} does not respond like arXiv; {REMEDY}")

@@ -1,4 +1,4 @@
-"""arXiv as a `PaperIndex`. It makes few requests: one takes up to a hundred ids, or six titles."""
+"""arXiv as a `PaperIndex`. It needs few requests: one covers up to a hundred ids, or six titles."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ArxivIndex:
-    """The papers of arXiv, or of a mirror at `url`; `pause` and `seconds` as in `ArxivSource`."""
+    """The papers on arXiv, or on a mirror at `url`; `pause` and `seconds` are as in `ArxivSource`."""
 
     name = "arXiv"
     is_slow = True
@@ -37,7 +37,7 @@ class ArxivIndex:
         return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """Only DOIs that arXiv itself issued (10.48550); it has no search for others."""
+        """Papers for DOIs that arXiv itself issued (10.48550); it cannot search for other DOIs."""
         named = [arxiv_id(doi) for doi in dois]
         return self.by_arxiv_ids([each.number for each in named if each is not None])
 
@@ -50,7 +50,7 @@ class ArxivIndex:
         ]
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """By arXiv's relevance: papers that match more words, and rarer ones, come first."""
+        """Results by arXiv's relevance: papers that match more words, and rarer words, come first."""
         words = [word for word in _words(query).split() if word.lower() not in _COMMON]
         return list(self._ask(query=" OR ".join(f"all:{word}" for word in words), most=k)) if words else []
 
@@ -59,7 +59,7 @@ class ArxivIndex:
             for entry in self._feed.entries(ids=ids, query=query, most=most):
                 if (found := _found(entry)) is not None:
                     yield found
-        except arxiv.HTTPError:  # arXiv refuses a query with words that it does not accept: no results
+        except arxiv.HTTPError:  # arXiv rejects a query with words that it does not accept: no results
             return
 
 
@@ -82,7 +82,7 @@ def _found(entry: arxiv.Result) -> FoundPaper | None:
 
 
 def _words(text: str) -> str:
-    """The text without quotation marks, brackets and colons, which belong to the query syntax."""
+    """The text without quotation marks, brackets and colons, which are part of the query syntax."""
     return " ".join(_WORD.findall(text)[:_MOST_WORDS])
 
 

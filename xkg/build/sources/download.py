@@ -1,4 +1,5 @@
-"""HTTP requests that are paced, retried if that helps, bounded in size and time, and redirected to known hosts only."""
+"""HTTP requests that are paced, retried if that may help, bounded in size and time, and redirected only to known
+hosts."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,7 +27,7 @@ _PIECE = 1 << 16
 
 
 class BusyError(UnreachableError):
-    """A server asks for a longer wait than we allow; `seconds` is the wait that it asks for."""
+    """A server asks for a longer wait than we allow; `seconds` is the wait it asks for."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class BusyError(UnreachableError):
 
 
 class HttpReply(NamedTuple):
-    """A response of any status; header names are in lower case."""
+    """A response with any status; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,9 +43,9 @@ class HttpReply(NamedTuple):
 
 
 class Web:
-    """Requests to one server. `pause` is the number of seconds between two requests of all processes, and `seconds` the
-    timeout of one. `remedy` ends the messages of errors. Redirects are followed to the same host or to one of
-    `hosts`."""
+    """Requests to one server. `pause` is the number of seconds between two requests, across all processes, and
+    `seconds` the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same
+    host or to one in `hosts`."""
 
     def __init__(
         self,
@@ -64,10 +65,10 @@ class Web:
         self._paces: dict[str, Pace] = {}
 
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
-        """Status and body (empty unless the status is 200).
+        """The status and body (empty unless the status is 200).
 
-        Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short;
-        `UnsafeInputError` for more than `largest` bytes."""
+        Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short,
+        and `UnsafeInputError` if there are more than `largest` bytes."""
         body = bytearray()
 
         def attempt() -> tuple[int, float]:
@@ -77,7 +78,8 @@ class Web:
         return self._patiently(url, attempt), bytes(body)
 
     def save(self, url: str, largest: int, path: Path) -> int:
-        """The status; if it is 200, the body is in `path`. Raises as `fetch`, and `OSError` for the file."""
+        """Returns the status; if it is 200, the body is saved to `path`. Raises the errors of `fetch`, and `OSError`
+        for the file."""
 
         def attempt() -> tuple[int, float]:
             with path.open("wb") as file:
@@ -88,8 +90,8 @@ class Web:
     def reply(
         self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> HttpReply:
-        """The response to a GET request for `url`, or a POST if there is a `body`, whatever its status. Raises as
-        `fetch`."""
+        """The response to a GET request for `url`, or to a POST request if there is a `body`, whatever its status.
+        Raises the errors of `fetch`."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -102,12 +104,13 @@ class Web:
         return HttpReply(status, received, bytes(content))
 
     def json(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-        """Status and value of a JSON response. Raises as `fetch`, and `UnreachableError` for any other response."""
+        """Status and value of a JSON response. Raises the errors of `fetch`, and `UnreachableError` if the response is
+        not JSON."""
         reply = self.reply(url, largest, headers)
         try:
             return reply.status, json.loads(reply.body)
         except (ValueError, RecursionError) as error:
-            what = f"{urlsplit(url).netloc} answers {reply.status} without JSON"
+            what = f"{urlsplit(url).netloc} returned status {reply.status} without JSON"
             raise UnreachableError(f"{what}; try later, or {self._remedy}") from error
 
     def _patiently(self, url: str, attempt: Callable[[], tuple[int, float]]) -> int:
@@ -119,14 +122,14 @@ class Web:
             except (requests.RequestException, HTTPError) as error:
                 if isinstance(error, requests.ConnectTimeout) or _refused(error):
                     raise UnreachableError(f"{host} cannot be reached; {self._remedy}") from error
-                trouble = "the answer was cut short or did not come"
+                trouble = "the response was cut short or never came"
             else:
                 if status not in _AGAIN and not (status == 403 and retry_after > 0):
                     return status
-                trouble = f"it answers {status}" + (" (too many requests)" if status == 429 else "")
+                trouble = f"it returned status {status}" + (" (too many requests)" if status == 429 else "")
                 if retry_after > _LONGEST_WAIT:
                     raise BusyError(
-                        f"{host} is busy and asks to wait {retry_after:.0f} seconds; run this again after that",
+                        f"{host} is busy and asks to wait {retry_after:.0f} seconds; try again after that",
                         retry_after,
                     )
                 wait = max(wait, retry_after)
@@ -143,8 +146,8 @@ class Web:
         body: bytes | None = None,
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
-        """The status, and the seconds that the server asks us to wait. With `received`, bodies of all statuses are
-        read, and the headers are stored there."""
+        """The status, and the number of seconds that the server asks us to wait. If `received` is given, bodies are
+        read for every status, and the headers are stored in it."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers, body) as answer:
@@ -162,11 +165,11 @@ class Web:
                             raise UnsafeInputError(f"{url} has {much}; {self._remedy}")
                         if self._clock.monotonic() > deadline:
                             raise UnreachableError(
-                                f"{url} was not there after {self._seconds:.0f} seconds; try later, or {self._remedy}"
+                                f"{url} timed out after {self._seconds:.0f} seconds; try later, or {self._remedy}"
                             )
                         write(piece)
                 return answer.status_code, _wait(answer.headers, self._clock.now())
-        raise UnreachableError(f"{url} leads from one address to the next without end; {self._remedy}")
+        raise UnreachableError(f"{url} redirects too many times; {self._remedy}")
 
     def _request(self, url: str, headers: Mapping[str, str] | None, body: bytes | None) -> requests.Response:
         return self._session.request(
@@ -186,7 +189,7 @@ class Web:
     def _redirected(
         self, first: str, at: str, location: str, headers: Mapping[str, str] | None
     ) -> tuple[str, Mapping[str, str] | None]:
-        """The next address, and the headers to send there; our own headers never go to another host."""
+        """The next address, and the headers to send to it; our own headers never go to another host."""
         try:
             target = urljoin(at, location)
             here, there = address(at), address(target)
@@ -194,16 +197,16 @@ class Web:
             safe = there.scheme == "https" or (there.scheme == "http" == here.scheme)
             other = "" if safe and (same or there.host in self._hosts) else there.server
         except ValueError:
-            other = "of no name"
+            other = "an unnamed host"
         if other:
             raise UnsafeInputError(
-                f"{first} leads to another host, {other[:100]}, which is not followed; {self._remedy}"
+                f"{first} redirects to another host, {other[:100]}, which is not followed; {self._remedy}"
             )
         return target, headers if same else None
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float:
-    """Seconds from Retry-After, or until an exhausted rate limit resets (GitHub's headers)."""
+    """The seconds from Retry-After, or until an exhausted rate limit resets (GitHub's headers)."""
     seconds = seconds_to_wait(headers.get("Retry-After"), now)
     if not seconds and headers.get("X-RateLimit-Remaining") == "0":
         try:

@@ -1,9 +1,9 @@
-"""GitHub: facts about repositories, and search, through `PyGithub`, whose requests `Web` bounds.
+"""GitHub through `PyGithub`: facts about repositories, and search, with requests bounded by `Web`.
 
-Without `GITHUB_TOKEN` GitHub answers 60 requests an hour, and 10 searches a minute
-(https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api). So responses are cached with their
-ETag. With a token they are revalidated, which costs nothing if they are unchanged; without one they are valid for a
-day."""
+Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
+(https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
+ETag. With a token, cached responses are revalidated, which costs nothing if they are unchanged; without one, they are
+valid for a day."""
 
 import hashlib
 import os
@@ -34,8 +34,8 @@ _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _COMMITS = 100
 _FRESH = 86_400.0  # seconds
-_MOST_STARS = 2**40  # a larger number is nonsense, and too large for a graph
-_REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
+_MOST_STARS = 2**40  # a larger number cannot be right, and is too large for a graph
+_REMEDY = "check the network and the setting curation.github, or turn it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
 _NO_REPOSITORIES = frozenset(
     ("about", "apps", "features", "login", "marketplace", "orgs", "settings", "sponsors", "topics", "user-attachments")
@@ -43,9 +43,9 @@ _NO_REPOSITORIES = frozenset(
 
 
 class RepositoryFacts(Value):
-    """A repository as its host describes it; unknown facts are '' or None. Days are YYYY-MM-DD, `source` is the full
-    name of the repository that it forks, and `size_kb` includes its whole history. `committers` are the names of recent
-    committers, if requested (`GitHub.committers`)."""
+    """A repository as described by its host; unknown facts are '' or None. Dates are YYYY-MM-DD, `source` is the full
+    name of the repository it was forked from, and `size_kb` includes its whole history. `committers` are the names of
+    recent committers, if requested (`GitHub.committers`)."""
 
     url: str
     full_name: str
@@ -66,13 +66,13 @@ class RepositoryFacts(Value):
 
     @property
     def name(self) -> str:
-        """The canonical name of the repository, equal for all spellings of its address."""
+        """The canonical name of the repository, the same for all spellings of its address."""
         repository = repository_address(self.url)
         return self.url if repository is None else repository.name
 
 
 def github_name(url: str) -> str | None:
-    """`owner/name` in the address of a GitHub repository or of a page in one; None for any other address."""
+    """`owner/name` from the address of a GitHub repository or of a page in one, or None for any other address."""
     repository = repository_address(url)
     if repository is None or repository.server != "github.com":
         return None
@@ -88,10 +88,10 @@ class _Stored(Value):
 
 
 class GitHub:
-    """The repositories of GitHub, or of a server with its API at `url`. Responses are cached in `folder`.
+    """The repositories on GitHub, or on a server with its API at `url`. Responses are cached in `folder`.
 
-    All methods raise `InputError` with one line if GitHub cannot be asked, `BusyError` if its limit is exhausted, and
-    `ConfigError` if it rejects the token."""
+    All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
+    exhausted, and `ConfigError` if it rejects the token."""
 
     def __init__(
         self,
@@ -112,20 +112,20 @@ class GitHub:
             retry=None,
             seconds_between_requests=None,
         )
-        # PyGithub has a hook for this, but the hook changes every client of the process.
+        # PyGithub has a hook for this, but the hook changes every client in the process.
         made = partial(_Connection, self._answer, urlsplit(url).scheme)
         self._github.requester._Requester__connectionClass = made  # type: ignore[attr-defined]
 
     @property
     def limits(self) -> str:
-        """A sentence for the user about the rate limits."""
+        """A sentence about the rate limits for the user."""
         if self._token:
-            return "GitHub is asked with the token of GITHUB_TOKEN"
-        return "GitHub is asked without a token: 60 requests an hour, 10 searches a minute; GITHUB_TOKEN lifts that"
+            return "GitHub requests use the token in GITHUB_TOKEN"
+        return "no GitHub token is set: 60 requests an hour, 10 searches a minute; set GITHUB_TOKEN to raise the limits"
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]:
-        """At most `k` repositories whose name, description or README has one of these phrases, best first. READMEs are
-        not loaded."""
+        """At most `k` repositories whose name, description or README contains any of these phrases, best first. READMEs
+        are not loaded."""
         words = [" ".join(re.findall(r"[\w.:-]+", phrase))[:180].strip() for phrase in phrases]
         wanted = " OR ".join(f'"{phrase}"' for phrase in words if phrase)
         if not wanted:
@@ -157,7 +157,7 @@ class GitHub:
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """The names of the authors of its last hundred commits, each once."""
+        """The names of the authors of the repository's last hundred commits, each once."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS
@@ -184,7 +184,7 @@ class GitHub:
         if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
             kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
             fresh = _Stored(etag=etag, at=self._clock.now(), headers=kept, body=reply.body.decode("utf-8", "replace"))
-            with suppress(OSError):  # without a writable cache, there are only more requests
+            with suppress(OSError):  # without a writable cache, there are just more requests
                 private_folder(self._folder.parent)
                 private_folder(self._folder)
                 write_whole(path, fresh.model_dump_json().encode())
@@ -199,7 +199,7 @@ def _read(path: Path) -> _Stored | None:
 
 
 class _Errors:
-    """Converts errors of PyGithub into one line."""
+    """Converts PyGithub errors into one-line errors."""
 
     def __init__(self, host: str, token: bool) -> None:
         self._host, self._token = host, token
@@ -213,11 +213,11 @@ class _Errors:
         if isinstance(error, InputError):
             return
         if isinstance(error, GithubException) and error.status == 401:
-            raise ConfigError("GitHub does not take the token of GITHUB_TOKEN; make a new one, or unset it") from error
+            raise ConfigError("GitHub rejects the token in GITHUB_TOKEN; create a new one, or unset it") from error
         if isinstance(error, GithubException):
-            raise UnreachableError(f"{self._host} answers {error.status}; try later, or {_REMEDY}") from error
+            raise UnreachableError(f"{self._host} returned status {error.status}; try later, or {_REMEDY}") from error
         if isinstance(error, TypeError | KeyError | AttributeError | ValueError | AssertionError | RuntimeError):
-            raise UnreachableError(f"{self._host} does not answer as GitHub does; {_REMEDY}") from error
+            raise UnreachableError(f"{self._host} does not respond like GitHub; {_REMEDY}") from error
 
 
 class _Connection:
@@ -244,7 +244,7 @@ class _Connection:
         stream: bool = False,  # noqa: ARG002
     ) -> None:
         if verb != "GET" or input is not None:
-            raise RuntimeError("only GET is asked of GitHub")
+            raise RuntimeError("only GET requests are sent to GitHub")
         self._url, self._headers = self._base + url, headers
 
     def getresponse(self) -> "_Response":
@@ -266,7 +266,7 @@ class _Response:
 
 
 def _facts(found: GithubRepository) -> RepositoryFacts | None:
-    """The facts of a search result; None if it is private or its name cannot be part of an address."""
+    """The facts in a search result, or None if the repository is private or its name cannot be part of an address."""
     name = github_name(f"https://github.com/{found.full_name}")
     if name is None or found.private:
         return None

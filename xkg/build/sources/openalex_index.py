@@ -1,7 +1,7 @@
-"""OpenAlex as a `PaperIndex`, through `pyalex`, whose requests `Web` paces, retries and bounds.
+"""OpenAlex as a `PaperIndex`, through `pyalex`, with requests that `Web` paces, retries and bounds.
 
 Priem, Piwowar and Orr, "OpenAlex: A fully-open index of scholarly works, authors, venues, institutions, and concepts",
-2022. Without a key it answers a limited number of requests each day; `OPENALEX_API_KEY` lifts that limit."""
+2022. Without a key, OpenAlex answers a limited number of requests each day; `OPENALEX_API_KEY` lifts that limit."""
 
 import os
 import re
@@ -22,13 +22,13 @@ URL = "https://api.openalex.org"
 
 _LARGEST = 20_000_000
 _DOIS, _PER_TITLE = 50, 3
-_REMEDY = "check the network and the setting curation.openalex, or switch it off ('none')"
+_REMEDY = "check the network and the setting curation.openalex, or turn it off ('none')"
 _FIELDS = ["id", "doi", "title", "display_name", "publication_date", "authorships", "locations"]
 _WITH_ABSTRACT = [*_FIELDS, "abstract_inverted_index"]
 
 
 class OpenAlexIndex:
-    """The works of OpenAlex, or of a mirror at `url`."""
+    """The works in OpenAlex, or in a mirror at `url`."""
 
     name = "OpenAlex"
     is_slow = False
@@ -83,10 +83,10 @@ class Works(pyalex.Works):  # type: ignore[misc]
         key = os.environ.get("OPENALEX_API_KEY", "")
         status, value = self._web.json(address, _LARGEST, {"Authorization": f"Bearer {key}"} if key else None)
         if status in (401, 403):
-            raise UnreachableError("OpenAlex wants a key; set OPENALEX_API_KEY, or curation.openalex=none")
+            raise UnreachableError("OpenAlex requires a key; set OPENALEX_API_KEY, or curation.openalex=none")
         results, meta = (value.get("results"), value.get("meta")) if isinstance(value, dict) else (None, None)
         if status != 200 or not isinstance(results, list) or not isinstance(meta, dict):
-            raise UnreachableError(f"{self._base.netloc} answers {status}, not as OpenAlex does; {_REMEDY}")
+            raise UnreachableError(f"{self._base.netloc} returned status {status}, unlike OpenAlex; {_REMEDY}")
         return pyalex.api.OpenAlexResponseList(
             [work for work in results if isinstance(work, dict)],
             {"next_cursor": None, **meta},

@@ -1,9 +1,10 @@
 """The pause between requests to one server, shared by all processes of a user.
 
-If several machines work together, their common system (a Ray cluster, a Neo4j) also coordinates their turns (`share`).
+If several machines work together, the system they share (a Ray cluster, a Neo4j) also coordinates their turns
+(`share`).
 
-The terms of use of arXiv allow one connection at a time and one request in three seconds, from all machines of a user
-together (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder also share the pause."""
+arXiv's terms of use allow one connection at a time and one request every three seconds, counting all of a user's
+machines together (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder also share the pause."""
 
 import contextlib
 import os
@@ -23,8 +24,8 @@ _shared: dict[str, Turns] = {}
 
 
 def share(place: str, turns: Turns | None) -> None:
-    """Makes every later request of this process also wait for its turn among the machines of `place`. None ends
-    this."""
+    """Makes every later request from this process also wait for its turn among the machines of `place`. None turns this
+    off."""
     _shared.pop(place, None)
     if turns is not None:
         _shared[place] = turns
@@ -32,7 +33,7 @@ def share(place: str, turns: Turns | None) -> None:
 
 class Pace:
     """Leaves `seconds` between the end of one request to `host` and the start of the next. A locked file stores when
-    the next may start; if no file can be written, the pause applies to this process only."""
+    the next request may start; if no file can be written, the pause applies only within this process."""
 
     def __init__(self, host: str, seconds: float, clock: Clock = CLOCK) -> None:
         self._host = host
@@ -42,7 +43,7 @@ class Pace:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """One request: waits until it is allowed, and blocks other requests meanwhile."""
+        """One request: waits until it is allowed, and blocks other requests until it is done."""
         if self._seconds <= 0:
             yield
             return

@@ -1,4 +1,4 @@
-"""The protocol `PaperIndex` for indexes where papers are looked up and searched, and `FoundPaper`, their results."""
+"""The protocol `PaperIndex` for indexes that can look up and search papers, and `FoundPaper`, their result type."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,8 +8,8 @@ from xkg.value import Value
 
 class FoundPaper(Value):
     """A paper as an index describes it ('' or None for unknown fields). `source` is the index, `arxiv_id` has no
-    version, `arxiv_version` is the newest (`v2`), `published` is a day (YYYY-MM-DD), and `comment` is the authors' own,
-    as on arXiv."""
+    version, `arxiv_version` is the newest (`v2`), `published` is a date (YYYY-MM-DD), and `comment` is the authors'
+    comment, as on arXiv."""
 
     source: str
     title: str
@@ -27,19 +27,19 @@ class FoundPaper(Value):
 
 
 class PaperIndex(Protocol):
-    """An index of papers. All methods raise `InputError` with one line if it cannot be asked: not reachable, busy for
-    too long, an unexpected response, a missing key. `is_slow` is true if its rules allow few requests, so that it is
-    searched only if no other index could be."""
+    """An index of papers. All methods raise `InputError` with a one-line message if it cannot be searched: not
+    reachable, busy for too long, an unexpected response, a missing key. `is_slow` is true if its rules allow so few
+    requests that it should be searched only if no other index can be."""
 
     name: str
     is_slow: bool
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
-        """The papers of these ids in any order; unknown ids are left out."""
+        """The papers with these ids, in any order; unknown ids are omitted."""
         ...
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """The papers of these DOIs in any order; unknown DOIs are left out."""
+        """The papers with these DOIs, in any order; unknown DOIs are omitted."""
         ...
 
     def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:

@@ -1,4 +1,4 @@
-"""The protocol `Source` for sources of papers, and `find_paper`, which looks on disk first."""
+"""The protocol `Source` for paper sources, and `find_paper`, which looks on disk first."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ _NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
 
 
 class PaperFile(Value):
-    """A paper on disk, ready to be parsed, with its source's metadata ('' or None if there is none).
+    """A paper on disk, ready to be parsed, with metadata from its source ('' or None if there is none).
 
-    `arxiv_id` is without a version, `arxiv_version` as in `v2`. `notes` explain the choice to the user, one line
+    `arxiv_id` has no version; `arxiv_version` has the form `v2`. `notes` explain the choice to the user, one line
     each."""
 
     path: Path
@@ -31,7 +31,7 @@ class PaperFile(Value):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """The document, with the source's metadata if it is better than the metadata in the text."""
+        """The document with the source's metadata in the places where it is better than the metadata in the text."""
         authors = self.authors or document.authors
         unrecognised = not authors and _states_authors(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
@@ -50,7 +50,7 @@ class PaperFile(Value):
 
 
 def _states_authors(document: Document) -> bool:
-    """Whether there is a command for authors, or lines between the title and the abstract or first section."""
+    """Whether there is an author command, or lines between the title and the abstract or first section."""
     if document.format == "latex":
         return re.search(r"\\author\b(?!.{0,20}anonymous)", document.text, re.I | re.S) is not None
     starts = [section.start for section in document.sections[:1]]
@@ -60,27 +60,28 @@ def _states_authors(document: Document) -> bool:
 
 
 class Source(Protocol):
-    """A source of papers, which has names for them."""
+    """A paper source that refers to papers by names of its own."""
 
     def names(self, spec: str) -> bool:
         """Whether `spec` has the form of this source's names. Makes no request."""
         ...
 
     def paper(self, spec: str) -> PaperFile:
-        """The paper of that name, on disk. Raises `InputError` with one line: no such paper, not reachable, no readable
-        file; `UnsafeInputError` for files that are larger than any honest paper or reach outside their folder."""
+        """The paper with this name, on disk. Raises `InputError` with a one-line message (no such paper, not reachable,
+        no readable file), and `UnsafeInputError` for files that are too large for a real paper or reach outside their
+        folder."""
         ...
 
 
 def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
     """The paper at the path `spec` if that exists, otherwise the paper that a source knows by this name, otherwise the
-    path.
+    path as given.
 
-    Raises as `Source.paper`, and `InputError` for an address that no source knows."""
+    Raises the errors of `Source.paper`, and `InputError` for an address that no source recognises."""
     path = Path(spec)
     try:
         there = path.exists()
-    except (OSError, ValueError):  # longer than any path, or with a NUL in it
+    except (OSError, ValueError):  # too long for a path, or contains a NUL
         there = False
     if there:
         return PaperFile(path=path)
@@ -88,7 +89,7 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
         if source.names(spec):
             return source.paper(spec)
     if "://" in spec:
-        raise InputError(f"{spec} is not an address of arXiv; give an arXiv id, or fetch the paper and name its file")
+        raise InputError(f"{spec} is not an arXiv address; pass an arXiv id, or download the paper and pass its file")
     if _NUMBER.fullmatch(spec):
         raise InputError(f"{spec} is neither a file nor an arXiv id such as 2402.17135 or cs/0112017")
     return PaperFile(path=path)

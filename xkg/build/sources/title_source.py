@@ -9,11 +9,11 @@ from xkg.errors import InputError
 from xkg.text.titles import title_similarity
 
 ALIKE = 0.9
-"""A title may mean a paper from this similarity on (`title_similarity`)."""
+"""Minimum similarity for a title to match a paper (`title_similarity`)."""
 
 _DOUBTFUL = 0.5
 _LISTED = 5
-_LONGEST = 400  # characters: no title is longer, and arXiv accepts no longer query
+_LONGEST = 400  # characters: no title is longer, and arXiv rejects longer queries
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FILE = re.compile(r"\.(?:tex|ltx|md|markdown|pdf|html?|xhtml|txt|zip|gz|tgz|tar|bz2|xz)$", re.I)
 
@@ -29,7 +29,7 @@ class _Match(NamedTuple):
 
 
 def can_be_title(spec: str) -> bool:
-    """Whether the text has a word, and is neither a path nor an address."""
+    """Whether the text contains a word and is neither a path nor an address."""
     text = spec.strip()
     if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
         return False
@@ -37,8 +37,8 @@ def can_be_title(spec: str) -> bool:
 
 
 class TitleSource:
-    """Papers by their titles, looked up in `index` and taken from `papers`. If several match, the error lists them.
-    With `first`, the most similar is taken, and ties go by the order of `index`."""
+    """Finds papers by title: looks them up in `index` and gets them from `papers`. If several match, the error lists
+    them. If `first` is set, the most similar one is taken, with ties broken by the order in `index`."""
 
     def __init__(self, index: PaperIndex, papers: Source, *, first: bool = False) -> None:
         self._index, self._papers, self._first = index, papers, first
@@ -47,11 +47,11 @@ class TitleSource:
         return can_be_title(spec)
 
     def paper(self, spec: str) -> PaperFile:
-        """Like `Source.paper`; also raises `InputError` if no paper, or several, match the title."""
+        """Like `Source.paper`; also raises `InputError` if no paper, or more than one, matches the title."""
         title = " ".join(spec.split())
         match = self._match(title)
         found = self._papers.paper(match.paper.arxiv_id or "")
-        note = f"the title {title!r} was taken for arXiv:{match} (similarity {match.similarity:.2f})"
+        note = f"the title {title!r} was matched to arXiv:{match} (similarity {match.similarity:.2f})"
         return found.model_copy(update={"notes": (*found.notes, note)})
 
     def _match(self, title: str) -> _Match:
@@ -65,14 +65,14 @@ class TitleSource:
             if alike:
                 listed = "; ".join(map(str, alike[:_LISTED]))
                 raise InputError(
-                    f"{len(alike)} papers of {self._index.name} have the title {title!r}: {listed}; give the id of the "
+                    f"{len(alike)} papers on {self._index.name} have the title {title!r}: {listed}; pass the id of the "
                     "one you mean, or --first"
                 )
         nearest = [match for match in matches if match.similarity >= _DOUBTFUL]
         if nearest and self._first:
             return nearest[0]
-        near = f"; nearest: {'; '.join(map(str, nearest[:_LISTED]))} (--first takes the first)" if nearest else ""
+        near = f"; nearest: {'; '.join(map(str, nearest[:_LISTED]))} (--first picks the first)" if nearest else ""
         raise InputError(
-            f"no file of this name is here, and {self._index.name} has no paper with the title {title!r}{near}; give a "
+            f"there is no file with this name, and {self._index.name} has no paper titled {title!r}{near}; pass a "
             "file or an arXiv id"
         )

@@ -1,4 +1,4 @@
-"""Techniques named in the captions of algorithms, in any part of a paper."""
+"""Finds techniques named in algorithm captions, in any part of a paper."""
 
 import re
 
@@ -13,7 +13,7 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 
 def caption_name(title: str) -> str:
-    """The technique's name in the caption of an algorithm; may be empty."""
+    """The technique's name in an algorithm's caption; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
     name = clean(about(clean(name)))
     name = re.split(r"\.\s", name)[0].strip()
@@ -21,7 +21,7 @@ def caption_name(title: str) -> str:
 
 
 def add_algorithms(tree: Tree) -> None:
-    """Adds the techniques named in captions of algorithms to the tree."""
+    """Adds the techniques named in algorithm captions to the tree."""
     captioned = [a for a in tree.reader.document.algorithms if a.title]
     for algorithm in captioned:
         if tree.is_full:
@@ -65,7 +65,7 @@ def add_definitions(tree: Tree) -> None:
 
 
 def spaced(tree: Tree, name: str) -> str:
-    """A name written as one word, split as in the paper's text or at its capitals: "RandomizedSketch"."""
+    """A name written as one word ("RandomizedSketch"), split as in the paper's text or at its capitals."""
     if " " in name:
         return name
     parts = re.sub(r"(?<=[^\W\d_A-Z]{2})(?=[A-Z][^\W\d_A-Z]{2})", " ", name)
@@ -74,7 +74,7 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The heading of an algorithm's own section if its caption shares most words with it."""
+    """The heading of an algorithm's own section, if the caption shares most words with it."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None

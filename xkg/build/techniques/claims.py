@@ -1,4 +1,4 @@
-"""The findings that a paper claims and the resources that it releases."""
+"""Extracts the findings that a paper claims and the resources that it releases."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -69,8 +69,8 @@ def _short(claim: str) -> str:
 
 
 def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding, ...]:
-    """The results that abstract, introduction and conclusion claim for the method with these `names`. `name` is the
-    short claim, `description` its sentence."""
+    """The results that the abstract, introduction and conclusion claim for the method with these `names`. A finding's
+    `name` is the short claim, its `description` the whole sentence."""
     out: list[tuple[str, str]] = []
     seen_words: list[set[str]] = []
 
@@ -149,8 +149,8 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str]]:
 
 
 def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
-    """The releases of a paper, one per address: `name` is the kind, `description` the kind and address. If the paper
-    has no address, the sentences that announce a release."""
+    """The resources that a paper releases, one per address: `name` is the kind, `description` the kind and address. If
+    the paper has no address, the sentences that announce a release."""
     cited = next(
         (
             s.start

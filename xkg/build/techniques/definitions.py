@@ -1,4 +1,4 @@
-"""A paper prepared for extraction, and the choice of sentences that define a technique."""
+"""Prepares a paper for extraction, and chooses the sentences that define a technique."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -15,10 +15,10 @@ from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
 MAX_CHARS = 700
-_OPENING = 5  # sentences before the first heading that count as abstract
+_OPENING = 5  # sentences before the first heading that count as the abstract
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 
-# Patterns of poor definitions: sentences that need their context, state a result, or report others' work or opinions.
+# Patterns for poor definitions: sentences that need their context, state a result, or report others' work or opinions.
 _TRANSITION = re.compile(
     r"(?:however|but|moreover|furthermore|in contrast|unlike|although|though|therefore|thus|hence|consequently|"
     r"similarly|likewise|besides|as a result|otherwise|yet|still|recall|note|as (?:mentioned|discussed|noted|shown)|"
@@ -65,7 +65,8 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Reader:
-    """A paper prepared for extraction: its sentences and the part of each (None before the first)."""
+    """A paper prepared for extraction: its sentences, and the part that each belongs to (None before the first
+    part)."""
 
     document: Document
     sentences: Sequence[Sentence]
@@ -76,7 +77,7 @@ class Reader:
         return [frozenset(map(stem, words(s.text))) for s in self.sentences]
 
     def stems(self, i: int) -> frozenset[str]:
-        """The stems of the words of a sentence."""
+        """The stems of the words in a sentence."""
         return self._stems[i]
 
     @cached_property
@@ -88,13 +89,13 @@ class Reader:
         return out
 
     def having(self, stems: Sequence[str]) -> set[int]:
-        """The sentences that contain all of these stems; empty if there are no stems."""
+        """The sentences that contain all these stems; empty if there are no stems."""
         found = sorted((self._having.get(each, set()) for each in stems), key=len)
         return set.intersection(*found) if found else set()
 
     @cached_property
     def terms(self) -> list[tuple[Term, ...]]:
-        """The names that each sentence introduces."""
+        """The names introduced by each sentence."""
         return [tuple(terms(s.text)) for s in self.sentences]
 
     def role(self, i: int) -> Role:
@@ -119,7 +120,7 @@ class Reader:
 
 
 def read(document: Document) -> tuple[Reader, tuple[Part, ...]]:
-    """A paper's sentences and parts."""
+    """The sentences and parts of a paper."""
     sentences = prose(document)
     parts = outline(document, sentences)
     part_of = {i: p for part in parts for p in part.walk() for i in p.sentences}
@@ -127,14 +128,14 @@ def read(document: Document) -> tuple[Reader, tuple[Part, ...]]:
 
 
 def excerpt_of(document: Document, part: Part | None, start: int, end: int) -> Excerpt:
-    """The excerpt of a part between two offsets."""
+    """The excerpt from a part between two offsets."""
     path, line = document.place(start) or (None, None)
     return Excerpt(section=part.title if part else "", start=start, end=end, path=path, line=line)
 
 
 @lru_cache(maxsize=256)
 def pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern for any of the names that ignores case, hyphens and plurals; short forms must match exactly."""
+    """A pattern that matches any of the names, ignoring case, hyphens and plurals; short forms must match exactly."""
     out = []
     for name in names:
         parts = re.findall(r"[^\W_]+", name)
@@ -159,7 +160,7 @@ def mentions(names: Sequence[str], reader: Reader) -> list[int]:
 
 
 def _alone(text: str) -> float:
-    """A score of at most 0 for how well a sentence defines anything without its context."""
+    """How well a sentence defines something without its context, as a score of at most 0."""
     count = len(text.split())
     score = -4.0 * bool(_TRANSITION.match(text)) - 8.0 * bool(_OF_OTHERS.match(text)) - 5.0 * ("?" in text)
     score -= 3.0 * min(2, len(_POINTER.findall(text))) + 4.0 * (count < 6) + max(0, count - 60) / 20
@@ -170,10 +171,10 @@ def _alone(text: str) -> float:
 def choose(
     reader: Reader, names: Sequence[str], own: Sequence[int], naming: Sequence[int] = (), used: Collection[int] = ()
 ) -> list[int]:
-    """The indices of one to four sentences that together define the technique with these `names`; empty if none does.
+    """The indices of one to four sentences that together define the technique with these `names`; empty if none do.
 
-    `own` are the sentences under its heading, `naming` those that name it, `used` those that already define another
-    technique. The definition is the text of these sentences, joined by spaces."""
+    `own` are the sentences under its heading, `naming` the sentences that name it, `used` the sentences that already
+    define another technique. The definition is the text of these sentences, joined by spaces."""
     found = pattern(tuple(names))
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
@@ -192,13 +193,13 @@ def choose(
             score += 1.5 * bool(_DOES.search(sentence.text)) + 0.5 * sentence.display
         score += 2.5 * (i in naming) - 2.5 * sentence.broken - 2.5 * (i in used) - 2 * min(2, reader.references(i))
         scores[i] = score
-    # Keep even poor sentences of the technique's own section, but not passing mentions elsewhere.
+    # Keep even poor sentences from the technique's own section, but not passing mentions elsewhere.
     scores = {i: score for i, score in scores.items() if score >= 0 or i in rank or i in naming}
     return _followed(reader, max(scores, key=lambda i: (scores[i], -i)), found) if scores else []
 
 
 def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
-    """A sentence and the following sentences of its paragraph that continue it."""
+    """A sentence, plus the sentences after it in the same paragraph that continue it."""
     chosen = [best]
     for at in range(best + 1, min(best + MAX_SENTENCES, len(reader.sentences))):
         following = reader.sentences[at]

@@ -1,5 +1,5 @@
-"""Evidence that a name is a technique, apart from its words: whether its section describes actions, whether the paper
-uses the name in its text, and whether it names data."""
+"""Evidence that a name is a technique, beyond the name's own words: whether its section describes actions, whether the
+paper uses the name in its text, and whether it names data."""
 
 import re
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def shows(reader: Reader, part: Part) -> bool:
 
 
 def acts(reader: Reader, sentences: Sequence[int]) -> int:
-    """The number of actions that these sentences describe."""
+    """The number of actions described in these sentences."""
     return len(_ACTS.findall(reader.text(sentences)))
 
 
@@ -48,7 +48,7 @@ def is_used(reader: Reader, name: str) -> bool:
 
 
 def is_spoken_of(reader: Reader, name: str) -> bool:
-    """Whether a sentence contains most words of a name."""
+    """Whether any sentence contains most words of the name."""
     stems = key(name)
     least = max(1, -(-2 * len(stems) // 3))
     near = {i for stem in stems for i in reader.having([stem])}

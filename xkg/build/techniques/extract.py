@@ -1,9 +1,9 @@
-"""Extracts the technique tree of a paper from its structure, without a language model.
+"""Extracts a paper's technique tree from its structure, without a language model.
 
-Techniques are named by headings of the method, captions of algorithms, and sentences that propose, call or define
-something; `evidence` shows which of them the paper describes beyond a name. The root is the paper's own method; its
-components keep the paper's order and nesting. A technique that appears as heading, caption, term and abbreviation is
-one node."""
+Techniques are named by method headings, algorithm captions, and sentences that propose, name or define something;
+`evidence` shows which of them the paper describes rather than just names. The root is the paper's own method; its
+components keep the paper's order and nesting. A technique that appears as heading, caption, term and abbreviation is a
+single node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -33,7 +33,7 @@ def _leaves(node: Node) -> int:
 
 
 def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None) -> Iterator[Technique]:
-    """The techniques of a paper's trees in preorder, with ids, depths, and weights that sum to 1 among siblings."""
+    """The techniques in a paper's trees in preorder, with ids, depths, and weights that sum to 1 among siblings."""
     total = sum(_leaves(n) for n in nodes)
     prefix = f"{paper_id}#" if parent is None else f"{parent.id}/"
     for node, slug in zip(nodes, unique_slugs(n.name for n in nodes), strict=True):
@@ -54,7 +54,7 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
-    """The techniques, findings and resources of a paper. A paper that names no method of its own has several roots; an
+    """The techniques, findings and resources in a paper. A paper that names no method of its own has several roots; an
     empty paper has none."""
     tree = Tree(*read(document))
     for add in (add_headings, add_algorithms, add_definitions, add_terms, add_abbreviated):

@@ -1,7 +1,8 @@
-"""Techniques named in headings and in titles of paragraphs and list items.
+"""Finds techniques named in headings and in titles of paragraphs and list items.
 
-A heading names a technique if the paper works with it: the text under it states a formula, an algorithm or a step, and
-the running text contains the name. How many of these are required depends on the role of the heading's part."""
+A heading names a technique if the paper works with it: the text under the heading states a formula, an algorithm or a
+step, and the running text contains the name. How many of these conditions are required depends on the role of the
+heading's part."""
 
 import re
 from bisect import bisect_left
@@ -18,12 +19,12 @@ from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
-# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its script.
+# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its subscript or superscript.
 _SYMBOL = re.compile(
     r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
     r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
 )
-# "ZEST$_{similarity}$" is a name of two words.
+# "ZEST$_{similarity}$" is a two-word name.
 _SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
 _QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 _ITEM = re.compile(
@@ -33,10 +34,10 @@ _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
-_OPENING = 3  # opening sentences of a main section, which say what it describes
-# Roles of parts that describe a technique only if their own text states it in full.
+_OPENING = 3  # opening sentences in a main section, which say what it describes
+# Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
-# Roles of parts in which a run-in heading may name a technique.
+# Roles for parts in which a run-in heading may name a technique.
 _TITLED = frozenset({Role.INTRODUCTION, Role.RELATED})
 _SAID = _TITLED | {Role.BACKGROUND}
 
@@ -57,7 +58,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
-        # If a section begins with background and has hardly a sentence of its own, the background describes it.
+        # If a section begins with background and has hardly any text of its own, the background describes it.
         above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
@@ -102,7 +103,7 @@ def _is_aside(part: Part | None) -> bool:
 
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
-    """The technique that a heading names, added to the tree; `above` if it names none."""
+    """The technique named by a heading, added to the tree, or `above` if it names none."""
     name = clean(plain_title(part.title))
     node: Node | None
     if (tree.is_root(name) and not tree.is_own_part(name, part)) or (part.level == 1 and _describes_root(tree, part)):
@@ -130,7 +131,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
-    """The node of a name, new or existing; `above` if the name is not a technique."""
+    """The node for a name, new or existing, or `above` if the name is not a technique."""
     if tree.is_full or _QUESTION.search(part.title) or is_data(tree.reader, name):
         return above
     # "GPT2", "CIFAR-10": a name with a version is something that the paper uses, unless it names a method.
@@ -166,8 +167,8 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
-    """Whether the text works with this name. If a part contains only other headings, the text must name it; if it
-    groups several of a kind ("Compression Methods"), it is not a technique."""
+    """Whether the text works with this name. If a part contains only other headings, the text must mention the name; if
+    it groups several things of a kind ("Compression Methods"), it is not a technique."""
     abbreviated = key(name) in tree.longs or "(" in name
     if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
         return False
@@ -179,7 +180,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
     if any(is_used(tree.reader, each) for each in spellings):
         return True
-    # A statement in a section of the method suffices; elsewhere the text must mention the name.
+    # In a method section, a statement is enough; elsewhere the text must mention the name.
     main = part
     while main.parent is not None:
         main = main.parent
@@ -188,7 +189,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
 
 
 def _is_bare(name: str) -> bool:
-    """Whether a heading of the method has no specific word ("Model Training") or only one noun ("Likelihood")."""
+    """Whether a method heading has no specific word ("Model Training") or only one noun ("Likelihood")."""
     found = words(name)
     if not 1 <= len(found) <= 3 or is_no_technique(name) or found[0] in STOP | LITTLE:
         return False
@@ -198,8 +199,8 @@ def _is_bare(name: str) -> bool:
 
 
 def _half(tree: Tree, name: str) -> str:
-    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one does. After
-    the name of another technique, the second half counts."""
+    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half does. If
+    the first half is the name of another technique, the second half counts."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
         return halves[1]
@@ -208,7 +209,7 @@ def _half(tree: Tree, name: str) -> str:
 
 
 def _split(tree: Tree, name: str) -> list[str]:
-    """The techniques of a heading "A, B and C" if the text mentions each without the others, otherwise the whole
+    """The techniques in a heading "A, B and C" if the text mentions each without the others, otherwise the whole
     heading."""
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
@@ -226,8 +227,8 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section as a whole describes the root: its title or an algorithm's caption in it has the root's
-    name, or it is the first section of the method and begins with that name."""
+    """Whether a main section describes the root as a whole: its title or one of its algorithm captions contains the
+    root's name, or it is the first section on the method and begins with that name."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "
@@ -243,7 +244,7 @@ def _describes_root(tree: Tree, part: Part) -> bool:
 
 def plain_title(title: str) -> str:
     """A heading without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as a word, and
-    so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance")."""
+    so does a letter with a subscript or superscript before other words ("$W_1$ distance" is "W_1 distance")."""
 
     def plain(match: re.Match[str]) -> str:
         if word := _SUBSCRIPT.fullmatch(match[1].strip()):
@@ -269,7 +270,7 @@ def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
 
 def _titles(tree: Tree, i: int, sentence: Sentence) -> Iterator[tuple[str, bool]]:
     """The title of a list item ("**Policy head.** It …", "half-step update: $v = …$") or of a paragraph in bold, and
-    whether the sentence continues with what it does ("**Position loss** encourages …")."""
+    whether the sentence continues by saying what it does ("**Position loss** encourages …")."""
     text = tree.reader.document.text
     title, colon, rest = sentence.text.partition(":")
     if colon and rest.strip() and _ITEM.search(text[max(0, sentence.start - 60) : sentence.start]):
@@ -287,7 +288,8 @@ def _titles(tree: Tree, i: int, sentence: Sentence) -> Iterator[tuple[str, bool]
 
 
 def _item(tree: Tree, name: str, i: int, *, stated: bool) -> None:
-    """Adds the technique of an item or paragraph if this states a formula or a step, or if other text has the name."""
+    """Adds the technique for an item or paragraph if it states a formula or a step, or if other text contains the
+    name."""
     following = [n for n in (i, i + 1) if n < len(tree.reader.sentences)]
     following = [n for n in following if tree.reader.sentences[n].paragraph == tree.reader.sentences[i].paragraph]
     if tree.is_full or not is_name(name):

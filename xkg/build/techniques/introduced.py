@@ -1,4 +1,4 @@
-"""The names that a sentence gives to techniques: "we propose X", "called X", "the X loss is $…$".
+"""Finds the names that a sentence gives to techniques: "we propose X", "called X", "the X loss is $…$".
 
 No part-of-speech tagger is used: a noun phrase is the text between a verb or determiner and the next function word, as
 in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
@@ -64,7 +64,7 @@ class Term:
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
-    """The noun phrase of `text` that starts at `at`, without article and praise, and its end; "" if there is none."""
+    """The noun phrase in `text` that starts at `at`, without article and praise, and its end; "" if there is none."""
     phrase: list[str] = []
     end = at
     for match in _TOKEN.finditer(text, at):
@@ -130,7 +130,7 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
 
 
 def equation_terms(sentence: Sentence) -> Iterator[Term]:
-    """The names that a sentence gives to its displayed formula."""
+    """The names that a sentence gives to the formula displayed after it."""
     if not sentence.display:
         return
     found = [match for before in re.split(r"\$[^$]{8,}\$", sentence.text)[:-1] for match in _introducing(before)]

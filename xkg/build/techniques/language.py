@@ -1,4 +1,4 @@
-"""Detects whether a paper is in English, which extraction without a model needs."""
+"""Detects whether a paper is in English, as extraction without a model requires."""
 
 import re
 
@@ -9,16 +9,16 @@ _COMMON = frozenset(
     "the of and to for that with are by this it be as on an can which from is we their each its "
     "these has our after".split()
 )
-"""These are about 25 % of the words of English papers, and at most 3 % in other languages."""
+"""These make up about 25 % of the words in English papers, and at most 3 % in other languages."""
 _FORMULA = re.compile(r"\$[^$]{0,2000}\$")
 _FEWEST_WORDS, _LEAST_SHARE = 20, 0.06
 _MOST_OTHER_LETTERS = 0.2
-"""The maximum share of non-Latin letters, such as Chinese or Greek ones, in English prose."""
+"""Maximum share of non-Latin letters, such as Chinese or Greek, in English prose."""
 
 
 def is_english(document: Document) -> bool:
     """Whether a paper is in English; True if it has too little text to tell. The abstract does not count, since many
-    papers in other languages have an English one."""
+    papers in other languages have an English abstract."""
     start = document.sections[0].start if document.sections else 0
     text = plain(document, start, len(document.text))
     letters = [character for character in text if character.isalpha()]

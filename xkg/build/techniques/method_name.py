@@ -1,4 +1,4 @@
-"""Finds the name of a paper's own method, from the agreement of title, abstract and "we propose …"."""
+"""Finds the name of a paper's own method by comparing title, abstract and "we propose …"."""
 
 import math
 import re
@@ -71,7 +71,7 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
 
 
 def _count(names: Iterable[str], reader: Reader) -> int:
-    """The number of exact occurrences of the names."""
+    """How often the names occur exactly."""
     total = 0
     for name in set(names):
         pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -89,7 +89,7 @@ class _Candidate:
 
 
 def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ...], _Candidate]:
-    """Names that sentences propose or call, and names in the title. An abbreviation and its long form are one
+    """Names that sentences propose or introduce, and names in the title. An abbreviation and its long form are one
     candidate."""
     short_of = {key(long): short for short, long in shorts.items()}
     found: dict[tuple[str, ...], _Candidate] = {}
@@ -122,7 +122,7 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
-    """The paper's own method; None if the paper names none (an analysis, a survey, a benchmark)."""
+    """The paper's own method, or None if the paper names none (an analysis, a survey, a benchmark)."""
     document: Document = reader.document
     title = document.title.casefold()
     title_stems = set(key(document.title))
@@ -139,7 +139,7 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         # "a novel … method" describes the method but does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             continue
-        # Neither does "A forecasting method".
+        # "A forecasting method" does not name it either.
         plain = all(n.islower() and " " not in _bare(n) for n in names)
         if plain or (len(identity) == 1 and not any(c.isupper() for n in names for c in n)):
             continue
@@ -167,7 +167,7 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """One spelling of each name: the one with most capitals, without a final "approach", "method" or the like."""
+    """One spelling for each name: the one with most capitals, without a final "approach", "method" or the like."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)

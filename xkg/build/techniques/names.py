@@ -1,4 +1,4 @@
-"""Names of techniques: which texts can be names, and when two names mean the same technique.
+"""Technique names: which texts can be names, and when two names mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -23,7 +23,7 @@ from xkg.build.techniques.word_lists import (
 )
 
 MAX_WORDS = 7
-_LONGEST_FORM = 200  # characters of an abbreviation's long form
+_LONGEST_FORM = 200  # characters in an abbreviation's long form
 _LOWER = r"[^\W\d_]"
 _PLURALS = re.compile(r"(?<=[^\W\d_]{2}[^\W\d_s])s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
@@ -36,7 +36,7 @@ def words(name: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """A folded word without plural and common endings, only for comparisons."""
+    """A folded word without plural and common endings, used only for comparisons."""
     return _SUFFIX.sub("", _PLURALS.sub("", word.removesuffix("'s")))
 
 
@@ -56,7 +56,7 @@ def key(name: str) -> tuple[str, ...]:
 
 
 def is_proper(text: str) -> bool:
-    """Whether `text` is written as a name inside a sentence: "Test-Time Training", "iCaRL"."""
+    """Whether `text` is written like a name inside a sentence: "Test-Time Training", "iCaRL"."""
     return (
         bool(text)
         and all(w[0].isupper() or any(c.isupper() for c in w) or w in LITTLE for w in text.split())
@@ -65,8 +65,8 @@ def is_proper(text: str) -> bool:
 
 
 def is_name(text: str, *, proper: bool = False) -> bool:
-    """Whether `text` can name a technique: a noun phrase of one to seven words with a specific word. `proper` also
-    accepts a capitalised name in running text."""
+    """Whether `text` can name a technique: a noun phrase of one to seven words that includes a specific word. If
+    `proper` is set, a capitalised name in running text is accepted too."""
     found = words(text)
     if not found or len(text) > 90 or len(re.sub(r"\([^()]*\)", " ", text).split()) > MAX_WORDS:
         return False
@@ -155,7 +155,8 @@ def clean(title: str) -> str:
 
 
 def about(title: str) -> str:
-    """X in a heading such as "Framework of X", "Overview of X" or "X in detail"; any other title unchanged."""
+    """X from a heading such as "Framework of X", "Overview of X" or "X in detail"; any other title is returned
+    unchanged."""
     match = re.match(
         r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
     )
@@ -167,8 +168,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, the first at its start and at least half at the start of
-    a word."""
+    """Whether the letters of `short` occur in `long` in order, the first at its start and at least half of them at the
+    start of a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
@@ -192,8 +193,8 @@ SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
-    """Short form → long form for every "long form (SHORT)" or "SHORT (long form)" with matching letters; the first
-    definition of a short form counts."""
+    """Short form → long form for every "long form (SHORT)" or "SHORT (long form)" with matching letters. If a short
+    form is defined more than once, the first definition is used."""
     out: dict[str, str] = {}
     for text in texts:
         if "(" not in text:

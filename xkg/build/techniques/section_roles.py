@@ -1,8 +1,8 @@
-"""The role of each part of a paper: introduction, background, method, theory, experiments, …
+"""Determines the role of each part of a paper: introduction, background, method, theory, experiments, …
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). Its role follows from the words of its
-title, or else from its sentences and position: a part between background and experiments that proposes something is
-method."""
+A part is a section or a run-in heading ("Batch step. This step begins …"). Its role follows from the words in its
+title, or else from its sentences and position: a part between background and experiments that proposes something counts
+as method."""
 
 import re
 from bisect import bisect_left
@@ -33,8 +33,8 @@ class Role(StrEnum):
 
 @dataclass
 class Part:
-    """A heading with its text. `start`, `body_start` and `end` as in `Section`; `sentences` are the indices of its
-    sentences, without those of its children."""
+    """A heading with its text. `start`, `body_start` and `end` are as in `Section`; `sentences` are the indices of its
+    sentences, excluding sentences in its children."""
 
     title: str
     level: int
@@ -128,8 +128,8 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """The role that the words of a title indicate, if any. A section on the method and something else counts as method;
-    its subparts have their own roles."""
+    """The role indicated by the words in a title, if any. A section on the method and something else counts as method;
+    its subparts have roles of their own."""
     roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
     # "Methods and Results": the results have their own headings.
     if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
@@ -172,7 +172,7 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
 
 def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool) -> Role:
     """The role of a main part whose title indicates none, from the number of `stated` theorems, citations and formulas.
-    `early`: it comes before the experiments."""
+    `early` means that it comes before the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = (len(_OURS.findall(text)) + shown) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
@@ -190,17 +190,17 @@ def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool
 def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sentence]) -> None:
     main = [p for p in parts if not p.appendix]
     title_roles = [role_of_title(p.title) for p in main]
-    # "Strong Baseline Model" may be an experiment or not: its text decides.
+    # "Strong Baseline Model" may or may not be an experiment: its text decides.
     title_roles = [
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]
-    # "Setup" before the method is its background; after it, it is the setup of the experiments.
+    # "Setup" before the method is background; after the method, it is the setup for the experiments.
     methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
     title_roles = [
         Role.BACKGROUND if _SET_UP.search(p.title.strip()) and any(m > i for m in methods) else role
         for i, (p, role) in enumerate(zip(main, title_roles, strict=True))
     ]
-    # "Comparison of A and B" before the method is its background too.
+    # "Comparison of A and B" before the method is background too.
     for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
         title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
@@ -248,7 +248,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Whether a title suggests experiments only by a word that methods use too: "Hyperparameter Treatment"."""
+    """Whether a title suggests experiments only through a word that methods use too: "Hyperparameter Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 
 
@@ -289,7 +289,7 @@ def part_at(parts: Sequence[Part], offset: int) -> Part | None:
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
     """The parts of a paper, including run-in headings, as trees in reading order with roles. The abstract, if any,
-    comes first. Each sentence is in exactly one part, unless it precedes the first."""
+    comes first. Each sentence is in exactly one part, unless it comes before the first part."""
     parts = _tree(document.sections, document, None)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)

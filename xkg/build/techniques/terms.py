@@ -1,4 +1,4 @@
-"""Techniques that sentences propose, name or define."""
+"""Finds techniques that sentences propose, name or define."""
 
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import is_data
@@ -19,12 +19,12 @@ from xkg.build.techniques.tree import Node, Tree
 from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
-_ALIKE = 5  # letters of a stem
+_ALIKE = 5  # letters in a stem
 _NAMED_ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences propose, name or define to the tree, those of the method first."""
+    """Adds the techniques that sentences propose, name or define to the tree, starting with the method's sentences."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
@@ -45,7 +45,7 @@ def add_terms(tree: Tree) -> None:
 
 
 def add_abbreviated(tree: Tree) -> None:
-    """Adds the techniques for which the method introduces an abbreviation, including those of other authors."""
+    """Adds the techniques for which the method introduces an abbreviation, including techniques by other authors."""
     for short, long in tree.shorts.items():
         found = mentions([short, long], tree.reader)
         inside = [i for i in found if tree.is_main(i)]

@@ -1,5 +1,5 @@
-"""Builds the technique tree of one paper. Names with one meaning share a node, and all nodes are under the paper's own
-method."""
+"""Builds the technique tree for one paper. Names with the same meaning share a node, and all nodes are under the
+paper's own method."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,14 +31,14 @@ MAX_TECHNIQUES = 40
 MOST_CANDIDATES = 400  # a limit, since each new name is compared with all of them
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # sentences that mention a name with which the paper works
+OFTEN = 3  # mentions of a name that the paper works with
 DOUBT = "doubtful as a technique: its section does not use the name, and states no formula, algorithm or step"
 
 
 @dataclass(eq=False)
 class Node:
     """A technique under construction. `score` is the confidence that it is a technique; `own` are the sentences under
-    its heading, `naming` those that name it. `doubt` says why it may not be a technique."""
+    its heading, `naming` the sentences that name it. `doubt` says why it may not be a technique."""
 
     name: str
     start: int
@@ -69,8 +69,8 @@ class Node:
 
 
 class Tree:
-    """The techniques of one paper so far, with the paper's own method as root. `node_of` maps each part, by its `id()`,
-    to the technique that it describes."""
+    """The techniques found so far in one paper, with the paper's own method as root. `node_of` maps each part, by its
+    `id()`, to the technique that it describes."""
 
     def __init__(self, reader: Reader, parts: tuple[Part, ...]) -> None:
         self.reader = reader
@@ -90,7 +90,7 @@ class Tree:
             self.tops.append(self.root)
 
     def is_main(self, i: int) -> bool:
-        """Whether a sentence belongs to the method; always True if the paper marks no method."""
+        """Whether a sentence belongs to the method; always True if no part of the paper is marked as the method."""
         return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
@@ -104,7 +104,7 @@ class Tree:
         return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
     def is_root(self, name: str) -> bool:
-        """Whether a name is the paper's own method, or a heading about it."""
+        """Whether a name is that of the paper's own method, or a heading about the method."""
         if self.root is None:
             return False
         names = {name, about(name)}
@@ -115,8 +115,8 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's plus one or two words: "Batch and match VI". A name with its own abbreviation
-        is a variant instead."""
+        """Whether a name is the root's name plus one or two words: "Batch and match VI". A name with its own
+        abbreviation is a variant instead."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.
@@ -132,8 +132,8 @@ class Tree:
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def is_own_part(self, name: str, part: Part) -> bool:
-        """Whether a name close to the root's is a part of it that the first sentence under its heading defines: a
-        "Siphon Layer" in a paper on siphon networks."""
+        """Whether a name close to the root's name is a part of the root, as defined by the first sentence under its
+        heading: a "Siphon Layer" in a paper on siphon networks."""
         kind = head(name)
         if self.root is None or part.level < 2 or not is_method_like(name):
             return False
@@ -142,7 +142,7 @@ class Tree:
         return self.opens_with(name, part)
 
     def opens_with(self, name: str, part: Part) -> bool:
-        """Whether the first sentence of a part says what `name` is or does."""
+        """Whether the first sentence in a part says what `name` is or does."""
         says = rf"(?:the |our |an? )?{re.escape(name)} (?:is (?:the|an?)\b|(?!(?:is|was|has|does)\b)[a-z]+s\b)"
         return re.match(says, self.reader.text(part.sentences[:1]), re.IGNORECASE) is not None
 
@@ -168,7 +168,8 @@ class Tree:
             node.aliases.append(other)
 
     def above(self, part: Part | None) -> Node | None:
-        """The technique of the innermost part, from `part` outwards, that describes one; otherwise the root."""
+        """The technique described by the innermost part that describes one, searching from `part` outwards; otherwise
+        the root."""
         while part is not None:
             if (node := self.node_of.get(id(part))) is not None:
                 return node
@@ -188,11 +189,11 @@ class Tree:
         return self.tops
 
     def _define(self, node: Node, used: set[int]) -> None:
-        """Defines a technique after its components, and adds the sentences of the definition to `used`."""
+        """Defines a technique after its components, and adds the sentences in the definition to `used`."""
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
             self._define(child, used)
-        # A heading that contains only headings is described by their sentences.
+        # A heading that contains only other headings is described by their sentences.
         own = node.own or sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
         chosen = choose(self.reader, names, [] if node is self.root else own, node.naming, used)

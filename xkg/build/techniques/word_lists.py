@@ -1,4 +1,4 @@
-"""Word lists for `names` and `terms`: words of English papers, in lower case."""
+"""Word lists for `names` and `terms`: lower-case words from English papers."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -37,7 +37,7 @@ GENERIC = _words(
     refinements improvement improvements enhancement enhancements requirement requirements
     """
 )
-# A heading with one of these followed by "of X" or "for X" is about X.
+# A heading that consists of one of these followed by "of X" or "for X" is about X.
 ABOUT = _words(
     """
     overview framework architecture algorithm description detail details motivation intuition summary formulation
@@ -47,7 +47,7 @@ ABOUT = _words(
     limitations pipeline procedure training objective setting choice variant variants
     """
 )
-# Heads of names for things that can be built or run.
+# Head words for things that can be built or run.
 HEADS = _words(
     """
     loss losses objective divergence module network networks layer layers algorithm sampler sampling estimator
@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# Heads of names that are not techniques, whatever precedes them.
+# Head words for things that are not techniques, whatever precedes them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -96,7 +96,7 @@ NOT_HEADS = _words(
     principle principles principal principals desideratum desiderata
     """
 )
-# Techniques although their heads are in NOT_HEADS.
+# Techniques although their head words are in NOT_HEADS.
 TECHNIQUES_NONETHELESS = frozenset(
     {
         "component analysis",
@@ -109,7 +109,7 @@ TECHNIQUES_NONETHELESS = frozenset(
     }
 )
 
-# Steps that headings name by such a word alone: "Model Training", "Loss Function".
+# Steps that a heading can name with just such a word: "Model Training", "Loss Function".
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
@@ -160,7 +160,7 @@ SAME_KIND = _words(
     iterations
     """
 )
-# Those of them that are parts of a method rather than the whole.
+# The words above that name a part of a method rather than the whole.
 PARTS = _words("loss objective module layer block")
 # Words that are ignored when names are compared.
 LITTLE = _words(

@@ -282,7 +282,7 @@ def test_without_source_lines_the_model_is_not_called() -> None:
     ask = model_of({})
     done = checked(GOOD.model_copy(update={"excerpt": "fn main() { let x = 1; }"}), ask)
     assert (done.level, done.evidence[-1].fidelity, done.failed) == (Level.TESTED, None, None)
-    assert "no source lines in Python" in (done.evidence[-1].reason or "")
+    assert "no Python source lines" in (done.evidence[-1].reason or "")
 
 
 def test_what_does_not_run_is_not_judged() -> None:

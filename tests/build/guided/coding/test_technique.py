@@ -255,7 +255,7 @@ def test_declined_is_an_answer_and_stored(build: Build) -> None:
     first, _ = build(modularize=lambda a: declined("It plots.") if a.technique == CLIPPING.name else sound(a))
     assert (
         first[CLIPPING.id].reason
-        == "in the lines of clip_peaks, which were shown for it, the model found no code: It plots."
+        == "in the lines of clip_peaks, which it was shown, the model found no code: It plots."
     )
     assert (first[CLIPPING.id].failed, first[CLIPPING.id].code) == (None, None)
     assert code_of(first[TOP.id]).level is Level.FAITHFUL

@@ -63,7 +63,7 @@ def test_a_bbl_of_another_name_is_read_if_it_has_most_of_the_cited_works() -> No
         found, warnings = references(r"\cite{a}\bibliography{refs}", **named)
         assert [r.title for r in found] == ["Terns"]
         assert len(warnings) == 1
-        assert warnings[0].startswith("the references are those of ")
+        assert warnings[0].startswith("the references were read from ")
     assert references(r"\cite{a}\bibliography{refs}", old_bbl=other)[0] == ()
 
 

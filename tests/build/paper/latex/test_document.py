@@ -217,7 +217,7 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
     assert [title for _, title in outline(document)] == ["Open", "Closed"]
     assert any("equation is never closed" in line for line in document.warnings)
     assert "a brace is never closed: {Open" in document.warnings
-    assert "a $ is never closed in its paragraph: $ with \\textbf{open" in document.warnings
+    assert "a $ is not closed within its paragraph: $ with \\textbf{open" in document.warnings
 
 
 @pytest.mark.parametrize(

@@ -194,8 +194,8 @@ def test_references_of_which_no_two_begin_at_one_place_are_kept() -> None:
             "no readable text.*OCR",
         ),
         (encrypted(), "is encrypted; save it without a password"),
-        (paper()[:2000], "damaged PDF, or one cut short; fetch it again"),
-        (b"%PDF-1.4\nnothing\n%%EOF\n", "damaged PDF, or one cut short"),
+        (paper()[:2000], "damaged or truncated PDF; download it again"),
+        (b"%PDF-1.4\nnothing\n%%EOF\n", "damaged or truncated PDF"),
         (pdf([]), "damaged|has no text"),
     ],
 )

@@ -1,3 +1,3 @@
-"""Parses a file of code into a `Module`: Python, and other languages by tables over tree-sitter grammars.
+"""Parses a source file into a `Module`: Python directly, and other languages with queries on tree-sitter grammars.
 
-May import: codebase, and what lies below build."""
+May import: codebase, and the layers below build."""

@@ -1,12 +1,12 @@
-"""Rewrites Cython in Python's syntax, so that Python's grammar can read it. Every byte keeps its position: types,
-pointers, casts and what follows a C function's arguments become spaces (https://cython.readthedocs.io)."""
+"""Rewrites Cython in Python syntax so that Python's grammar can read it. Every byte keeps its position: types,
+pointers, casts and anything after a C function's arguments become spaces (https://cython.readthedocs.io)."""
 
 import re
 from collections.abc import Iterator
 
 SUFFIXES = frozenset(("pyx", "pxd", "pxi"))
 
-_LONGEST, _LONGEST_PARAMETER = 4000, 300  # maximum bytes of a function's arguments, and of a single one
+_LONGEST, _LONGEST_PARAMETER = 4000, 300  # maximum bytes in a function's arguments, and in a single argument
 _BLOCK = re.compile(rb"(?m)^([ \t]*)(?:cdef|cpdef|ctypedef)\b[ \t]*(?:(?:public|api|packed|extern|inline)[ \t]+)*")
 _HEAD = re.compile(
     rb"(?P<class>(?:class|struct|enum|union|cppclass|fused)\b[ \t]*)(?=\w|:)|(?P<from>from[^\n:]*|[ \t]*)(?=:)"
@@ -31,7 +31,7 @@ _IMPORT = re.compile(rb"\bcimport\b")
 
 
 def as_python(source: bytes) -> bytes:
-    """The rewritten source. Unknown constructs stay, and the grammar recovers from them."""
+    """The rewritten source. Unknown constructs are left as they are, and the grammar recovers from them."""
     text = bytearray(_IMPORT.sub(b"import ", source))
     for match in _BLOCK.finditer(source):
         _declare(text, match.end(1), match.end())
@@ -44,7 +44,7 @@ def as_python(source: bytes) -> bytes:
 
 
 def _declare(text: bytearray, start: int, at: int) -> None:
-    """The declaration rewritten as a class, function, block, assignment, or a statement without effect."""
+    """Rewrites the declaration as a class, function, block, assignment, or a statement without effect."""
     line_end = text.find(b"\n", at)
     line_end = len(text) if line_end < 0 else line_end
     line = bytes(text[at:line_end])
@@ -64,7 +64,7 @@ def _declare(text: bytearray, start: int, at: int) -> None:
 
 
 def _end_of_head(text: bytearray, opening: int) -> bool:
-    """Whether a body follows the arguments that begin here."""
+    """Whether a body follows the argument list that begins here."""
     closing = _closing(text, opening)
     return closing is not None and _TAIL.match(text, closing + 1) is not None
 
@@ -94,7 +94,7 @@ def _clear_arguments(text: bytearray, opening: int) -> None:
 
 
 def _parts(text: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The spans between commas outside brackets."""
+    """The spans between commas that are outside brackets."""
     depth, first = 0, start
     for match in re.finditer(rb"[()\[\],]", bytes(text[first:end])):
         depth += (match[0] in b"([") - (match[0] in b")]")

@@ -1,4 +1,4 @@
-"""The definitions of a file as `SourceSymbol`s, in any language."""
+"""Turns the definitions in a file into `SourceSymbol`s, for any language."""
 
 import re
 from bisect import bisect_left
@@ -31,7 +31,7 @@ class Definition:
 def source_symbols(
     path: str, repository: str, source: bytes, definitions: Sequence[Definition]
 ) -> tuple[SourceSymbol, ...]:
-    """The symbols of definitions in line order, the file itself first."""
+    """The symbols for the definitions in line order, starting with the file itself."""
     counts: Counter[str] = Counter()
     ids: list[str] = []
     for definition in definitions:

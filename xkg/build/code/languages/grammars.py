@@ -1,10 +1,10 @@
-"""The grammars of all languages except Python, each with a query that finds its definitions.
+"""The grammars for all languages except Python, each with a query that finds definitions.
 
-A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if that is
+A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if it is
 elsewhere. A signature ends before `body`, or with `head`. `scope` and `members` are not symbols: they only prefix the
-names of inner definitions, which are methods in `members`. A definition begins at a `wrapper` around it; an `attribute`
-precedes it; `comment` and `documentation` above it describe it. The wheels' own `tags.scm` lack the lines of functions
-in C and the owners of methods, and CUDA, Julia and C# have none."""
+names of inner definitions, and definitions in `members` are methods. A definition begins at its enclosing `wrapper`, if
+any; an `attribute` precedes it; `comment` and `documentation` above it describe it. The `tags.scm` files in the wheels
+lack the line ranges of C functions and the owners of methods, and CUDA, Julia and C# have no such file."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from xkg.build.code.codebase import LanguageName
 
 @dataclass(frozen=True)
 class Grammar:
-    """A language's grammar and query. The group `blank` of `blanked` is read as spaces."""
+    """A language's grammar and query. Text in the group `blank` of `blanked` is read as spaces."""
 
     language: LanguageName
     module: str
@@ -267,7 +267,7 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammars of all languages, for a process that cannot load them later."""
+    """Loads the grammars for all languages, for a process that cannot load them later."""
     for grammar in _BY_SUFFIX.values():
         load(grammar)
 
@@ -281,8 +281,9 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """The grammars for a file, by its suffix and, for ambiguous headers, by its text. Later ones are for files that the
-    first cannot read: types in JavaScript, C++ in apparent C. Empty for an unknown suffix."""
+    """The grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. Later grammars are for
+    files that the first cannot read, such as JavaScript with types, or C++ in a file that looks like C. Empty for an
+    unknown suffix."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

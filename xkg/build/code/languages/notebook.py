@@ -1,7 +1,8 @@
 """Reads a Jupyter notebook as a Python module.
 
-The module is the concatenation of the code cells: **line numbers of a notebook count the lines of these cells**, not of
-the JSON file. Magics, shell lines and help queries ("obj?") become comments, so the number of lines does not change.
+The module is the concatenation of the code cells: **a notebook's line numbers count the lines of these cells**, not of
+the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
+change.
 
 Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets)."""
 
@@ -22,9 +23,9 @@ _TOKEN = re.compile(
 
 
 def notebook_source(content: bytes) -> str | None:
-    """The code cells of a notebook as one Python text, or None if its language is not Python.
+    """The notebook's code cells as one Python text, or None if its language is not Python.
 
-    Raises `ValueError` for a file that is not a notebook: not JSON, or without cells."""
+    Raises `ValueError` if the file is not a notebook: not JSON, or without cells."""
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
         code = [_text(cell) for cell in _cells(notebook) if cell.get("cell_type") == "code" and _is_python(cell)]
@@ -45,7 +46,8 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """The language is in the notebook's metadata, in format 3 in each cell's. The default is Python."""
+    """Whether the notebook is in Python, according to its metadata (in format 3, each cell's). The default is
+    Python."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")
@@ -62,9 +64,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_cell(cell: str) -> str:
-    """The cell with the same number of lines, and IPython's syntax commented out. A cell for another program
-    (`%%bash`), or with unclosed brackets or strings, becomes a comment, so that later cells can be read. A name
-    assigned from a magic is assigned None."""
+    """The cell with IPython syntax commented out and the same number of lines. A cell for another program (`%%bash`),
+    or with unclosed brackets or strings, becomes a comment, so that later cells can still be read. A name assigned from
+    a magic is set to None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)
@@ -90,7 +92,7 @@ def _commented(line: str, special: re.Match[str]) -> str:
 
 
 class _State:
-    """Whether the next line begins a statement. Inside brackets and strings, `%` and `!` are not magics."""
+    """Tracks whether the next line begins a statement: inside brackets and strings, `%` and `!` are not magics."""
 
     def __init__(self) -> None:
         self._depth, self._quote, self._continued = 0, "", False

@@ -1,9 +1,9 @@
 """Parses Python source into a `Module` with tree-sitter, which also reads Python 2 and truncated files as far as
 possible.
 
-Structure comes from a walk over statements that contain definitions, names from one walk over the whole tree. Neither
-recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes: offsets
-below are in bytes, lines are 1-based."""
+Structure comes from a walk over the statements that contain definitions, names from one walk over the whole tree.
+Neither walk recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes:
+offsets below are in bytes, lines are 1-based."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
-# Positions where an identifier is not a use, as (type of the parent node, field in it).
+# Positions in which an identifier is not a use: (type of the parent node, field in the parent).
 _BINDS = {
     ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
     ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
@@ -45,15 +45,15 @@ _LONGEST_CONSTANT = 200
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
-# Longer ones are disabled code.
+# Longer strings are disabled code.
 _LONGEST_REMARK = 400
 _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
 
 
 @dataclass
 class _Definition(Definition):
-    """`bound` are the names that it binds: a name bound anywhere in a function (also in its comprehensions) counts as
-    bound in all of it."""
+    """`bound` holds the names that the definition binds: a name bound anywhere in a function (also in its
+    comprehensions) counts as bound throughout the function."""
 
     guarded: bool = False
     bound: set[str] = field(default_factory=set)
@@ -61,8 +61,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module` with data for the resolution of imports: `uses` are the dotted names (`a.b.c`) in it whose
-    first part is free; `assigned` are all names assigned at the top level, whether or not they are symbols."""
+    """A file's `Module` with data for resolving imports: `uses` are the dotted names (`a.b.c`) in the file whose first
+    part is free; `assigned` are all names assigned at the top level, whether or not they are symbols."""
 
     module: Module
     uses: frozenset[str]
@@ -71,7 +71,7 @@ class Analysis:
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
     """The module with its symbols in line order; imports are not resolved. `broken` means that the grammar found errors
-    or this Python cannot parse the text. `wanted` are module-level assignments that other files use; they become
+    or this Python cannot parse the text. `wanted` lists module-level assignments that other files use; they become
     constants too. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
@@ -99,7 +99,7 @@ def _is_cython(path: str) -> bool:
 
 @cache
 def language() -> Language:
-    """The grammar of Python 3, which also reads the statements of Python 2."""
+    """The grammar for Python 3, which also reads Python 2 statements."""
     return Language(tree_sitter_python.language())
 
 
@@ -108,7 +108,7 @@ def _nothing() -> Node:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """The syntax tree of this Python, or None if it cannot parse the text."""
+    """The syntax tree of this source, or None if the running Python cannot parse it."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -119,8 +119,8 @@ def parse_ast(text: str) -> ast.Module | None:
 
 
 def _definitions(root: Node, source: bytes) -> list[_Definition]:
-    """The module, its classes, functions and methods (inner functions too), and its assigned names, in order of their
-    start."""
+    """The module, its classes, functions and methods (including inner functions), and its assigned names, ordered by
+    their start."""
     module = _Definition("", "module", 0, len(source), docstring=_docstring(root, source))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
@@ -218,8 +218,8 @@ def _docstring(body: Node, source: bytes) -> str:
 
 
 def _leaves(root: Node) -> dict[str, list[Node]]:
-    """Nodes by role, in source order: identifiers as `use`, `bound`, `name` (of a definition) or `global` (others are
-    ignored); `chain` (attribute accesses), `comment` and `import` statements."""
+    """Nodes by role, in source order: identifiers as `use`, `bound`, `name` (of a definition) or `global`; `chain`
+    (attribute accesses), `comment` and `import` statements. Other identifiers are ignored."""
     leaves: dict[str, list[Node]] = {
         kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
     }
@@ -256,7 +256,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Whether a string statement is a comment: short, and not the docstring."""
+    """Whether a string statement serves as a comment: it is short and is not the docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":
@@ -265,7 +265,7 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Names with their attributes in the f-strings of an expression: start, end, path."""
+    """Names with their attributes inside the f-strings of an expression, as (start, end, path)."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
     leaves = _leaves(syntax_root(language(), source) or _nothing())
@@ -277,7 +277,7 @@ def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]
 
 
 def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
-    """The ends of the longest dotted names, by their start."""
+    """Where the longest dotted names end, keyed by where they start."""
     ends: dict[int, int] = {}
     for node in chains:
         start, end = node.start_byte, node.end_byte
@@ -287,7 +287,7 @@ def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
 
 
 def _binds_in_pattern(node: Node, above: list[str]) -> bool:
-    """`with … as (a, b)`, and a lone name in `case`."""
+    """Whether this node binds a name in `with … as (a, b)`, or as a lone name in `case`."""
     if above[-1] == "tuple":
         return above[-2:-1] == ["as_pattern_target"]
     return above[-2:-1] == ["case_pattern"] and node.next_sibling is None and node.prev_sibling is None
@@ -325,7 +325,7 @@ def _imports(node: Node, source: bytes) -> Iterator[Import]:
 
 
 class _Owners:
-    """Finds the innermost module, class, function or method that contains a byte."""
+    """Finds the innermost module, class, function or method that contains a given byte."""
 
     def __init__(self, definitions: list[_Definition]) -> None:
         self.definitions = definitions
@@ -342,8 +342,8 @@ class _Owners:
 def _free_names(
     definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """The dotted names that a file uses without binding their first part around, and these first parts in its classes
-    and functions."""
+    """The dotted names that a file uses without an enclosing binding for their first part, and the first parts used in
+    each of its classes and functions."""
     owner = _Owners(definitions)
     chains = _chain_ends(leaves["chain"], source)
     for node in leaves["import"]:
@@ -405,7 +405,7 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _worth_keeping(definitions: list[_Definition], used: frozenset[str]) -> list[_Definition]:
-    """All definitions, except repeated assignments of a name, and assigned names that are neither UPPER nor `used`."""
+    """All definitions except repeated assignments to a name and assigned names that are neither UPPER nor `used`."""
     seen: set[str] = set()
     dropped: set[int] = set()
     for index, definition in enumerate(definitions):

@@ -1,4 +1,4 @@
-"""Rewrites Python 2 in Python 3's syntax, line by line, so that it can be sliced and compared."""
+"""Rewrites Python 2 in Python 3 syntax, line by line, so that it can be sliced and compared."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MARGIN = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _OCTAL = re.compile(rb"0[0-7]+[lL]?")
 _LONG = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[0-9]+)[lL]")
 _PREFIX = re.compile(rb"[uU][rR]")
-# Functions that Python 3 renamed, in calls.
+# Functions renamed in Python 3, in calls.
 _RENAMED = {b"xrange": b"range", b"raw_input": b"input", b"unicode": b"str", b"unichr": b"chr"}
 _METHODS = {b"iteritems": b"items", b"itervalues": b"values", b"iterkeys": b"keys"}
 
@@ -24,10 +24,10 @@ _Change = tuple[int, int, bytes]  # start, end, and the replacement
 
 @lru_cache(maxsize=256)
 def as_python3(text: str) -> str:
-    """The text unchanged if this Python can parse it and it does not call `xrange`. Otherwise the same lines with
-    prints, handlers, raises, numbers, operators and renamed builtins in Python 3's form, and tabs before statements as
-    spaces. Text that still does not parse is returned unchanged. `/` stays: between integers it floors in Python 2, but
-    types are unknown. Never raises because of the text."""
+    """The text unchanged if the running Python can parse it and it does not call `xrange`. Otherwise the same lines
+    with prints, handlers, raises, numbers, operators and renamed builtins in Python 3 form, and leading tabs as spaces.
+    Text that still does not parse is returned unchanged. `/` is kept: Python 2 floors it between integers, but types
+    are unknown. Never raises because of the text."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
@@ -47,7 +47,7 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Whether `xrange` is called but neither imported nor set, as in code for both versions."""
+    """Whether `xrange` is called but neither imported nor assigned, as it would be in code for both versions."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 
@@ -119,7 +119,7 @@ def _print(node: Node, source: bytes) -> Iterator[_Change]:
 
 
 def _raise(node: Node) -> Iterator[_Change]:
-    """Rewrites `raise Error, "what"` with the argument in brackets."""
+    """Rewrites `raise Error, "what"` with the argument in parentheses."""
     listed = next((child for child in node.named_children if child.type == "expression_list"), None)
     if listed is None or len(listed.named_children) < 2:
         return

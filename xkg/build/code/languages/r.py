@@ -1,7 +1,7 @@
-"""Parses R source. No wheel has a grammar for it, so this module counts brackets, strings and comments itself.
+"""Parses R source. No wheel has a grammar for R, so this module tracks brackets, strings and comments itself.
 
-Functions are `name <- function(…)`; inner functions are part of the outer one. S4, Reference and R6 classes contain the
-functions that they list, and `setMethod("name", …)` is a function of that name."""
+Functions are `name <- function(…)`; inner functions belong to the outer one. S4, Reference and R6 classes contain the
+functions that they list, and `setMethod("name", …)` defines a function with that name."""
 
 import re
 from bisect import bisect_left
@@ -35,9 +35,9 @@ class _Token:
 
 
 def outline_r(path: str, text: str, repository: str = "") -> Module:
-    """The module with its symbols in line order, in linear time. Never raises because of the text."""
+    """The module with its symbols in line order, computed in linear time. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
-    plain = source.decode("latin-1")  # one character per byte, so that offsets are bytes as for other languages
+    plain = source.decode("latin-1")  # one character per byte, so that offsets are in bytes as for other languages
     found = [_Token(match) for match in _TOKEN.finditer(plain)]
     tokens = [token for token in found if token.kind != "comment"]
     broken = _pair(tokens)
@@ -71,7 +71,7 @@ def _text(piece: str) -> str:
 
 
 def _pair(tokens: Sequence[_Token]) -> bool:
-    """Sets the position of each bracket's partner. Returns whether a bracket has none."""
+    """Sets the position of each bracket's partner. Returns whether any bracket is unmatched."""
     waiting: list[int] = []
     broken = False
     pairs = {"(": ")", "[": "]", "{": "}"}
@@ -88,7 +88,7 @@ def _pair(tokens: Sequence[_Token]) -> bool:
 
 
 class _Defined(NamedTuple):
-    """`last` is the last token, `head` the offset of the signature's end."""
+    """`last` is the last token, `head` the offset at which the signature ends."""
 
     name: str
     kind: Literal["function", "class"]
@@ -97,7 +97,7 @@ class _Defined(NamedTuple):
 
 
 def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """The definition that begins with this token."""
+    """The definition that begins at this token."""
     token = tokens[at]
     following = tokens[at + 1] if at + 1 < len(tokens) else None
     if token.kind not in ("name", "string") or following is None:
@@ -117,7 +117,7 @@ def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
 
 
 def _function(name: str, tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """The function whose `function` keyword is here, up to the end of its block or expression."""
+    """The function whose `function` keyword is at this token, up to the end of its block or expression."""
     opening = at + 1
     if opening >= len(tokens) or tokens[opening].text != "(" or tokens[opening].match < 0:
         return None
@@ -151,7 +151,7 @@ def _bare(name: str) -> str:
 
 
 def _document(plain: str, comments: Sequence[_Token], definitions: Sequence[Definition], breaks: Sequence[int]) -> None:
-    """Gives each definition the comments directly above it."""
+    """Attaches to each definition the comments directly above it."""
     starts = [0, *(offset + 1 for offset in breaks)]
     alone = {
         row: token

@@ -1,6 +1,6 @@
-"""Parses a file in a language other than Python into a `Module`, by the language's query in `grammars`.
+"""Parses a file in a language other than Python into a `Module`, using the language's query from `grammars`.
 
-Code around a syntax error is still read. Offsets are bytes, rows are 0-based. Inner functions are part of the outer
+Code around a syntax error is still read. Offsets are in bytes, rows are 0-based. Inner functions belong to the outer
 one, as for Python."""
 
 import re
@@ -23,7 +23,7 @@ _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|#=|#+|%+)?|(?:\*/|=#)\s*$")
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]+")
-# A name up to its arguments or base, without type parameters. `(w::Walk)(x)` in Julia is a call of an object.
+# A name up to its arguments or base, without type parameters. `(w::Walk)(x)` in Julia calls an object.
 _NAME = re.compile(r"(?:\(\w*::([\w.]+)|[*&]*([\w.~@!$#:\\]+|[^\w\s(]+)(?=[({\s]|$))")
 _GENERIC = re.compile(r"<[^<>]*>")
 _DEEPEST_GENERIC = 5
@@ -39,8 +39,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class _Remark:
-    """A comment, attribute or documentation string with its rows, and the enclosing symbol. `alone`: nothing precedes
-    it on its row."""
+    """A comment, attribute or documentation string with its rows and the enclosing symbol. `alone` means that nothing
+    precedes it on its row."""
 
     kind: str
     start: int
@@ -52,8 +52,8 @@ class _Remark:
 
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Module:
-    """The module with its symbols in line order, from the first grammar that reads all of it, otherwise from the first
-    one. Never raises because of the text."""
+    """The module with its symbols in line order, from the first grammar that reads the whole text, or from the first
+    grammar if none does. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)
@@ -84,7 +84,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 class _File:
-    """The definitions and remarks of a file. `definitions[0]` is the file itself."""
+    """The definitions and remarks in a file. `definitions[0]` is the file itself."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -94,7 +94,8 @@ class _File:
         self._classes: dict[str, int] = {}
 
     def read(self, found: Iterable[dict[str, Node]]) -> None:
-        # Scopes around: where each ends, its kind, the prefix of names in it, its definition and its body's start.
+        # Enclosing scopes: where each ends, its kind, the prefix for names in it, its definition and where its body
+        # starts.
         around: list[tuple[int, str, str, int, int | None]] = [(len(self.source) + 1, "module", "", 0, None)]
         wrappers: list[Node] = []
         taken = -1
@@ -135,7 +136,7 @@ class _File:
                 around.append((node.end_byte, inner, name, len(self.definitions) - 1, body))
 
     def _is_around(self, wrapper: Node, node: Node) -> bool:
-        """Whether a wrapper ends with a node, apart from a semicolon."""
+        """Whether a wrapper ends where a node ends, apart from a semicolon."""
         rest = self.source[node.end_byte : wrapper.end_byte]
         return wrapper.end_byte >= node.end_byte and len(rest) < _LONGEST_SIGNATURE and not rest.strip(b"; \t\r\n")
 
@@ -147,7 +148,7 @@ class _File:
         return "method" if is_inside or is_qualified else "function"
 
     def _parts(self, captures: dict[str, Node]) -> list[str]:
-        """The parts of a definition's name with its owner's; none if it has no plain name."""
+        """The parts of a definition's name, including its owner's; empty if it has no plain name."""
         parts: list[str] = []
         for node in (captures.get("owner"), captures["name"]):
             text = node_text(node, self.source).strip() if node is not None else ""
@@ -177,8 +178,8 @@ class _File:
         self.remarks.append(_Remark(kind, node.start_byte, first, last, alone, text, owner))
 
     def documented(self) -> list[_Definition]:
-        """The definitions in order of their start. Remarks directly above one belong to it (an attribute starts it),
-        other comments to the enclosing one."""
+        """The definitions ordered by their start. Remarks directly above a definition belong to it (an attribute starts
+        it), other comments to the enclosing one."""
         by_last = {remark.last: remark for remark in self.remarks if remark.alone}
         claimed: set[int] = set()
         for definition in self.definitions[1:]:
@@ -208,7 +209,7 @@ class _File:
                 owner.comments.append(remark.text)
         for i, definition in enumerate(self.definitions):
             definition.docstring = "\n".join(definition.documentation).strip()
-            # The class of a method that is defined outside it, otherwise the enclosing scope.
+            # The class of a method that is defined outside its class, otherwise the enclosing scope.
             parent = self._classes.get(definition.name.rpartition(".")[0], definition.parent)
             definition.parent = parent if parent != i else 0
         return self.definitions
@@ -220,7 +221,7 @@ def _place(captures: dict[str, Node]) -> tuple[int, int]:
 
 
 def _plain(text: str, comment: bool) -> str:
-    """The text of a comment, without comment marks and rulers."""
+    """The text of a comment without comment marks and ruler lines."""
     lines = text.strip().strip('"').split("\n")
     if comment:
         lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]

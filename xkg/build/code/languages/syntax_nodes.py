@@ -1,4 +1,4 @@
-"""Parses with tree-sitter, and reads syntax nodes, in bounded time and memory."""
+"""Parses source with tree-sitter and reads syntax nodes, in bounded time and memory."""
 
 import time
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ _CHUNK = 1 << 16
 
 
 def syntax_root(language: Language, source: bytes) -> Node | None:
-    """The root of the syntax tree, or None if parsing exceeds its time limit: error recovery can take quadratic time
-    and more. Read the text of nodes with `node_text`; `Node.text` would copy 64 KB each."""
+    """The root of the syntax tree, or None if parsing exceeds its time limit: error recovery can take quadratic time or
+    worse. Read the text of nodes with `node_text`; `Node.text` would copy 64 KB for each."""
     end = time.thread_time() + SECONDS
-    # tree-sitter 0.26 never frees the buffers that `read` returns. So every call returns the same buffer, refilled,
-    # and it is emptied at the end. When tree-sitter asks for more, it no longer uses the earlier content.
+    # tree-sitter 0.26 never frees the buffers that `read` returns. So every call refills and returns the same buffer,
+    # which is emptied at the end. When tree-sitter asks for more, it no longer uses the earlier content.
     chunk = bytearray()
 
     def read(at: int, _: object) -> bytearray:
@@ -30,11 +30,11 @@ def syntax_root(language: Language, source: bytes) -> Node | None:
 
 
 def matches(query: Query, root: Node) -> Iterator[dict[str, Node]]:
-    """The captures of each match of a query, the node of the whole match first."""
+    """The captures for each match of a query, with the node of the whole match first."""
     # tree-sitter 0.26.1 crashes on a progress callback here; the time is linear in the file.
     return ({name: nodes[0] for name, nodes in captures.items()} for _, captures in QueryCursor(query).matches(root))
 
 
 def node_text(node: Node, source: bytes) -> str:
-    """The text of a syntax node of a source."""
+    """The source text of a syntax node."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

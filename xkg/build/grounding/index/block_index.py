@@ -1,4 +1,4 @@
-"""Blocks of statements as documents in a fielded BM25 index, and the blocks of each symbol."""
+"""Indexes blocks of statements as documents in a fielded BM25 index, grouped by symbol."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _FIELDS = {
     "code": FieldWeight(weight=1.0, length=0.6),
     "comments": FieldWeight(weight=2.0, length=0.4),
     "owner": FieldWeight(weight=0.7, length=0.2),
-    # Whole identifiers, with a mark so that they match only the symbols of equations.
+    # Whole identifiers, marked so that they match only symbols in equations.
     "identifiers": FieldWeight(weight=1.0, length=0.6),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -35,7 +35,7 @@ class IndexedBlock:
 
 
 class BlockIndex:
-    """The blocks of all functions, methods and scripts of a repository, and of class bodies between their methods."""
+    """The blocks in all functions, methods and scripts of a repository, and in class bodies between methods."""
 
     def __init__(self, index: SymbolIndex) -> None:
         self.symbols = index
@@ -59,7 +59,7 @@ class BlockIndex:
         self.words = FieldedIndex(documents, _FIELDS)
 
     def inside(self, symbol: str) -> list[IndexedBlock]:
-        """The blocks within the lines of a symbol, including those of its members."""
+        """The blocks within a symbol's lines, including its members."""
         span = self.symbols.entries[symbol].source.symbol
         within = (b for b in self._in_file.get(span.path, ()) if b.lines.first >= span.start_line)
         return [block for block in within if block.lines.last <= span.end_line]
@@ -81,7 +81,7 @@ def _own_blocks(entry: Entry, index: SymbolIndex) -> Iterable[IndexedBlock]:
 
 
 def _runs(count: int, covered: set[int]) -> Iterable[tuple[int, int]]:
-    """The ranges of the numbers 1 to `count` that are not covered."""
+    """The ranges of the numbers from 1 to `count` that are not covered."""
     first = 1
     for line in [*sorted(covered), count + 1]:
         if line > first:

@@ -1,7 +1,7 @@
-"""The blocks of a symbol: paragraphs of statements, 3 to 15 lines, the unit in which an ablation edits code.
+"""Splits a symbol into blocks: paragraphs of 3 to 15 lines, the unit in which an ablation edits code.
 
-Blocks are found only by indentation and blank lines, as readers see them. This works for all languages and takes time
-linear in the number of lines. A comment belongs to the statements under it; a docstring of more than 15 lines is a
+Blocks are found only by indentation and blank lines, as a reader would see them. This works for all languages and takes
+linear time in the number of lines. A comment belongs to the statements below it; a docstring of more than 15 lines is a
 separate block."""
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ LEAST_LINES = 3
 MOST_LINES = 15
 _DOCSTRING_LINES = 15  # a longer docstring is a separate block
 _WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body has paragraphs
-_DEEPEST = 12  # levels of indentation that are split
+_DEEPEST = 12  # maximum levels of indentation to split
 _BRACKETS = (")", "]", "}")
 _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
 
@@ -43,7 +43,7 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
-    """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` begins
+    """The blocks in lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` begins
     a comment."""
     return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
@@ -119,7 +119,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
 
 
 def _merged(found: Sequence[Block]) -> list[Block]:
-    """Joins a block of fewer than three lines with its neighbour if both together have at most 15 lines."""
+    """Joins a block of fewer than three lines with its neighbour if the two have at most 15 lines together."""
     merged: list[Block] = []
     for block in found:
         before = merged[-1] if merged else None

@@ -1,4 +1,4 @@
-r"""The identifiers that programmers write for the symbols of equations: `\sigma_t` → `sigmat`, as in `sigma_t`."""
+r"""Maps symbols in equations to the identifiers programmers use for them: `\sigma_t` → `sigmat`, as in `sigma_t`."""
 
 import re
 
@@ -15,7 +15,7 @@ _INLINE = re.compile(r"\$\$?([^$]{1,2000}+)\$")
 
 
 def equation_symbols(latex: str) -> frozenset[str]:
-    """The Greek letters and subscripted symbols of a formula, as lower-case identifiers without underscores."""
+    """The Greek letters and subscripted symbols in a formula, as lower-case identifiers without underscores."""
     plain = _ACCENTS.sub(r" \1 ", latex)
     greek = {name for name in _COMMAND.findall(plain) if name in _GREEK}
     subscripted = set()
@@ -27,7 +27,7 @@ def equation_symbols(latex: str) -> frozenset[str]:
 
 
 def inline_formulas(text: str) -> str:
-    """The formulas between dollar signs in a text, joined."""
+    """The formulas between dollar signs in a text, joined together."""
     return " ".join(_INLINE.findall(text))
 
 

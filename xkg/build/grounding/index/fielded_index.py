@@ -1,4 +1,4 @@
-"""BM25F over documents with several fields: symbols of a repository, or blocks of their statements."""
+"""BM25F over documents with several fields: a repository's symbols or statement blocks."""
 
 import math
 from collections import Counter
@@ -8,11 +8,12 @@ from types import MappingProxyType
 from xkg.value import Value
 
 _K1 = 1.4
-_FEWEST = 20  # documents: fewer do not show how rare a word is
+_FEWEST = 20  # documents: with fewer, word rarity cannot be estimated
 
 
 class FieldWeight(Value):
-    """`weight` is that of an occurrence in this field; `length`, 0..1, is how strongly long fields are penalised."""
+    """`weight` is the weight of one occurrence in this field; `length`, 0..1, is how strongly long fields are
+    penalised."""
 
     weight: float
     length: float
@@ -20,8 +21,8 @@ class FieldWeight(Value):
 
 class FieldedIndex:
     """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
-    `documents` (id → field → stems). Document frequency is taken over `counted`, or over all documents if it is None.
-    `parts` are searched too, but do not affect the scores of the documents."""
+    `documents` (id → field → stems). Document frequency is computed over `counted`, or over all documents if it is
+    None. `parts` are searched too, but do not affect the documents' scores."""
 
     def __init__(
         self,
@@ -48,17 +49,17 @@ class FieldedIndex:
         self._counted = max(_FEWEST, len(documents) if counted is None else len(counted))
 
     def rarity(self, word: str) -> float:
-        """The rarity of a stem, 0 (in every document) to 1 (in none): its inverse document frequency relative to an
-        unseen one."""
+        """How rare a stem is, from 0 (in every document) to 1 (in none): its inverse document frequency relative to
+        that of an unseen stem."""
         n = min(self._frequency[word], self._counted)
         return math.log((self._counted + 1) / (n + 0.5)) / math.log((self._counted + 1) / 0.5)
 
     def knows(self, word: str) -> bool:
-        """Whether any document contains a word."""
+        """Whether any document contains the word."""
         return word in self._postings
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """The scores of documents that contain any stem of `query` (stem → weight), best first, ties in id order."""
+        """Scores for documents that contain any stem in `query` (stem → weight), best first, ties in id order."""
         scores: dict[str, float] = {}
         for word, weight in query.items():
             gain = weight * self.rarity(word)

@@ -1,6 +1,6 @@
-"""Maps the words of papers to the names in code by stems, acronyms and abbreviations.
+"""Maps words in papers to names in code by stems, acronyms and abbreviations.
 
-Prose has "initialization" and "Direct Preference Optimization"; code has `init` and `dpo_loss`. The rules cover how
+Prose says "initialization" and "Direct Preference Optimization"; code says `init` and `dpo_loss`. The rules cover how
 programmers generally shorten words; there is no list of particular terms."""
 
 import re
@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words, and words that papers use with any technique, so that they identify none.
+# Function words, and words that papers use with any technique, so that they do not identify one.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -73,7 +73,7 @@ def words(text: str) -> list[str]:
 
 
 def stems(text: str) -> list[str]:
-    """Stems of the words of `text`, in order."""
+    """The stems of the words in `text`, in order."""
     return [stem(word) for word in words(text)]
 
 
@@ -90,7 +90,7 @@ def initials(text: str) -> set[str]:
 
 
 class Vocabulary:
-    """The stems that occur in a repository's names, looked up by the words of a paper.
+    """The stems that occur in a repository's names, looked up by words from the paper.
 
     Code shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or its consonants (`ctrl`)."""
 
@@ -102,7 +102,7 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """The stems of the repository that may mean `word`, with the confidence (1 for the word itself)."""
+        """The repository's stems that may mean `word`, with a confidence for each (1 for the word itself)."""
         if word not in self._cache:
             self._cache[word] = {
                 known: confidence
@@ -117,7 +117,7 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` means regular, but `in` or `re` could mean anything. Code seldom lengthens a paper's word.
+        # `reg` means regular, but `in` or `re` could mean anything. Code seldom lengthens a word from the paper.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

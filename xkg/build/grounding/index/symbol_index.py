@@ -1,4 +1,4 @@
-"""The symbols of a repository as documents: their fields, a fielded BM25 index, and a short text for embedding."""
+"""Indexes a repository's symbols as documents: their fields, a fielded BM25 index, and a short text for embedding."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _FIELDS: Mapping[str, FieldWeight] = {
 
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
-_LONG = 60  # lines; the blocks of a longer function are documents too
+_LONG = 60  # lines; blocks in a longer function are documents too
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
@@ -39,8 +39,8 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol as indexed for search, or its lines `at`. `fields` holds stems by field; `lines` is its length, `inner`
-    the number of lines of its members."""
+    """A symbol as indexed for search, or the part of it at lines `at`. `fields` maps each field to its stems; `lines`
+    is the length in lines, `inner` the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -67,7 +67,7 @@ class Entry:
 
     @property
     def is_script(self) -> bool:
-        """Whether this is a file that does most of its work outside definitions."""
+        """Whether this is a file that does most of its work outside function and class definitions."""
         return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
@@ -78,11 +78,11 @@ class Entry:
 
 
 class SymbolIndex(FieldedIndex):
-    """The symbols of a codebase that can implement something: functions, methods, classes and modules, but not
+    """The symbols in a codebase that can implement something: functions, methods, classes and modules, but not
     constants.
 
     `titled` are the stems of the repository's own name. Document frequency counts only outermost functions and methods,
-    since a class or module repeats the words of its members, and a function those of inner functions."""
+    since a class or module repeats the words of its members, and a function repeats those of its inner functions."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
@@ -95,24 +95,24 @@ class SymbolIndex(FieldedIndex):
         super().__init__(documents, _FIELDS, counted, parts)
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Like `search_parts`, but only whole symbols."""
+        """Like `search_parts`, but returns only whole symbols."""
         return {identity: score for identity, score in self.search_parts(query).items() if identity in self.entries}
 
     def search_parts(self, query: Mapping[str, float]) -> dict[str, float]:
-        """The scores of symbols and parts of symbols that contain any stem of `query` (stem → weight), best first."""
+        """Scores for symbols and parts of symbols that contain any stem in `query` (stem → weight), best first."""
         return super().search(query)
 
     def document(self, identity: str) -> Entry:
-        """The symbol or part with an id returned by `search_parts`."""
+        """The symbol or part with this id, as returned by `search_parts`."""
         return self.entries.get(identity) or self.parts[identity]
 
     def symbol_of(self, identity: str) -> str:
-        """The id of the symbol that this document is, or is a part of."""
+        """The id of the symbol that this document represents, fully or in part."""
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Whether other documents contain a symbol's words: true for a class or module with members and for an inner
-        function."""
+        """Whether other documents also contain this symbol's words: true for a class or module with members and for an
+        inner function."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
@@ -124,8 +124,8 @@ def _repository_name(repository: str) -> str:
 
 
 def rendering(entry: Entry, limit: int = 45) -> str:
-    """The text to embed for a symbol: its name as words, docstring, comments and used names, at most `limit` words.
-    With twice as many, embedding was slower and discriminated less well."""
+    """The text to embed for a symbol: its name as words, docstring, comments and used names, up to `limit` words. With
+    twice as many words, embedding was slower and discriminated less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
@@ -174,7 +174,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
 
 
 def _parts(entry: Entry) -> Iterable[Entry]:
-    """The blocks of a long function, or the attribute assignments of a constructor."""
+    """The blocks in a long function, or the attribute assignments in a constructor."""
     if entry.kind not in ("function", "method"):
         return
     lines = entry.text.split("\n")
@@ -214,12 +214,13 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
-    """Source without comments and docstrings. Other strings are kept, since settings and messages contain names too."""
+    """The source without comments and docstrings. Other strings are kept, since settings and messages contain names
+    too."""
     return _NOT_CODE[comment_mark(language)].sub("", text)
 
 
 def comments_of(text: str, language: LanguageName = "python") -> str:
-    """The comments and docstrings of source as prose, without comment marks."""
+    """The comments and docstrings in the source as prose, without comment marks."""
     found = _NOT_CODE[comment_mark(language)].findall(text)
     return " ".join(re.sub(r"[#/%*\"']+", " ", comment).strip() for comment in found)
 

@@ -1,4 +1,4 @@
-"""The role of a symbol in its repository: tests, plots, settings and file handling seldom hold a method."""
+"""Scores a symbol's role in its repository: tests, plots, settings and file handling seldom implement a method."""
 
 import re
 from collections.abc import Set
@@ -8,9 +8,9 @@ from xkg.build.grounding.index.identifier_words import stem, words
 from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.working_lines import LOGGING, working_ranges
 
-# Words of a path or name that indicate a role. A role lowers a candidate's score by `_ASIDE`, unless the technique's
-# name or definition has one of its words. Whole words are compared, not stems, so that a mathematical "set" does not
-# count as settings.
+# Words in a path or name that indicate a role. A role lowers a candidate's score by `_ASIDE`, unless the technique's
+# name or definition contains one of its words. Whole words are compared, not stems, so that a mathematical "set" does
+# not count as settings.
 _ROLES = tuple(
     frozenset(text.split())
     for text in (
@@ -24,15 +24,15 @@ _ROLES = tuple(
 )
 _ASIDE = 0.7
 
-_STEP, ATTRIBUTE = 0.9, 0.8  # for parts of a long function, of a constructor: whole symbols rank before them
+_STEP, ATTRIBUTE = 0.9, 0.8  # for parts of a long function or a constructor: whole symbols rank above them
 
 SUPPORTING = 0.55
-"""The factor on methods that only support their class: `__init__` names every setting but does little."""
+"""Score factor for methods that only support their class: `__init__` mentions every setting but does little."""
 
 
 def role_factor(entry: Entry, about: Set[str]) -> float:
-    """The factor on a symbol's score for its place and shape, 0..1; 1 for an ordinary function or class. `about` are
-    the stems of the technique's words."""
+    """The score factor for a symbol's location and shape, 0..1; 1 for an ordinary function or class. `about` are the
+    stems of the technique's words."""
     symbol = entry.source.symbol
     named = {*words(f"{symbol.path} {symbol.qualified_name}")}
     if symbol.path.endswith(".ipynb"):
@@ -45,7 +45,7 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions gives way to these; a script has nothing narrower.
+        # A file of definitions ranks below the definitions; a script contains nothing narrower.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6

@@ -1,6 +1,7 @@
-"""The working lines of a symbol: without signatures, docstrings, comments, imports, logging and bookkeeping.
+"""Finds a symbol's working lines: those left after removing signatures, docstrings, comments, imports, logging and
+bookkeeping.
 
-Lines are read as text, by brackets and indentation, so that one implementation serves all languages."""
+Lines are read as text, using brackets and indentation, so that one implementation serves all languages."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -10,11 +11,11 @@ from xkg.build.code.codebase import CommentMark
 from xkg.build.grounding.index.identifier_words import words
 
 LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print verbose profile"
-"""Words in the names of functions that only report."""
+"""Words in the names of functions that only report something."""
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
-_LONGEST = 150  # lines of a statement: a bracket in text that is not read as such may never be closed
+_LONGEST = 150  # lines in a statement: a bracket in text that is not recognised as text may never be closed
 _OPENING: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r"\"\"\"|'''"),
     "//": re.compile(r"/\*"),
@@ -42,8 +43,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """Lines `first` to `last` of a statement, without its body. `text` has no comments, and `s` in place of each
-    string."""
+    """Lines `first` to `last` of a statement, without its body. `text` has no comments, and each string is replaced by
+    `s`."""
 
     first: int
     last: int
@@ -54,7 +55,7 @@ class Statement:
 def working_ranges(
     lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
-    """The runs of working lines among lines `first` to `last` (1-based, inclusive). `mark` begins a comment; `signed`
+    """The runs of working lines within lines `first` to `last` (1-based, inclusive). `mark` begins a comment; `signed`
     are the first lines of symbols, where signatures begin."""
     found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
@@ -63,11 +64,11 @@ def working_ranges(
     for at, statement in enumerate(found):
         if statement.first in signed:
             states[at] = "idle"
-    for at in range(len(found) - 2, -1, -1):  # the head of a body has the state of the body's first statement
+    for at in range(len(found) - 2, -1, -1):  # the head of a body gets the state of the body's first statement
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
-    broken = True  # an idle statement follows the last run
+    broken = True  # whether an idle statement follows the last run
     for statement, state in zip(found, states, strict=True):
         if state == "working" and broken:
             runs.append((statement.first, statement.last))
@@ -78,8 +79,8 @@ def working_ranges(
 
 
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
-    """The statements of a constructor that create an attribute, such as `self.act = GELU()`: first line, last line,
-    attribute name."""
+    """The statements in a constructor that create an attribute, such as `self.act = GELU()`, as first line, last line
+    and attribute name."""
     for statement in statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
@@ -100,7 +101,7 @@ def _state(text: str) -> str:
 def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[Statement]:
     """The statements that begin on lines `first` to `last`, in order. `mark` begins a comment."""
     start = depth = indent = 0
-    inside, parts = "", list[str]()  # the mark of an open multi-line string or comment
+    inside, parts = "", list[str]()  # the mark that closes an open multi-line string or comment
     for number in range(first, last + 1):
         line = lines[number - 1]
         text, inside = _bare(line, inside, mark=mark)
@@ -117,8 +118,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """A line without comments and with `s` for each string, and the mark that closes a string or comment still open at
-    its end."""
+    """A line without comments and with each string replaced by `s`, and the mark that closes a string or comment still
+    open at the end of the line."""
     text = ""
     while True:
         if inside:

@@ -1,4 +1,4 @@
-"""Lines of a prompt without those that it shows elsewhere."""
+"""Removes lines from a prompt that the prompt already shows elsewhere."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ _NOT_SHOWN = "# --- left out for room"
 # Replacing a shorter run would save too little.
 _SHORTEST_RUN = 5
 _MOST_LINES = 4_000
-_MOST_CODE = 52_100  # bytes of lines, module and test
+_MOST_CODE = 52_100  # bytes for lines, module and test together
 _CUT = "\n… (cut)"
 
 
 def compared_lines(draft: Draft, test: str = "") -> str:
-    """The source lines of a draft's own statements, without those that its module repeats, cut to fit into a prompt
+    """The source lines for a draft's own statements, without lines that its module repeats, cut to fit into a prompt
     together with module and test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
@@ -25,9 +25,9 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """The text without the signatures of omitted code, and with only the first lines of docstrings. A run of five or
-    more lines that `known`, which is called `source`, repeats apart from indentation becomes its first line and
-    `# … 4 lines of the code, to "return x"`."""
+    """The text without the signatures of omitted code, and with only the first lines of docstrings. If five or more
+    consecutive lines also occur in `known` (apart from indentation), they are replaced by their first line and `# … 4
+    lines of the code, to "return x"`, where `source` is how `known` is called in that comment."""
     parts = _PART.split(text)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")
@@ -52,7 +52,7 @@ def unrepeated(text: str, known: str, source: str) -> str:
 
 
 def _longest_run(lines: Sequence[str], at: int, others: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """The number of lines from `at` on that the others repeat in the same order; 0 if they lack the first."""
+    """How many lines, starting at `at`, the others repeat in the same order; 0 if they lack the first line."""
     longest = 0
     for start in places.get(lines[at].strip(), ()) if not lines[at].startswith("# --- ") else ():
         shift = _margin(lines[at]) - _margin(others[start])

@@ -1,4 +1,4 @@
-"""Finds the components that a module does not include."""
+"""Finds the components that a module does not use."""
 
 import ast
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from xkg.sandbox.evidence.own_statements import own_lines
 
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
-    """The indices of the parts that contribute no public definition to a composed module. A definition that two parts
-    share counts for both."""
+    """The indices of the parts that contribute no public definition to a composed module. A definition shared by two
+    parts counts for both."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 

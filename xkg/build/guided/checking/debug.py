@@ -1,4 +1,4 @@
-"""Debugs a draft: runs it and repairs it after each error, until its test passes or the rounds are used up."""
+"""Debugs a draft: runs it and repairs it after each error, until its test passes or no rounds are left."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -20,11 +20,11 @@ ROUNDS = 8
 _REMEMBERED = 4
 
 Trial = Callable[[Draft], Proof]
-"""Finds the packages that a draft imports, runs the draft, and mutates it if its test passes. Equal drafts give equal
+"""Finds the packages that a draft imports, runs the draft, and mutates it if its test passes. Equal drafts yield equal
 proofs."""
 
 PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
-# No change of the code can repair these failures.
+# No change to the code can repair these failures.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
 # The source lines do not help with these failures.
 _OUTER = frozenset((Cause.REMOVED_API, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY, Cause.KILLED))
@@ -39,9 +39,9 @@ _HINTS = {
 
 
 class Debugged(Value):
-    """The result of debugging. `proof` belongs to `draft`, `first` is the evidence of the first run. `repairs` counts
-    the repairs in `draft`, `refused` those that the guard rejected, `rounds` the questions. `stopped` says why
-    debugging ended although the test fails, `failed` why the model gave no usable answer."""
+    """The result of debugging. `proof` belongs to `draft`, and `first` is the evidence from the first run. `repairs`
+    counts the repairs in `draft`, `refused` the repairs that the guard rejected, and `rounds` the questions asked.
+    `stopped` says why debugging ended although the test fails, `failed` why the model gave no usable answer."""
 
     draft: Draft
     proof: Proof
@@ -58,9 +58,9 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft after at most `rounds` repairs. The model is not asked if the test passes at once, or if no change of
+    """The draft after at most `rounds` repairs. The model is not asked if the test passes at once, or if no change to
     the code can repair the failure (such as an unavailable package). Raises `ModelUnavailableError` and `BudgetError`
-    like `ask`, and every error of `trial`."""
+    like `ask`, and every error raised by `trial`."""
     proof = trial(draft)
     state = Debugged(draft=draft, proof=proof, first=proof.evidence)
     if proof.cause in HOPELESS:
@@ -107,9 +107,10 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """The answer to the named prompt, if its edits fit the draft and pass the guard; otherwise None, and `failed` is
-    set. The returned state counts the answers that the guard refused. `tried` maps code and test of earlier runs to
-    their failure. With `test_alone` only the test may change. `may_remove` is passed to `complaint`."""
+    """The answer to the prompt with this name, if its edits fit the draft and pass the guard; otherwise None, and
+    `failed` is set. The returned state counts the answers that the guard refused. `tried` maps code and test from
+    earlier runs to how they failed. If `test_alone` is set, only the test may change. `may_remove` is passed to
+    `complaint`."""
     draft, refused = state.draft, 0
 
     def check(answer: Repair) -> str | None:
@@ -139,8 +140,8 @@ def ask_for_repair(
 
 
 def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, Proof]:
-    """The repaired draft and its proof. If the test from before all repairs passes too, it is restored, since then only
-    the code was wrong; unless the new test proves more, such as code that the repair added."""
+    """The repaired draft and its proof. If the test from before all repairs passes too, it is restored, since only the
+    code was wrong. The exception is a new test that proves more, for example about code that the repair added."""
     if repaired.test != before.test and repaired.implementation != before.implementation:
         same_test = repaired.model_copy(update={"test": before.test})
         if (old := trial(same_test)).cause in PASSED:
@@ -150,7 +151,7 @@ def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, 
 
 
 def _shown(proof: Proof) -> tuple[int, int, float]:
-    """How much a test shows, for comparison: the level, then covered lines, then the share of detected mutants."""
+    """How much a test proves, for comparison: the level, then covered lines, then the fraction of mutants detected."""
     evidence = proof.evidence
     return evidence.level.rank, -len(evidence.uncovered_lines or ()), evidence.mutation_score or 0.0
 

@@ -1,4 +1,4 @@
-"""A model's edits of a draft: exact text and its replacement, so that an answer costs only as much as the change."""
+"""A model's edits to a draft: exact text and its replacement, so that an answer costs only as much as the change."""
 
 import itertools
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
 
-# `search` is text that occurs once in the file; if it is empty, `replace` is the whole new file. (A docstring of an
-# answer type would be sent with every question, and the prompt already says this.)
+# `search` is text that occurs exactly once in the file; if it is empty, `replace` is the whole new file. (This is a
+# comment because a docstring of an answer type would be sent with every question, and the prompt already says this.)
 class Edit(AnswerType):
     file: Literal["implementation", "test", "documentation"]
     search: str
     replace: str
 
 
-# `cause` is one sentence. `edits` is empty if none is possible or necessary.
+# `cause` is one sentence. `edits` is empty if no edit is possible or necessary.
 class Repair(AnswerType):
     cause: str
     edits: tuple[Edit, ...]
@@ -28,8 +28,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """The draft after the edits, in order, with the components that it now calls. If the module changes, its author's
-    remarks no longer hold. Raises `EditError` if a search text does not occur exactly once."""
+    """The draft after the edits, applied in order, with the components that it now calls. If the module changes, its
+    author's remarks are dropped. Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]
@@ -49,7 +49,7 @@ def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
 def _replaced(text: str, edit: Edit, n: int) -> str:
     if text.count(edit.search) == 1:
         return text.replace(edit.search, edit.replace)
-    # Models often drop trailing spaces.
+    # Models often omit trailing spaces.
     lines, searched = text.split("\n"), [line.rstrip() for line in edit.search.strip("\n").split("\n")]
     bare = [line.rstrip() for line in lines]
     places = [i for i in range(len(bare) - len(searched) + 1) if bare[i : i + len(searched)] == searched]

@@ -1,5 +1,5 @@
 """The model's review of a module: does it follow the definition and the source lines, and do these agree? A difference
-between paper and repository is always reported as a departure; it is not a fault of the code."""
+between paper and repository is always reported as a departure; it does not count as a fault in the code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,12 +18,12 @@ _MOST_STATEMENTS = 15
 _MOST_LEFT_OUT = 10
 _STATEMENT = 100
 _LONGEST_REMARK = 400
-_CONTEXT = 6  # lines around a change
+_CONTEXT = 6  # lines shown around a change
 
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
-    """The fidelity of each draft; the shares are for the caller to set. The reviewer may first look at other places of
-    the repository. Raises the errors of `ask`."""
+    """The fidelity of each draft, except for the shares, which the caller sets. The reviewer may first look at other
+    places in the repository. Raises the errors of `ask`."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
     numbers = [shared.numbers[draft.technique] for draft in drafts]
@@ -43,7 +43,7 @@ def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) ->
 
 
 def _described(n: int, draft: Draft, known: str) -> str:
-    """A module for its review."""
+    """Describes a module for its review."""
     others = {
         "Author": draft.declared,
         "Not called": [f"- {name}" for name in (*draft.uncalled, *draft.absent)],
@@ -56,7 +56,7 @@ def _described(n: int, draft: Draft, known: str) -> str:
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
-    """The fidelity of a revised draft, from a question that shows only the changes. Raises the errors of `ask`."""
+    """The fidelity of a revised draft, from a question that contains only the changes. Raises the errors of `ask`."""
     statements = statements_of(draft.definition)
     numbers = {statement: n for n, statement in enumerate(statements, start=1)}
     found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
@@ -100,8 +100,8 @@ def _difference(before: str, after: str) -> str:
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
-    """The share of the module's statements that were written from the definition alone. They count only if the review
-    agrees: each definition statement that they implement must have the verdict "added"."""
+    """The fraction of the module's statements that were written from the definition alone. They count only if the
+    review agrees: each definition statement that they implement must have the verdict "added"."""
     statements = statements_of(draft.definition)
     by_hand = {each.statement for each in departures if each.kind == "added"}
     added = {n for n, text in enumerate(statements, start=1) if text in by_hand}
@@ -111,7 +111,7 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
 
 
 def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -> Iterator[Departure]:
-    """The differences between paper and repository."""
+    """The differences found between paper and repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict
@@ -126,8 +126,8 @@ def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -
 
 
 def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
-    """The draft's own statements without a counterpart in their source lines, one per line. If `by_definition` is
-    False, statements that the author wrote from the definition are left out."""
+    """The draft's own statements that have no counterpart in their source lines, one per line. If `by_definition` is
+    False, statements that the author wrote from the definition are omitted."""
     scope = draft.scope
     found = unmatched(draft.implementation, draft.excerpt, scope)
     found = found if by_definition else [each for each in found if each.line not in scope.by_definition]

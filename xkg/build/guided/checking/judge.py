@@ -1,4 +1,4 @@
-"""Checks drafts: can the test fail, and does the module follow the sources? Each is repaired at most once."""
+"""Checks drafts: can the test fail, and does the module follow the sources? Each draft is repaired at most once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,9 +26,9 @@ from xkg.value import Value
 
 class Checked(Value):
     """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
-    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs that the guard rejected, `rounds`
-    those of debugging. `unrelated` says why the code is not the technique's at all, `failed` why a check has no
-    answer."""
+    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs rejected by the guard, `rounds`
+    the rounds of debugging. `unrelated` says why the code does not implement the technique at all, `failed` why a check
+    has no answer."""
 
     draft: Draft
     proof: Proof
@@ -44,7 +44,7 @@ class Checked(Value):
 
 
 def proved(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The debugged draft. A test that proves too little is strengthened once. `rounds` limits all repairs."""
+    """The draft after debugging. A test that proves too little is strengthened once. `rounds` limits all repairs."""
     state = debug(draft, trial, ask, rounds=rounds)
     return strengthen(state, trial, ask, rounds=rounds) if state.passed else state
 
@@ -59,13 +59,13 @@ def check(
     rounds: int = ROUNDS,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins as the one that wrote them
-    (`shared`), and may look at other places of the codebase. What is not faithful is revised once; the review of a
-    revision sees only its changes. What is made of it then has its new code. `rounds` limits all repairs of a draft
-    together, including those in `states`.
+    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins like the question that wrote
+    them (`shared`), and may look at other places in the codebase. Drafts that are not faithful are revised once; the
+    review of a revision sees only its changes. Composites then use the revised code of their components. `rounds`
+    limits all repairs to a draft together, including those in `states`.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
-    `ask`, and every error of `trial`."""
+    `ask`, and every error raised by `trial`."""
     reviewed = {each[0].draft.name: each for each in _review(states, ask, codebase, shared)}
     done: dict[str, Checked] = {}
 
@@ -80,7 +80,7 @@ def check(
 
 
 def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> Debugged:
-    """The draft with the present code of its components, unless it then proves less."""
+    """The draft with the current code of its components, unless it then proves less."""
     draft = state.draft
     new = {c.name: done[c.name].draft.implementation for c in draft.components if c.name in done}
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
@@ -119,7 +119,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Why a revision is not better than the code that it revises."""
+    """Why a revision is no better than the code that it revises."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -134,8 +134,8 @@ def revise(
     *,
     rounds: int = ROUNDS,
 ) -> Debugged:
-    """The draft revised once by the findings, then debugged in the remaining `rounds`; it may not be better. If the
-    model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """The draft after one revision based on the findings and debugging in the remaining `rounds`; it may not be better.
+    If the model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -164,8 +164,9 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Each draft with the source lines that its review opened, its fidelity, and the reason if the model's review is
-    missing. Fidelity is None if there are no source lines, and has only a share if the code is not proven."""
+    """Each draft with the source lines that its review opened, its fidelity, and the reason why the model's review is
+    missing, if it is. Fidelity is None if there are no source lines, and contains only a share if the code is not
+    proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states
@@ -179,7 +180,8 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """The review of proven drafts. Without a usable answer, two questions cover a half each."""
+    """The review of proven drafts. If there is no usable answer, it is repeated as two questions with half of the
+    drafts each."""
     if not states:
         return []
     lookup = Lookup(codebase)
@@ -249,7 +251,7 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
             if unused:
                 update["reason"] = f"{update['reason']}; a revision was not used, since it was no better ({unused})"
     elif failed is not None:
-        update["reason"] = f"{evidence.reason or evidence.level.value}; no further, since {failed}"
+        update["reason"] = f"{evidence.reason or evidence.level.value}; not checked further because {failed}"
     elif state.stopped is not None and not state.passed:
         update["reason"] = f"{evidence.reason or evidence.level.value} ({state.stopped})"
     final = evidence.model_copy(update=update)
@@ -266,7 +268,7 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
 
 def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
     if fidelity is None:
-        return "fidelity unknown: there are no source lines in Python to compare with"
+        return "fidelity unknown: there are no Python source lines to compare with"
     if fidelity.faults:
         return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
     if not fidelity.is_enough:

@@ -1,4 +1,4 @@
-"""Reports a run in a repair prompt: shortened, and without details that differ between runs."""
+"""Describes a run in a repair prompt: shortened, and without details that differ between runs."""
 
 import re
 
@@ -18,7 +18,8 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """The failure of a draft for a prompt: cause, last frames of its own code, error. At most `LONGEST` characters."""
+    """A draft's failure, described for a prompt: cause, last frames in its own code, error. At most `LONGEST`
+    characters."""
     evidence = proof.evidence
     lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
     printed = _trimmed(steady(evidence.output_end))
@@ -29,7 +30,7 @@ def report(proof: Proof) -> str:
 
 
 def steady(text: str) -> str:
-    """A text without addresses, scratch folders, durations, times and process ids."""
+    """The text without addresses, scratch folders, durations, times and process ids."""
     text = _SCRATCH.sub("", text)
     text = _STANDARD.sub("", text)
     text = _FOLDER.sub("…", text)

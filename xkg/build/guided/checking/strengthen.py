@@ -1,4 +1,4 @@
-"""Strengthens a test that passes but misses changes of the code, with one question."""
+"""Strengthens a test that passes but does not notice some changes to the code, using one question."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,9 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft with a stronger test, if its test proves nothing or misses that a whole statement is left out that does
-    more than convert a value, and the new test proves more; otherwise unchanged.
+    """The draft with a stronger test, if the new test proves more; otherwise unchanged. A stronger test is requested
+    only if the current test proves nothing, or does not notice when a whole statement is left out that does more than
+    convert a value.
 
     The question may only add or strengthen assertions, not change the implementation. A new test that fails is debugged
     in the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no
@@ -39,7 +40,7 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
     before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
     if answer is None and state.proof.cause is Cause.PASSES:
-        # The test already passed, so a missing answer is not a failure.
+        # The test already passed, so a missing answer does not count as a failure.
         state = state.model_copy(update={"failed": before})
     if answer is None or not answer.edits:
         return state
@@ -47,7 +48,7 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
 
 
 def better_of(state: Debugged, after: Debugged) -> Debugged:
-    """The better of a draft and its revision, with the counts of both."""
+    """The better of a draft and its revision, with the combined counts."""
     both = with_counts(state, after)
     if proof_rank(after.proof) > proof_rank(state.proof):
         return both
@@ -55,7 +56,7 @@ def better_of(state: Debugged, after: Debugged) -> Debugged:
 
 
 def with_counts(state: Debugged, after: Debugged) -> Debugged:
-    """`after`, which is one change from `state`, with the counts of both."""
+    """`after`, which is one change away from `state`, with the combined counts."""
     return after.model_copy(
         update={
             "first": state.first,
@@ -68,13 +69,13 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 
 
 def proof_rank(proof: Proof) -> tuple[int, float]:
-    """A sort key for proofs: the level, then the share of mutants that the test notices."""
+    """A sort key for proofs: the level, then the fraction of mutants that the test notices."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 
 def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
-    """Whether a survivor leaves out a statement, other than one like `x = np.array(x)`: a test that gives arrays cannot
-    notice that."""
+    """Whether a surviving mutant leaves out a statement, other than one like `x = np.array(x)`, which a test that
+    passes arrays cannot notice."""
     lines = {s.line for s in evidence.survivors if s.change.endswith(STATEMENT_LEFT_OUT)}
     tree = parse_ast(implementation) if lines else None
     conversions = {
@@ -86,7 +87,7 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """The optional parameters of a draft's own public functions, methods and classes that the test never sets, as
+    """The optional parameters that the test never sets, in the draft's own public functions, methods and classes, as
     `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
@@ -110,7 +111,7 @@ def only_defaults(draft: Draft) -> list[str]:
 
 
 def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, int]]:
-    """The name that calls each function, the function, and its number of implicit arguments (`self`)."""
+    """The name used to call each function, the function, and its number of implicit arguments (`self`)."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name, node, 0

@@ -1,3 +1,3 @@
-"""A model writes a technique's code from its lines and their dependencies. The code is then run and checked.
+"""Has a model write a technique's code from its lines and their dependencies, then runs and checks the code.
 
 May import: checking, repair_guard, and the packages of build without a model."""

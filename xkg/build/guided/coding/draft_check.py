@@ -1,4 +1,4 @@
-"""Static checks of a written module and its test, with messages for the model that wrote them."""
+"""Checks a written module and its test statically, with messages for the model that wrote them."""
 
 import ast
 import sys
@@ -11,7 +11,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.sandbox.evidence.tampering import bound_names
 
-# Modules that a method's own code does not need.
+# Modules that are not part of a method's own code.
 PLUMBING = frozenset(
     "argparse absl click fire hydra matplotlib ml_collections omegaconf seaborn tensorboard tensorboardX tqdm "
     "unittest pytest wandb".split()
@@ -36,7 +36,7 @@ _FILE_CALLS = frozenset(
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
-    """`allowed` are the packages that may be imported in addition to the standard library."""
+    """The faults in an implementation. `allowed` are the packages it may import in addition to the standard library."""
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
         yield f"implementation: {parsed.reason}"
@@ -56,7 +56,7 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
 
 
 def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
-    """The faults of a test for an implementation that parses."""
+    """The faults in a test, given an implementation that parses."""
     parsed = check_parsed(test)
     if parsed.level is Level.NONE:
         advice = f"{parsed.reason}; import from implementation what is tested" if parsed.reason else ""
@@ -119,7 +119,7 @@ def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of the module and the methods of its classes."""
+    """The module's functions and the methods of its classes."""
     for node in tree.body:
         for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""Finds the symbols of a repository that a module was made from, among those that its author saw."""
+"""Finds which of the symbols that its author saw were used to write a module."""
 
 import ast
 import re
@@ -9,13 +9,14 @@ from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import unmatched
 from xkg.build.similarity.statements import statements
 
-# The minimum share of a symbol's statements with a counterpart in the module; a single one may be alike by chance.
+# The minimum fraction of a symbol's statements with a counterpart in the module; a single statement may match by
+# chance.
 _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
     """The ids in `sources` whose statements, or at least name, occur in the implementation, in order. The `best` place
-    is always included. Raises `UnknownIdError` like `Codebase`."""
+    is always included. Raises `UnknownIdError` as `Codebase` does."""
     symbols = codebase.symbols()
     names = _names(implementation)
 

@@ -1,4 +1,4 @@
-"""The code from which a language model writes a technique: slices of the repository, or unchanged files."""
+"""Collects the code from which a language model writes a technique: slices of the repository, or unchanged files."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -13,13 +13,13 @@ from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# Bytes of located symbols that are shown, always including the best place. The others are only named.
+# Maximum bytes of located symbols to show, always including the best place. The other symbols are only named.
 MOST_LOCATED = 24_000
-# Bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer, their
-# dependencies may add up to the second limit. The model can open what is left out.
+# Maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer,
+# their dependencies may add up to the second limit. The model can open anything that is left out.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
-# Up to this size, a file that cannot be sliced is shown whole.
+# A file that cannot be sliced is shown whole up to this size.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
@@ -27,8 +27,8 @@ _MOST_OUTLINED = 3_000
 @dataclass(frozen=True)
 class Material:
     """The code shown to the model, as text in `code`. `used` are the located symbols in it; `sources` adds their
-    dependencies. `is_cut` says whether lines of them were left out. `packages` are third-party imports. `remarks` are
-    special circumstances, one per line."""
+    dependencies. `is_cut` says whether some of their lines were left out. `packages` are third-party imports. `remarks`
+    describe special circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]
@@ -45,9 +45,9 @@ def material(
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
     """The located symbols, best first, and their dependencies, nearest first: at most 52,100 bytes. Symbols that do not
-    fit are named at the end of the code, dependencies with their signatures. If `lines` are given for a located file,
-    only these and their dependencies are shown. Symbols that a component was made from (`ready`, id → its
-    name) are named in a remark instead. Raises `UnknownIdError` for a symbol that the codebase does not have."""
+    fit are listed at the end of the code, dependencies with their signatures. If `lines` are given for a located file,
+    only these lines and their dependencies are shown. A symbol in `ready` (id → name of the component made from that
+    symbol) is mentioned in a remark instead. Raises `UnknownIdError` for a symbol that is not in the codebase."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)
@@ -95,8 +95,8 @@ def material(
 
 
 def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> int:
-    """The size of located symbols in bytes; that of a whole question if the best one cannot be sliced. Raises
-    `UnknownIdError` like `material`."""
+    """The size of located symbols in bytes, or the size of a whole question if the best symbol cannot be sliced. Raises
+    `UnknownIdError` as `material` does."""
     if slice_symbols(codebase, located[:1]).refused:
         return MOST_LOCATED
     return sum(_wanted_size(codebase, codebase.symbols()[each].symbol, lines.get(each, ())) for each in located)
@@ -105,8 +105,8 @@ def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str,
 def narrowed(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]
 ) -> dict[str, Sequence[LineRange]]:
-    """The lines of those located symbols that need not be shown whole: of modules and functions the given ones, of a
-    function inside another its own. Methods and classes are shown whole."""
+    """The lines to show for located symbols that need not be shown whole: the given lines for modules and functions,
+    its own lines for a function inside another. Methods and classes are shown whole."""
     found: dict[str, Sequence[LineRange]] = {}
     for identity in located:
         symbol = codebase.symbols()[identity].symbol
@@ -118,7 +118,7 @@ def narrowed(
 
 
 def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
-    """Whether a slice has a symbol, by itself or inside a function or class."""
+    """Whether a slice contains a symbol, by itself or inside a function or class."""
     symbols = codebase.symbols()
     symbol = symbols[identity].symbol
     outer = (symbols[each].symbol for each in cut.derived_from if symbols[each].symbol.kind != "module")
@@ -127,7 +127,7 @@ def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
-    """The size of a symbol in bytes, or only of its `lines` if they are given."""
+    """The size of a symbol in bytes, or of its `lines` if they are given."""
     text = codebase.source(symbol)
     if not lines:
         return _size(text)
@@ -140,14 +140,14 @@ def _contains(outer: Symbol, inner: Symbol) -> bool:
 
 
 def _verbatim(codebase: Codebase, symbol: Symbol) -> str:
-    """The lines of a symbol that cannot be sliced."""
+    """The unchanged lines of a symbol that cannot be sliced."""
     place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
     language = codebase.module(symbol).language
     return f"# --- {place} @ {_commit(codebase)} ({language}, as in its file)\n{codebase.source(symbol)}\n"
 
 
 def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
-    """Comments that name the symbols that did not fit."""
+    """Comments that list the symbols that did not fit."""
     lines = ["# --- left out for room"]
     lines += [f"# also located: {s.path}:{s.start_line}-{s.end_line} {s.qualified_name}" for s in places]
     room = _MOST_OUTLINED
@@ -165,8 +165,8 @@ def _fitting_slice(
     ready: Sequence[str],
     whole: Collection[str],
 ) -> Slice:
-    """The slice of the symbols. Docstrings are short except for those in `whole` (qualified names). It has fewer
-    dependencies if it would be longer than `limit` bytes."""
+    """The slice of these symbols. Docstrings are shortened except for symbols in `whole` (qualified names).
+    Dependencies are dropped if the slice would be longer than `limit` bytes."""
     lines, vendored = MAX_LINES, vendored_folders(codebase)
 
     def outlined(path: str) -> bool:
@@ -183,7 +183,7 @@ def _fitting_slice(
 
 
 def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
-    """The file of the best symbol, or only its lines if the file is long, then the lines of the others."""
+    """The best symbol's file, or only its lines if the file is long, then the lines of the other symbols."""
     symbols = codebase.symbols()
     first = symbols[located[0]].symbol
     module = codebase.module(first)
@@ -234,7 +234,7 @@ def _size(text: str) -> int:
 
 
 def _head(text: str) -> str:
-    """The text up to the last whole line within the limit."""
+    """The text up to the last complete line within the limit."""
     if _size(text) <= MAX_BYTES:
         return text
     start = text.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")

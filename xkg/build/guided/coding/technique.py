@@ -1,4 +1,4 @@
-"""Writes, debugs and checks the code of a paper's techniques, components before composites."""
+"""Writes, debugs and checks the code for a paper's techniques, components before composites."""
 
 import re
 import sys
@@ -30,18 +30,18 @@ PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise", "recheck"
 
 
 class Model(Protocol):
-    """The language model of the guided stages."""
+    """The language model for the guided stages."""
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Everything that determines answers to these prompts except their inputs, as JSON values."""
+        """Everything except the inputs that determines answers to these prompts, as JSON values."""
         ...
 
 
 class Coded(Value):
     """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
     there is none. `failed` is the model's failure, `first` the level of the first run. `repairs` and `refused` count
-    repairs that were applied and rejected. `final` is False if another run may reach more."""
+    the repairs that were applied and rejected. `final` is False if another run may reach a higher level."""
 
     technique: str
     code: Code | None = None
@@ -63,9 +63,9 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context shared by all techniques; `jobs` of them are processed at a time. `why` maps techniques to the reason
-    for their location, `lines` to the relevant lines of symbols that do more. `runs` says whether this machine can run
-    code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
+    """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
+    reason for their location, `lines` to the relevant lines of symbols that also do other things. `runs` says whether
+    this machine can run code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -86,13 +86,13 @@ def code_techniques(
     progress: Callable[[int, int, str], None],
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """The code of every technique in `located` (technique → symbols, best first), by technique, and the error after
-    which some are missing. `progress` is called for each finished technique with the number done, the total and the
-    name; `begun` is called with the name of each that begins.
+    """The code for every technique in `located` (technique → symbols, best first), keyed by technique, and the error
+    that left some techniques without code, if any. `progress` is called for each finished technique with the number
+    done, the total and the name; `begun` is called with the name of each technique that begins.
 
-    One question writes the code of several techniques, and one reviews it. A composite stands after its components and
-    the other techniques that its definition names, in the same question or in a later one. Finished ones are stored in
-    the context's folder. Raises the errors of `Trials`."""
+    One question writes the code for several techniques, and another reviews it. A composite comes after its components
+    and the other techniques that its definition names, in the same question or a later one. Finished techniques are
+    stored in the context's folder. Raises the errors of `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
@@ -142,7 +142,7 @@ def code_techniques(
 
 
 class _Plan:
-    """The order of techniques (ids), components first, and the others that each needs."""
+    """The order of techniques (ids), components first, and the other techniques that each one needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext
@@ -160,7 +160,7 @@ class _Plan:
                 self._follow(technique.id)
 
     def _follow(self, identity: str) -> None:
-        """Adds a technique to the order, right after what it needs, so that both share a question."""
+        """Adds a technique to the order, right after the techniques it needs, so that they share a question."""
         if identity in self.order:
             return
         for technique in self._techniques:
@@ -169,7 +169,7 @@ class _Plan:
         self.order.append(identity)
 
     def task(self, identity: str, done: Mapping[str, Coded], group: Sequence[str] = ()) -> Task:
-        """The task of a technique of which others in `group` may be components, too."""
+        """The task for a technique; other techniques in `group` may also be its components."""
         technique, context = self._by_id[identity], self._context
         children = [t for t in self._techniques if t.parent == identity]
         beside = [self._by_id[other] for other in self._beside[identity]]
@@ -193,8 +193,8 @@ class _Plan:
     def _components(
         self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
     ) -> tuple[list[Component], list[str], list[str]]:
-        """The components whose code runs, those (ids) of the same question, and the names of the others. One without
-        running code is replaced by its own components."""
+        """The components whose code runs, the components (ids) in the same question, and the names of the rest. A
+        component without running code is replaced by its own components."""
         found, inside, absent = list[Component](), list[str](), list[str]()
         for part in parts:
             component = _component(part, done[part.id]) if part.id in done else None
@@ -212,7 +212,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """The code of a technique, if it runs and does not do something else."""
+    """A technique's code, if it runs and was not judged to do something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -230,7 +230,7 @@ def _component(technique: Technique, coded: Coded) -> Component | None:
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
-    """The ancestors of a technique, nearest first."""
+    """A technique's ancestors, nearest first."""
     found: list[str] = []
     parent = technique.parent
     while parent is not None and parent in by_id and parent not in found:
@@ -241,7 +241,7 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """For each technique, the techniques elsewhere in the hierarchy that its definition names; its code runs them too.
-    No technique comes to depend on itself."""
+    The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -274,7 +274,7 @@ def _folder(task: Task, context: CodingContext) -> Path:
 
 
 def _key(task: Task, context: CodingContext) -> str:
-    """Everything that determines a technique's code except the techniques that share its questions."""
+    """Everything that determines a technique's code, except the techniques that share its questions."""
     settings = context.settings
     return stage_key(
         {
@@ -294,13 +294,13 @@ def _key(task: Task, context: CodingContext) -> str:
 def _coded(
     group: Sequence[str], planned: _Plan, earlier: Mapping[str, Coded], context: CodingContext
 ) -> dict[str, Coded]:
-    """The code of techniques by technique. Results that another run cannot improve are stored."""
+    """The code for these techniques, keyed by technique. Results that another run cannot improve are stored."""
     trial, ask, codebase = context.trials, context.ask, context.codebase
     installed = trial.installed() if trial else None
     asked = {identity: planned.task(identity, earlier, group) for identity in group}
     writing = Writing(list(asked.values()), codebase, ask, installed)
     outcomes = writing.answers()
-    made = dict(earlier)  # with what was written here, before its review
+    made = dict(earlier)  # plus the code written here, before its review
     states: dict[str, Debugged] = {}
     offered: dict[str, set[str]] = {}
 
@@ -309,7 +309,7 @@ def _coded(
         found, offered[identity] = _drafted(writing, task, outcomes[identity]), _parts(task)
         others = offered[identity] - {*asked[identity].inside, *_parts(asked[identity])}
         if isinstance(outcomes[identity], Written) and (others or isinstance(found, str)):
-            # Its components are not those that the question named.
+            # Its components differ from those that the question named.
             alone = Writing([task], codebase, ask, installed)
             found = _drafted(alone, task, alone.answers(found if isinstance(found, str) else "")[identity])
         if not isinstance(found, Draft) or trial is None:
@@ -352,16 +352,16 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
         lines = "some of the lines" if written.left_out else "the lines"
         where = f"in {lines} of {', '.join(written.shown)}"
         return Coded(
-            technique=identity, reason=f"{where}, which were shown for it, the model found no code: {written.reason}"
+            technique=identity, reason=f"{where}, which it was shown, the model found no code: {written.reason}"
         )
     if checked is None or context.trials is None:
         parsed = check_parsed(written.implementation)
-        reason = parsed.reason or "not run: no sandbox here"
+        reason = parsed.reason or "not run: no sandbox on this machine"
         return _node(written, [parsed.model_copy(update={"reason": reason})])
     final = _with_sources(checked.draft, context.codebase)
     documentation = final.documentation
     if names := only_defaults(final):
-        documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
+        documentation += f" Its test uses only the defaults for {', '.join(f'`{name}`' for name in names)}."
     evidence = [*checked.evidence[:-1], with_departures_of(final, task.components, checked.evidence[-1])]
     coded = _node(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(
@@ -370,7 +370,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
 
 
 def with_departures_of(draft: Draft, components: Sequence[Component], evidence: Evidence) -> Evidence:
-    """Evidence with the added departures of the components that a draft's module includes."""
+    """The evidence plus the departures of the components that a draft's module includes."""
     if evidence.fidelity is None:
         return evidence
     used = {component.name for component in draft.components}
@@ -383,7 +383,7 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """The draft. If it took lines from symbols that were opened for it, these are added to its sources."""
+    """The draft, with any symbols added to its sources that were opened for it and from which it took lines."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

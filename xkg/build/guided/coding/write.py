@@ -1,4 +1,4 @@
-"""A language model writes self-contained modules with tests and documentation from located code."""
+"""Has a language model write self-contained modules, with tests and documentation, from located code."""
 
 import ast
 import re
@@ -27,11 +27,11 @@ from xkg.value import Value
 
 # Packages that every module may import.
 ALWAYS = ("numpy",)
-# Techniques of one question. The answer has about 2,300 tokens for each, and some models end at 16,000.
+# Techniques in one question. The answer has about 2,300 tokens for each, and some models stop at 16,000.
 _MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
-# Descriptions of statements that the module does not simply take over from the source lines.
+# Descriptions for statements that the module does not simply take over from the source lines.
 _DECLARED: Mapping[Origin, str] = {
     "differs": "the lines do it in another way, and the module follows them",
     "definition": "not in the lines, written from the definition",
@@ -45,7 +45,7 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 class Component(Value):
     """A component's code, ready to be called. `proven` says whether its own test has proven it. `sources` and `excerpt`
-    come from its draft; `departures` are its differences from the paper."""
+    come from its draft; `departures` are where it differs from the paper."""
 
     name: str
     technique: str
@@ -57,8 +57,8 @@ class Component(Value):
 
 
 class Declined(Value):
-    """The model's reason why the located code does not implement the technique. `shown` are the names of the symbols
-    that it saw. `left_out` says whether lines of them were not shown."""
+    """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
+    it saw. `left_out` says whether some of their lines were not shown."""
 
     technique: str
     reason: str
@@ -67,10 +67,10 @@ class Declined(Value):
 
 
 class Task(Value):
-    """A technique whose code is to be written from its located symbols (ids, best first, at least one; `why` is the
-    reason for the location). `lines` are the relevant lines of symbols that do more. `components` have code; `inside`
-    are those (ids) that the same question writes, `absent` names those without code. `whole` is the technique that a
-    later question makes of it and others."""
+    """A technique whose code is to be written from its located symbols (ids, best first, at least one); `why` is the
+    reason for the location. `lines` are the relevant lines of symbols that also do other things. `components` have
+    code; `inside` lists the components (ids) written by the same question, `absent` the names of components without
+    code. `whole` is the technique that a later question builds from this one and others."""
 
     technique: Technique
     located: tuple[str, ...]
@@ -88,7 +88,7 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """A module that fits its components, and what its author looked at. `allowed` are the packages that it may
+    """A module that fits its components, and the lines that its author looked at. `allowed` are the packages it may
     import."""
 
     module: Module
@@ -100,9 +100,9 @@ Outcome = Written | Declined | str
 
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
-    """Techniques (id → bytes of its located code) in groups, each for one question, in the given order: the rules are
-    then read once, and the code that all share is shown once. Components stand before what is made of them, so that
-    one answer fits them together."""
+    """Groups techniques (id → bytes of located code), in the given order, so that each group is one question.
+    Techniques in a group share the rules and the common code, which the model then reads only once. Components come
+    before their composites, so that one answer can fit them together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -115,16 +115,17 @@ def together(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def size_of(task: Task, codebase: Codebase) -> int:
-    """The bytes of a technique's located code. Raises `UnknownIdError` like `Writing`."""
+    """The size of a technique's located code in bytes. Raises `UnknownIdError` as `Writing` does."""
     return located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
 
 
 class Writing:
-    """The question about the code of some techniques. A task stands after those of its components. If an environment
-    `installed` is given, only its packages can be imported. `made` is the code of components (technique → component)
-    that are `inside` a task and not in this question. `shared` is what a review begins with, too.
+    """The question about the code for some techniques. A task comes after the tasks for its components. If an
+    environment `installed` is given, only its packages can be imported. `made` is the code of components (technique →
+    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins
+    with.
 
-    Raises `UnknownIdError` for a symbol that the codebase does not have."""
+    Raises `UnknownIdError` for a symbol that is not in the codebase."""
 
     def __init__(
         self,
@@ -151,11 +152,11 @@ class Writing:
         )
 
     def answers(self, refused: str = "") -> dict[str, Outcome]:
-        """Each technique's module, or the reason why there is none. The model may first look at other places of the
+        """Each technique's module, or the reason why there is none. The model may first look at other places in the
         repository.
 
-        A technique without a usable module is asked about again alone, with the reason why it was `refused`. Raises the
-        errors of `ask` except `AnswerError`."""
+        If a technique has no usable module, it is asked about again on its own, with the reason why it was `refused`.
+        Raises the errors of `ask` except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -192,8 +193,9 @@ class Writing:
         return outcomes
 
     def draft(self, task: Task, written: Written) -> Draft | str:
-        """The draft of a module whose task has the code of all its components, or why it does not fit them. Used
-        definitions of components are inserted before it; the excerpt then includes their sources."""
+        """The draft for a module whose task has the code of all its components, or the reason why the module does not
+        fit them. Definitions that it uses from components are inserted before it; the excerpt then includes their
+        sources."""
         answer = written.module
         if found := "\n".join(faults(answer, task.parts, written.allowed)):
             return found
@@ -222,7 +224,7 @@ class Writing:
         return written.lookup.added_to(draft)
 
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
-        """The faults of a module, whose code is added to `made`."""
+        """The faults in a module, whose code is added to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
@@ -235,7 +237,7 @@ class Writing:
         return material(self._codebase, task.located, self._narrowed([task]), made)
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
-        """The lines of those located symbols that no task needs whole."""
+        """The lines of the located symbols that no task needs whole."""
         cuts = [narrowed(self._codebase, task.located, task.lines) for task in tasks]
         whole = {symbol for task, cut in zip(tasks, cuts, strict=True) for symbol in task.located if symbol not in cut}
         merged: dict[str, list[LineRange]] = {}
@@ -273,7 +275,7 @@ def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
-    """Adds the code of a module to that of components, before it has run."""
+    """Adds a module's code to the components' code before it has run."""
     if source := compose(module.implementation, _parts(task, made)).source:
         identity, name = task.technique.id, task.technique.name
         made[identity] = Component(name=name, technique=identity, implementation=source)
@@ -299,8 +301,8 @@ def _declared(answer: Module) -> Iterator[str]:
 
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
-    """The functions and classes that the answer's plan names for statements of origin "definition" and for none of
-    origin "lines" or "differs", each with the numbers of these statements."""
+    """The functions and classes that the answer's plan lists under statements of origin "definition" but never under
+    origin "lines" or "differs", each with the numbers of those statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}
@@ -314,7 +316,7 @@ def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
 
 
 def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
-    """The faults of an answer, one per line."""
+    """The faults in an answer, one per line."""
     if answer.declined is not None:
         if not answer.declined.strip():
             yield "declined: give null, or one sentence that says why the code does not do the technique"
@@ -323,7 +325,7 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:
-        # The answer's own faults, if any, are clearer.
+        # Prefer the answer's own faults, if any: they are clearer.
         own = list(implementation_faults(answer.implementation, allowed))
         yield from own or [f"implementation: it cannot be put together with the components: {composed.problem}"]
         return
@@ -338,15 +340,15 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, followed by the parts of others that it lacks."""
+    """An excerpt, followed by the parts of the other excerpts that it lacks."""
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
 
 
 def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
-    """The functions and methods (ids) that components were made from, each with the first such component's name, except
-    those that are located or share lines with a located function."""
+    """The functions and methods (ids) that components were made from, each with the name of the first such component.
+    Symbols that are located themselves or share lines with a located function are excluded."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
     made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
@@ -367,7 +369,7 @@ def _overlap(symbol: Symbol, located: Symbol) -> bool:
 def _allowed(
     source: Material, components: Sequence[Component], installed: Environment | None
 ) -> tuple[list[str], list[str]]:
-    """The packages that may be imported, and a remark on each package that the code imports but that is not
+    """The packages that may be imported, and a remark for each package that the code imports but that is not
     available."""
     packages = {*ALWAYS, *source.packages}
     for component in components:

@@ -1,3 +1,3 @@
-"""A model reads the paper: its techniques, their definitions, and the location of their code.
+"""Has a model read the paper: its techniques, their definitions, and where their code is.
 
 May import: the packages of build without a model."""

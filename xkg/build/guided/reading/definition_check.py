@@ -21,25 +21,25 @@ _MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
 
 
 def mangled(text: str) -> str | None:
-    """The first command in `text` that lost its backslash, if any."""
+    """The first command in `text` that lost its backslash, or None."""
     match = _MANGLED.search(text)
     return match[0].strip() if match else None
 
 
 def pointer(text: str) -> str | None:
-    """The first reference in `text` to a section, an equation, a citation or the like, if any."""
+    """The first reference in `text` to a section, an equation, a citation or the like, or None."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None
 
 
 _NUMBER = re.compile(r"\d{1,3}(?:(?:,|\{,\})\d{3})++|\d++(?:\.\d++)?|\.\d++")
-# Smaller whole numbers may be written as words.
+# Smaller whole numbers may be spelled out as words.
 _SPELLED = 20
 
 
 def foreign_numbers(definition: str, document: Document) -> list[str]:
-    """The numbers of a definition that do not occur in the paper in any form: 0.50 is .5, 1,000 is 1000, 5 % is
+    """The numbers in a definition that do not occur in the paper in any form: 0.50 is .5, 1,000 is 1000, 5 % is
     0.05."""
     known = _numbers_of(document.title, document.abstract, document.text)
     return [text for text, value in _values(definition).items() if not known & {value, value / 100, value * 100}]

@@ -1,6 +1,6 @@
-"""Stage 1 with a language model: technique tree, findings and resources of a paper, in one question.
+"""Stage 1 with a language model: a paper's technique tree, findings and resources, in one question.
 
-The definitions are complete, so that nothing reads the paper a second time."""
+The definitions are complete, so no later stage reads the paper again."""
 
 import re
 from collections import Counter
@@ -25,9 +25,9 @@ from xkg.build.techniques.word_lists import LITTLE, SAME_KIND
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Finding, Resource, Technique, unique_slugs
 
-_CATEGORY = re.compile(r"[a-z]{2,8}(?:-[a-z]{2,8})?(?:\.[A-Za-z-]{2,16})?")  # of arXiv
+_CATEGORY = re.compile(r"[a-z]{2,8}(?:-[a-z]{2,8})?(?:\.[A-Za-z-]{2,16})?")  # an arXiv category
 _MOST_FAULTS = 12  # in one reply to the model
-_LONGEST = 2_500  # characters of a definition
+_LONGEST = 2_500  # characters in a definition
 _LONGEST_REASON = 200
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
@@ -64,9 +64,9 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """`outside` are procedures that do not belong to the paper's method; they are hidden with the reason. `places` maps
-    techniques to functions and classes (ids) that implement all or part of them. `nothing_in` are the ids of the other
-    listed code."""
+    """`outside` lists procedures that are not part of the paper's method; they are hidden with the reason. `places`
+    maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` lists the ids of the
+    remaining code that was shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
@@ -77,8 +77,8 @@ def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
     """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
-    answer. Excerpts are the passages that the answer cites. A sentence of a definition that stays faulty after it was
-    refused once is left out. Raises the errors of `ask`."""
+    answer. Excerpts are the passages cited in the answer. If a sentence in a definition is refused and still faulty in
+    the next answer, it is left out. Raises the errors of `ask`."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -120,8 +120,8 @@ def extract_with_model(
 
 
 def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False) -> str | None:
-    """The certain errors of an answer, in words for the model; None if there are none. If `is_last`, faulty sentences
-    are errors only if a definition has no others."""
+    """The definite errors in an answer, worded for the model, or None if there are none. If `is_last`, faulty sentences
+    are errors only in a definition that has no other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and what that consists of"
@@ -152,7 +152,7 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
 
 
 def _wording(component: Component, document: Document) -> Iterator[str]:
-    """The faults of a definition."""
+    """The faults in a definition's wording."""
     name, text = component.name, component.definition
     if odd := foreign_numbers(text, document):
         yield f"{', '.join(odd)} in the definition of {name!r} is nowhere in the paper: leave it out"
@@ -165,7 +165,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
 
 
 def _kept(definition: str, document: Document) -> str:
-    """The sentences of a definition that neither point elsewhere nor have foreign numbers."""
+    """The sentences of a definition that neither point elsewhere nor contain foreign numbers."""
     if not (pointer(definition) or foreign_numbers(definition, document)):
         return definition.strip()
     return " ".join(s for s in statements_of(definition) if not (pointer(s) or foreign_numbers(s, document)))
@@ -234,7 +234,7 @@ def _parent(component: Component, components: Sequence[Component]) -> int | None
 
 
 def _foreign_addresses(answer: PaperAnswer, document: Document) -> Iterator[str]:
-    """Addresses of resources that do not occur in the paper."""
+    """Resource addresses that do not occur in the paper."""
     text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
@@ -251,7 +251,7 @@ def _folded(name: str) -> tuple[str, ...]:
 
 
 def _split(component: Component) -> tuple[str, list[str]]:
-    """Name and aliases of a component; "Long form (SHORT)" is split into both."""
+    """A component's name and aliases; "Long form (SHORT)" is split into both."""
     name, aliases = " ".join(component.name.split()), list(component.aliases)
     match = re.fullmatch(r"(.{3,300}?)\s*+\(\s*([^()\s]{2,15})\s*\)", name)
     if match and sum(ch.isupper() for ch in match[2]) > 1:
@@ -261,7 +261,7 @@ def _split(component: Component) -> tuple[str, list[str]]:
 
 
 def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
-    """The top level of the hierarchy. Only a top node can be a methodology."""
+    """The top level of the hierarchy. Only top-level nodes can be methodologies."""
     nodes: dict[int, Node] = {}
     components = answer.components
     own = {_folded(_split(c)[0]) for c in components if c.is_technique}
@@ -285,7 +285,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """The resources that the model lists, and the addresses of releases that the model omits."""
+    """The resources that the model lists, plus the addresses of releases that the model omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

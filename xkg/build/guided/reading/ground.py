@@ -1,4 +1,4 @@
-"""Locates techniques in a repository: a language model judges the candidates of a search."""
+"""Locates techniques in a repository: a language model judges the candidates found by a search."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
-_DEFINITION = 2_600  # characters; definitions are kept whole, since the model would not look for parts that are cut off
-# Lines shown of symbols that the search ranks first for a technique, and of others. All are shortened further if
-# together they exceed the characters of a question. The model can open the rest.
+_DEFINITION = 2_600  # characters; definitions are kept whole, since the model would not look for missing parts
+# Lines shown for symbols that the search ranks first for a technique, and for other symbols. All are shortened further
+# if together they exceed the characters allowed in a question. The model can open the rest.
 _FIRST = 3
 _LINES = 60
 _LINES_OF_OTHERS = 10
@@ -35,7 +35,7 @@ _CANDIDATE_CHARACTERS = 30_000
 
 _Confidence = Literal["high", "medium", "low"]
 _SCORES: Mapping[_Confidence, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
-# Keeps places of equal confidence in the order of the answer.
+# Keeps places with equal confidence in the order of the answer.
 _STEP = 0.02
 
 
@@ -59,8 +59,8 @@ class Places(Asking):
 
 class GuidedGrounding(Value):
     """The located techniques. `why` maps each technique to the model's sentence about the code that it needs and where
-    this is, or that it is missing. `lines` maps technique and symbol to the relevant lines of a symbol that does more.
-    `failed` maps techniques without a usable answer to the reason; these are not located."""
+    this code is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also
+    does other things. `failed` maps techniques without a usable answer to the reason; they are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -78,9 +78,9 @@ def ground_with_model(
     named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
     """Locates each technique at up to five symbols, or nowhere. The model sees the symbols `named` for it (ids) and the
-    ten that the search ranks best, and may look at other places of the repository before it answers. Scores express
-    its confidence: about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or it has
-    no usable answer, two questions cover a half each. Raises `EmbeddingError`, and the errors of `ask` except
+    ten that the search ranks best, and may look at other places in the repository before it answers. Scores express its
+    confidence: about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or there is
+    no usable answer, two questions cover half of them each. Raises `EmbeddingError`, and the errors of `ask` except
     `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
@@ -120,8 +120,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """Symbols, best first, each with its lines that implement the technique (empty if all do), and the model's sentence
-    about them."""
+    """Symbols, best first, each with the lines that implement the technique (empty if the whole symbol does), and the
+    model's sentence about them."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
@@ -133,7 +133,7 @@ class _Located:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Questions about the techniques of one paper on one repository."""
+    """Asks the model where one paper's techniques are in one repository."""
 
     codebase: Codebase
     techniques: Sequence[Technique]
@@ -191,12 +191,12 @@ class _Judge:
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """The candidates of the batch, in the order of the files."""
+        """The candidates for the batch, in file order."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
         return [entry for identity, entry in self.index.entries.items() if identity in listed]
 
     def _entry(self, named: str, entries: Sequence[Entry]) -> Entry | None:
-        """The symbol that an answer names: a candidate by its number, any other by file and name."""
+        """The symbol that an answer refers to: a candidate by its number, any other symbol by file and name."""
         name = named.strip().strip("[]")
         if name.isdecimal():
             return entries[int(name) - 1] if 0 < int(name) <= len(entries) else None
@@ -252,8 +252,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """The lines of a symbol without the docstrings' later lines and without blank ones. Another candidate inside it is
-    replaced by its number and signature."""
+    """A symbol's lines without blank lines and without later lines of docstrings. Any other candidate inside the symbol
+    is replaced by its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():
@@ -280,12 +280,12 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
         if ranges and number == ranges[-1].end_line + 1:
             ranges[-1] = ranges[-1].model_copy(update={"end_line": number})
         else:
-            ranges.append(LineRange(start_line=number, end_line=number, why="does the technique, as the model says"))
+            ranges.append(LineRange(start_line=number, end_line=number, why="implements the technique, says the model"))
     return tuple(ranges)
 
 
 def _reason(judged: Judged) -> str:
-    """The model's sentence, and the parts of the definition that it found in none of the places."""
+    """The model's sentence, and the parts of the definition that it did not find in any of the places."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"In none of these places: {lacking}"] if lacking else [])])
 

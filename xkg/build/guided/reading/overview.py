@@ -1,4 +1,4 @@
-"""An overview of a repository: the beginning of its readme, and what its files define."""
+"""Gives an overview of a repository: the beginning of its README, and the names its files define."""
 
 import re
 import textwrap
@@ -18,8 +18,8 @@ _ASIDE = re.compile(
 
 
 def overview(codebase: Codebase) -> str:
-    """Markdown: the readme's first paragraph of prose, and the files with the names that they define, the most
-    imported first. Files that define the same names are listed once. At most about 2,000 characters."""
+    """Markdown: the README's first paragraph of prose, and the files with the names they define, most imported first.
+    Files that define the same names are listed once. About 2,000 characters at most."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -40,7 +40,7 @@ def overview(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """The modules. Those that most others import come first; vendored packages, tests and the like last."""
+    """The modules: first those imported by the most other modules; vendored packages, tests and the like last."""
     vendored = vendored_folders(codebase)
     imported = Counter(
         target for module in codebase.modules for target in {i.target for i in module.imports if i.target is not None}
@@ -54,13 +54,13 @@ def by_importance(codebase: Codebase) -> list[Module]:
 
 
 def tops(module: Module) -> list[SourceSymbol]:
-    """The functions and classes that are not inside others."""
+    """The functions and classes that are not nested inside others."""
     kinds = ("class", "function")
     return [s for s in module.symbols if s.symbol.kind in kinds and "." not in s.symbol.qualified_name]
 
 
 def described(source: SourceSymbol) -> str:
-    """The signature and the start of the docstring."""
+    """A symbol's signature and the start of its docstring."""
     symbol = source.symbol
     first = re.split(r"(?<=[.!?])\s|\n\s*\n", source.docstring.strip(), maxsplit=1)[0]
     text = textwrap.shorten(first, _DOCSTRING, placeholder=" …")
@@ -73,7 +73,7 @@ def _is_prose(paragraph: str) -> bool:
 
 
 def _prose(readme: str) -> str:
-    """A readme without images, badges and HTML."""
+    """A README without images, badges and HTML."""
     return re.sub(
         r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
         "",

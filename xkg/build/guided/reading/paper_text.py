@@ -1,8 +1,8 @@
-"""The text of a paper for the question about it.
+"""The text of a paper as included in the question about it.
 
-Everything that can define a technique is included in full, experiments too, since many papers describe parts of their
-method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and tables
-of results are left out."""
+Everything that can define a technique is included in full, even experiments, since many papers describe parts of their
+method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and result
+tables are left out."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -11,9 +11,9 @@ from xkg.build.guided.reading.passages import Passage, Passages
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 
 CUT = "[…]"
-_CHARACTERS = 4  # per token, about
-_QUESTION = 4_000  # tokens of a question, excluding the paper
-_ANSWER = 16_000  # tokens of an answer, including its reasoning
+_CHARACTERS = 4  # per token, roughly
+_QUESTION = 4_000  # tokens in a question, excluding the paper
+_ANSWER = 16_000  # tokens in an answer, including its reasoning
 _REDUCED = frozenset({Role.RELATED, Role.DISCUSSION, Role.BACK})
 _PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
 _QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W{0,200}+$")
@@ -54,7 +54,7 @@ def paper_text(passages: Passages, window: int) -> str:
 
 
 def shown(passages: Passages) -> list[Passage]:
-    """The passages that a sufficiently large window shows."""
+    """The passages that are shown if the window is large enough."""
     equations = [e.start for e in passages.document.equations]
     found: list[Passage] = []
     proved_in: Part | None = None  # a proof continues until the next statement or heading
@@ -98,7 +98,8 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """The number of characters that a question has for passages. In a small window the answer gets at most half."""
+    """The number of characters available for passages in a question. In a small window, the answer gets at most
+    half."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 
@@ -127,7 +128,7 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Whether the nearest title that indicates a role names related work, discussion or back matter."""
+    """Whether the nearest title that indicates a role is about related work, discussion or back matter."""
     for part in above:
         # "Preliminaries and related work" is kept for its preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}

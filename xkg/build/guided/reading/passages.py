@@ -1,7 +1,7 @@
-"""A paper as numbered passages: its paragraphs, statements, algorithms, tables, captions and footnotes as readable
-text, with formulas as LaTeX.
+"""Splits a paper into numbered passages: its paragraphs, statements, algorithms, tables, captions and footnotes as
+readable text, with formulas as LaTeX.
 
-A model cites passages by number, so that its answer leads back to offsets of the paper without quotes."""
+A model cites passages by number, so that its answer leads back to offsets in the paper without quotes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ from xkg.build.techniques.section_roles import Part, Role, part_at, role_of_titl
 from xkg.model import Excerpt
 
 Span = tuple[int, int]
-LONGEST_TABLE = 2500  # characters; a larger one lists results
-_LEAST = 40  # characters of a statement between paragraphs
+LONGEST_TABLE = 2500  # characters; a larger table lists results
+_LEAST = 40  # minimum characters in a statement between paragraphs
 _TABLE = re.compile(
     r"\\begin\{(tabular[x*]?|longtable)\}(?:(?!\\begin\{(?:tabular|longtable)).){0,20000}?\\end\{\1\}"
     r"|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b(?:(?!<table\b).){0,20000}?</table>",
@@ -33,7 +33,7 @@ _TABLE = re.compile(
 _SETTINGS = re.compile(
     r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
 )
-# Captions and footnotes in Markdown, in the form written by Mathpix and the PDF reader.
+# Captions and footnotes in Markdown, in the form written by Mathpix and by the PDF reader.
 _BESIDE = re.compile(
     r"^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]{0,6}[.:|][^\n]*$"
     r"|\\(?P<command>caption|footnotetext|footnote)\{",
@@ -78,7 +78,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """All passages of a paper, its sentences and its parts."""
+    """All passages in a paper, with its sentences and parts."""
 
     reader: Reader
     parts: tuple[Part, ...]
@@ -95,7 +95,7 @@ class Passages:
         return 1 <= number <= len(self.listed)
 
     def excerpts(self, numbers: Sequence[int]) -> tuple[Excerpt, ...]:
-        """The spans of these passages, in order. A passage that a float interrupts has two spans."""
+        """The spans of these passages, in order. A passage interrupted by a float has two spans."""
         return tuple(
             excerpt_of(self.document, self[number].part, start, end)
             for number in numbers
@@ -103,7 +103,7 @@ class Passages:
         )
 
     def at(self, excerpts: Sequence[Excerpt]) -> list[int]:
-        """The passages that these excerpts start in, in order."""
+        """The passages in which these excerpts start, in order."""
         return [
             p.number
             for p in self.listed
@@ -121,7 +121,7 @@ class Passages:
 
 
 def read_passages(document: Document) -> Passages:
-    """The passages of a paper. References and acknowledgements have none."""
+    """The passages in a paper, excluding references and acknowledgements."""
     reader, parts = read(document)
     beside = _asides(document, parts) if document.format == "latex" else _gaps_of(document, reader.sentences, parts)
     blocks = [*_paragraphs(reader.sentences, reader.part_of), *_algorithms(document, parts), *beside]
@@ -158,7 +158,7 @@ def _algorithms(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
 
 
 def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
-    """The steps of an algorithm. They are numbered if the paper refers to one of them."""
+    """The steps of an algorithm, numbered if the paper refers to any of them."""
     labels = LABEL.findall(document.text, algorithm.start, algorithm.end)
     if not any(document.labels.get(label.strip(), "").startswith("line ") for label in labels):
         return algorithm.body
@@ -166,7 +166,7 @@ def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
 
 
 def _asides(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
-    """Tables, captions, footnotes, statements and listings of a LaTeX paper."""
+    """Tables, captions, footnotes, statements and listings in a LaTeX paper."""
     for aside in document.asides:
         if aside.text:
             part = part_at(parts, aside.start)
@@ -179,7 +179,7 @@ def _is_settings(part: Part | None, table: str) -> bool:
 
 
 def _gaps_of(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
-    """Blocks between the paragraphs of a part: statements of theorems, listings, tables, captions, footnotes."""
+    """Blocks between the paragraphs of a part: theorem statements, listings, tables, captions, footnotes."""
     text = document.text
     for block in regions(text, mathpix=is_mathpix(text)):
         code = text[block.body_start : block.body_end].strip() if block.kind == "code" else ""
@@ -216,7 +216,7 @@ def _statement(document: Document, part: Part, start: int, end: int) -> Iterator
 
 
 def _cells(table: str) -> str:
-    """The rows of a table in LaTeX, Markdown or HTML."""
+    """The rows of a table written in LaTeX, Markdown or HTML."""
     if begin := re.match(r"\\begin\{(\w+\*?)\}", table):
         return rows(table[begin.end() : table.rindex("\\end{")], begin[1], latex_text)
     return "\n".join(" ".join(line.split()) for line in table.splitlines() if line.strip())

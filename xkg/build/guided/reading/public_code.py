@@ -1,4 +1,5 @@
-"""The public functions, classes and scripts of a paper's repository, and those that no technique's code reaches."""
+"""Lists the public functions, classes and scripts in a paper's repository, and those that no technique's code
+reaches."""
 
 import re
 import textwrap
@@ -17,15 +18,16 @@ _CALL = re.compile(r"([A-Za-z_]\w{2,})\(")
 
 @dataclass(frozen=True)
 class PublicCode:
-    """A symbol's id, and its line in a question."""
+    """A symbol's id, and the line that describes it in a question."""
 
     symbol: str
     text: str
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """At most forty public functions and classes of at least four lines each, and scripts with as many calls outside
-    of these, from the most important files first. Of those that are described alike, only the first."""
+    """Up to forty public functions and classes of at least four lines each, and scripts with at least four lines of
+    calls outside functions and classes. The most important files come first. If several symbols have the same
+    description, only the first is included."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
         for source in filter(_is_public, tops(module)):
@@ -40,7 +42,7 @@ def public_code(codebase: Codebase) -> list[PublicCode]:
 
 
 def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) -> tuple[str, ...]:
-    """The path and name of each symbol in `among` (ids) that is in the slice of no `located` symbol."""
+    """The path and name of each symbol in `among` (ids) that is not in the slice of any `located` symbol."""
     symbols = codebase.symbols()
     reached: set[str] = set()
     for identity in dict.fromkeys(located):
@@ -57,7 +59,7 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _calls(module: Module) -> str:
-    """The names that a file calls outside of its functions and classes; empty if these are few lines."""
+    """The names that a file calls outside its functions and classes; empty if there are only a few such lines."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
     lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
     is_script = sum(map(bool, lines)) >= _FEWEST_LINES

@@ -1,6 +1,6 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
-Other checks measure a repaired draft: mutants show whether the test still notices changes of the code, and the fidelity
+Other checks measure a repaired draft: mutants show whether the test still notices changes to the code, and the fidelity
 check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
 
 import ast
@@ -18,8 +18,8 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """The faults of a repair, in words for the model; None if there are none. With `may_remove`, public functions and
-    assertions may be removed."""
+    """The faults of a repair, worded for the model, or None if there are none. If `may_remove` is set, public functions
+    and assertions may be removed."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -67,7 +67,7 @@ def _uses_arguments(function: ast.FunctionDef) -> bool:
 
 
 def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:
-    """Public functions and assertions that the repair removed; renaming is allowed."""
+    """Public functions and assertions that the repair removed; renaming them is allowed."""
     old_names, names = ({n for n in public_names(tree) if n[0] != "_"} for tree in (old_code, code))
     gone = old_names - names
     if len(gone) > len(names - old_names):

@@ -1,5 +1,5 @@
-"""Ways to bypass a test: ending the process, inspecting the caller, patching libraries, silencing messages, catching
-errors that should end the run. They are detected as names that a program did not use before."""
+"""Finds ways to bypass a test: ending the process, inspecting the caller, patching libraries, silencing messages,
+catching errors that should end the run. They are detected as names that a program did not use before."""
 
 import ast
 from collections import Counter
@@ -103,7 +103,7 @@ def _cannot_pass(statement: ast.stmt) -> bool:
 
 
 def _is_import_fallback(node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
-    """`try: from a import b` / `except ImportError: from c import b`."""
+    """Whether this is a fallback such as `try: from a import b` / `except ImportError: from c import b`."""
     if handler.type is None or any(n.id not in _IMPORTING for n in ast.walk(handler.type) if isinstance(n, ast.Name)):
         return False
     imports = (ast.Import, ast.ImportFrom)

@@ -1,4 +1,4 @@
-"""The public names of a program."""
+"""Finds the public names in a program."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Pseudocode as readable steps, one per line, from the LaTeX packages for it."""
+"""Converts pseudocode written with LaTeX packages into readable steps, one per line."""
 
 import re
 import textwrap
@@ -28,7 +28,7 @@ _WORDS = {
     "endwhile": "end while", "endif": "end if", "endloop": "end loop", "endprocedure": "end procedure",
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
-# Blocks of algorithm2e and how they end. The last argument has the content of the block.
+# Block commands in algorithm2e and how they end. The last argument is the content of the block.
 _BLOCKS = {
     "for": "end for", "forall": "end for", "foreach": "end for", "forpar": "end for", "while": "end while",
     "if": "end if", "uif": "", "elseif": "end if", "uelseif": "", "else": "end if", "uelse": "", "eif": "end if",
@@ -65,9 +65,9 @@ def latex_algorithms(
     title: str = "",
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
-    r"""The algorithms in `source`, which is at `start` of the paper and begins with `\begin`, each with the labels of
-    its lines (counted from 1). It has several algorithms if it contains as many captions as `inner` environments
-    `algorithmic`, otherwise one. `title` is used for an algorithm without a caption."""
+    r"""The algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`, each with the
+    labels of its lines (counted from 1). There are several if `source` contains as many captions as inner `algorithmic`
+    environments (`inner`), otherwise there is one. `title` is used for an algorithm without a caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:
@@ -92,13 +92,14 @@ def latex_algorithms(
 
 
 def code(body: str) -> str:
-    """The lines of a listing without options and common indentation."""
+    """The lines of a listing, without options and common indentation."""
     lines = _LISTING_OPTIONS.sub("", body).strip("\n").split("\n")
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of an algorithm, not of a line in it: the one in its caption or next to it, otherwise the first."""
+    """The label of the algorithm rather than of a line in it: the label in or next to its caption, otherwise the
+    first."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -107,7 +108,7 @@ def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
 
 
 def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[int, int]]:
-    """The spans of the algorithms in a float with several, each with its caption."""
+    """The spans of the algorithms in a float that contains several, each with its caption."""
     captions = [m.start() for m in CAPTION.finditer(source)]
     if len(inner) < 2 or len(captions) != len(inner):
         return [(0, len(source))]
@@ -147,7 +148,7 @@ def numbered_steps(
     defaults: Mapping[str, str],
     labels: Mapping[str, str] | None,
 ) -> tuple[str, dict[str, int]]:
-    """The steps as readable lines, and the numbers of labelled lines, from 1."""
+    """The steps as readable lines, and the numbers of the labelled lines, counted from 1."""
     own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
     written, keywords = _without_settings(source)
     marked: list[str] = []
@@ -169,7 +170,8 @@ def numbered_steps(
 
 
 def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    r"""The source without settings, and the words that these define, as macros: `\SetKwFunction{FSum}{Sum}`."""
+    r"""The source without settings, and the words that these settings define, as macros:
+    `\SetKwFunction{FSum}{Sum}`."""
     tex = Tex(source)
     keywords: dict[str, tuple[int, str]] = {}
     for match in _KEYWORD.finditer(source):
@@ -186,7 +188,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
 
 
 class _Lines:
-    """Marks the ends of lines and blocks, and inserts the words of commands."""
+    """Marks where lines and blocks end, and inserts the words that commands stand for."""
 
     def __init__(self, source: str, keywords: Mapping[str, tuple[int, str]]) -> None:
         self.source = source
@@ -247,7 +249,7 @@ class _Lines:
             self.edits.append((group.after, group.after, _BREAK))
 
     def _call(self, at: int) -> bool:
-        r"""Handles `{name}{arguments}` of a call or a head. Returns False for a block."""
+        r"""Handles `{name}{arguments}` in a call or a head. Returns False for a block."""
         name = self.tex.group(at)
         given = self.tex.group(name.after) if name is not None else None
         if given is None or re.search(r"\\;|\\[A-Z][a-zA-Z]*\s*\{|\n[ \t]*\n", self.tex.inner(given)):
@@ -256,7 +258,7 @@ class _Lines:
         return True
 
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
-        """Marks the line ends of a block in braces: after its condition, and after its content."""
+        """Marks the line ends in a block in braces: after its condition, and after its content."""
         at = self.tex.skip_options(at)
         condition = None if bare else self.tex.group(at)
         if condition is None and not bare:

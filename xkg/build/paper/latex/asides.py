@@ -1,4 +1,4 @@
-"""Content outside the running text of a LaTeX paper: tables, captions, footnotes, statements, listings."""
+"""Finds content outside the running text of a LaTeX paper: tables, captions, footnotes, statements, listings."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,11 +18,11 @@ _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4
 _FOOTNOTE = re.compile(r"\\(?:footnote|footnotetext|tablefootnote|sidenote|endnote)(?![a-zA-Z])")
 _FRONT = re.compile(r"\\(?:title|author|icmltitle|icmlauthor|date|affiliation|address|institute)(?![a-zA-Z])")
 _UNREAD = frozenset(("comment", "filecontents", "filecontents*", "CCSXML"))
-_FEWEST_WORDS = 3  # of a float's remaining content; fewer words are labels of panels
+_FEWEST_WORDS = 3  # in a float's remaining content; fewer words are panel labels
 _LONGEST = 100_000  # characters
 
 Render = Callable[[str, bool], str]
-"""Converts source to readable text. The flag is True if only environments of floats surround the text."""
+"""Converts source to readable text. The flag is True if the text is enclosed only by float environments."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ class AsideReader:
             )
 
     def _titles(self, captions: Sequence[_Caption], tables: Sequence[Environment]) -> dict[int, _Caption]:
-        """The caption of each table, by the table's start. If a float has as many captions as tables, they match in
-        order; a single caption belongs to the first table."""
+        """The caption for each table, keyed by the table's start. If a float has as many captions as tables, they are
+        matched in order; a single caption belongs to the first table."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
             own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]
@@ -200,7 +200,7 @@ class AsideReader:
 
 
 class _Spans:
-    """Ascending spans, which may be nested."""
+    """Ascending spans that may be nested."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
         self.spans = list(spans)

@@ -1,4 +1,4 @@
-"""The authors in a LaTeX source."""
+"""Finds the authors in a LaTeX source."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Names without upper case. Institutions are longer.
+# Names in scripts without upper case. Institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
@@ -45,7 +45,7 @@ _BETWEEN = re.compile(
 def title_page(
     front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    r"""The title and the authors of a paper without `\title`, by the largest text before its abstract."""
+    r"""The title and the authors of a paper without `\title`, found from the largest text before its abstract."""
     front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
     large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:

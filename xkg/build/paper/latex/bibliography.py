@@ -1,5 +1,5 @@
-r"""The references of a LaTeX paper, from its `.bbl` file (BibTeX or biber), a `thebibliography` in the text, or the
-cited entries of its `.bib` files."""
+r"""Reads the references of a LaTeX paper from its `.bbl` file (BibTeX or biber), from a `thebibliography` in the text,
+or from the cited entries in its `.bib` files."""
 
 import posixpath
 import re
@@ -20,7 +20,7 @@ _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
 _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
-_NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")  # each makes NAME.bbl
+_NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")  # each creates NAME.bbl
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
 _PARAMETER = re.compile(r"[#\\]")  # in the definition of a citation command
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
@@ -57,15 +57,15 @@ def _bbl_paths(main: str, text: str) -> list[str]:
 
 
 def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ...]:
-    """The references of the further bibliographies of the package multibib."""
+    """The references in additional bibliographies made with the multibib package."""
     names = [name.strip() for match in _NEW_CITES.finditer(text) for name in match[1].split(",")]
     paths = [posixpath.join(posixpath.dirname(main), f"{name}.bbl") for name in dict.fromkeys(names) if name]
     return tuple(reference for path in paths[:20] for reference in parse_bbl(files.text(path) or ""))
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references of the differently named `.bbl` file, in the folder or below, with the most cited works. None if
-    no file has half of them."""
+    """The references from a `.bbl` file with a different name, in the folder or below: the file that covers the most
+    cited works. None if no file covers half of them."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
@@ -76,7 +76,7 @@ def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ..
     best = max(known, key=lambda name: known[name], default="")
     if not best or 2 * known[best] < len(cited):
         return None
-    return found[best], (f"the references are those of {best}",)
+    return found[best], (f"the references were read from {best}",)
 
 
 def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
@@ -86,7 +86,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     for name in names:
         file = name if name.endswith(".bib") else name + ".bib"
         content = files.text(file)
-        if content is None:  # TeX's search path may include another folder
+        if content is None:  # TeX's search path may include a different folder
             content = files.only(posixpath.basename(file))
         if content is None:
             warnings.append(f"the bibliography {name} was not found")
@@ -97,17 +97,17 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     keys = list(by_key) if "*" in cited else [key for key in cited if key in by_key]
     missing = [key for key in cited if key not in by_key and key != "*"]
     if missing and by_key:
-        warnings.append(f"no bibliography has {plural(len(missing), 'cited key')}, such as {missing[0]}")
+        warnings.append(f"no bibliography contains {plural(len(missing), 'cited key')}, such as {missing[0]}")
     return tuple(reference_of(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
 
 
 def cited_keys(text: str) -> list[str]:
-    r"""The keys of all `\cite…` and `\nocite` commands, each once, in order."""
+    r"""The keys in all `\cite…` and `\nocite` commands, each once, in order."""
     return list(dict.fromkeys(key for _, keys in citations(text) for key in keys))
 
 
 def citations(text: str) -> list[tuple[int, list[str]]]:
-    r"""The offset of each `\cite…` and `\nocite` command, with its keys."""
+    r"""The offset of each `\cite…` and `\nocite` command, with the keys it cites."""
     tex = Tex(text)
     found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):
@@ -119,7 +119,7 @@ def citations(text: str) -> list[tuple[int, list[str]]]:
 
 
 def reference_of(entry: bibtex.Entry) -> Reference:
-    """An entry of a BibTeX file, as text."""
+    """An entry from a BibTeX file, as a reference."""
     fields = entry.fields
     title = _line(fields.get("title", "")).rstrip(".") or None
     year = re.search(r"(?:1[89]|20)\d\d", fields.get("year") or fields.get("date") or "")
@@ -155,7 +155,7 @@ def _line(source: str) -> str:
 
 
 def parse_bbl(text: str) -> tuple[Reference, ...]:
-    r"""The references of a `.bbl` file or of the `thebibliography` environments of a text (natbib, plain, IEEE, ACM and
+    r"""The references in a `.bbl` file or in the `thebibliography` environments of a text (natbib, plain, IEEE, ACM and
     REVTeX styles; biblatex)."""
     if "\\entry{" in text and "\\endentry" in text:
         return _parse_biblatex(text)
@@ -252,7 +252,7 @@ def _parse_biblatex(text: str) -> tuple[Reference, ...]:
 
 
 def _biblatex_names(parts: list[tuple[str, str]]) -> str:
-    """The names in BibTeX's form."""
+    """The names in BibTeX form."""
     names: list[str] = []
     for kind, value in parts[:100]:
         if kind == "family":

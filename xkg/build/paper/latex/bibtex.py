@@ -1,4 +1,4 @@
-"""Reads BibTeX files entry by entry and skips broken entries."""
+"""Reads BibTeX files entry by entry, skipping broken entries."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _MONTHS = {m: m for m in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry with its fields by lower-case name. Values are TeX."""
+    """An entry with its fields, keyed by lower-case name. Values are TeX."""
 
     kind: str
     key: str
@@ -22,7 +22,7 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """All entries in order, with `@string` abbreviations replaced, without `@comment` and `@preamble`."""
+    """All entries in order, with `@string` abbreviations replaced, and without `@comment` and `@preamble`."""
     entries: list[Entry] = []
     strings = dict(_MONTHS)
     at = 0

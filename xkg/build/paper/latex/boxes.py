@@ -1,5 +1,5 @@
-r"""Algorithms in boxes: environments of `tcolorbox`, `mdframed` or `framed`, or those that the paper derives from them.
-The box has a title "Algorithm 1: …", or contains only one algorithm."""
+r"""Finds algorithms in boxes: environments from `tcolorbox`, `mdframed` or `framed`, or environments that the paper
+derives from them. The box has a title "Algorithm 1: …", or contains nothing but one algorithm."""
 
 import re
 from collections.abc import Mapping
@@ -28,15 +28,15 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The number of arguments in braces of a box environment, and its title as LaTeX with `#1` …; the title is "" if
-    only the options give it."""
+    """The number of braced arguments of a box environment, and its title as LaTeX with `#1` …; the title is "" if it is
+    given only in the options."""
 
     arguments: int = 0
     title: str = ""
 
 
 def boxes_in(text: str) -> dict[str, Box]:
-    """The box environments by name: standard ones, and those that the paper defines."""
+    """The box environments, keyed by name: standard ones, and ones that the paper defines."""
     found = dict.fromkeys(_KINDS, Box())
     if _DEFINED.search(text) is None:
         return found

@@ -51,7 +51,7 @@ _STYLES = {
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
-# Commands of other classes, if the paper has none of these.
+# Commands from other classes, used if the paper has none of the above.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
         rf"\\(?!run|short|sub|toc|head|pdf|page|sec|chap|frame|print|make|the(?!sis)|format|set|show|cover|journal|book"
@@ -65,7 +65,7 @@ _NAME_IN_PARTS = re.compile(
 _ENVIRONMENT = re.compile(
     r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
 )
-_COUNT = re.compile(r"\s*+(?:\[(\d)\](\[)?|\{([a-zA-Z ]{0,20})\})")  # of an environment's arguments
+_COUNT = re.compile(r"\s*+(?:\[(\d)\](\[)?|\{([a-zA-Z ]{0,20})\})")  # the number of an environment's arguments
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
@@ -81,7 +81,7 @@ _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}
 _DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 _ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# Matches after a title without a text; a formula counts as text.
+# Matches after a title that no text follows; a formula counts as text.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -95,7 +95,7 @@ _LONGEST_EMPHASIS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Pseudocode between two offsets. The algorithm covers the whole `environment`."""
+    """Pseudocode between two offsets. The algorithm extends over the whole `environment`."""
 
     start: int
     end: int
@@ -115,7 +115,7 @@ class _Structure:
 
 
 def parse_latex(files: PaperFiles, main: str) -> Document:
-    """The paper with the main file `main`. Raises `InputError` if it has no text."""
+    """The paper whose main file is `main`. Raises `InputError` if it has no text."""
     flat = flatten(files, main)
     text = flat.text
     own = find_macros(text)
@@ -195,7 +195,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, including those that it uses from its own style files."""
+    """The paper's macros, including macros that it uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]
@@ -218,7 +218,7 @@ def _date(scan: "_Scan") -> int | None:
 
 
 class _Scan:
-    """One pass over the body of a paper."""
+    """A single pass over a paper's body."""
 
     def __init__(self, text: str, macros: Macros) -> None:
         self.text, self.macros = text, macros
@@ -281,8 +281,8 @@ class _Scan:
         return self.structure
 
     def _own_abstract(self) -> tuple[int, int] | None:
-        """The first abstract in the preamble, or in an environment of the paper with that word in its definition."""
-        names = {"abstract": 0}  # with the number of arguments
+        """The first abstract in the preamble, or in an environment that the paper defines with the word "abstract"."""
+        names = {"abstract": 0}  # environment names, with their number of arguments
         for match in _ENVIRONMENT.finditer(self.text):
             first = self.tex.group(self.tex.skip_options(match.end()))
             second = self.tex.group(first.after) if first else None
@@ -394,7 +394,7 @@ class _Scan:
         inside = (
             e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
         )
-        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # which have captions of their own
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # they have captions of their own
             return False
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
@@ -420,7 +420,7 @@ class _Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Whether a box is an algorithm. A box that contains a float is not, because the float has a separate
+        """Whether a box is an algorithm. A box that contains a float is not an algorithm, because the float has its own
         caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
@@ -432,7 +432,7 @@ class _Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """All algorithms in order, with `labels` for references in them. The labels of their lines are added to
+        """All algorithms in order, with `labels` used for references in them. The labels of their lines are added to
         `labels`."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
@@ -452,7 +452,7 @@ class _Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """An environment of the paper with the code that it stands for."""
+        """An environment defined by the paper, with the code that it stands for written out."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))
@@ -492,7 +492,7 @@ class _Scan:
         inline = _INLINE.match(self.text, match.end(), self.end)
         if inline is None and not self.dollar_warned:
             self.dollar_warned = True
-            self.structure.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
+            self.structure.warnings.append(f"a $ is not closed within its paragraph: {self._near(match.start())}")
         return inline.end() if inline else match.end()
 
     def _heading(self, level: int, start: int, after: int, title: int, arguments: int) -> int:
@@ -542,8 +542,8 @@ class _Scan:
         return inner_start
 
     def _run_in(self, style: str, text: str, start: int, end: int) -> bool:
-        """Adds a heading for a short bold or italic title at the start of a paragraph, if a full stop, a colon or a
-        dash follows. A bold title before a sentence needs none of these."""
+        """Adds a heading for a short bold or italic title at the start of a paragraph, if a full stop, colon or dash
+        follows. A bold title before a sentence needs none of these."""
         follows = self.text[end : end + 1]
         stopped = text.endswith((".", ":", "?", "—", "―"))
         title = text.rstrip(_ENDS)
@@ -579,7 +579,7 @@ class _Scan:
 
 
 def readable_latex(document: Document, start: int, end: int) -> str:
-    """See `plain`."""
+    """The LaTeX implementation of `plain`."""
     macros: Mapping[str, tuple[int, str]] = document.macros
     text = document.text[start:end]
     cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "ite" in text else {}

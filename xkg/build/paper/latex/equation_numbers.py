@@ -1,4 +1,4 @@
-r"""The numbers that LaTeX prints for displayed equations."""
+r"""Computes the numbers that LaTeX prints for displayed equations."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Counts the equations of one paper in reading order, by section if the paper does so."""
+    """Counts the equations in one paper in reading order, restarting in each section if the paper does so."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None
@@ -28,7 +28,7 @@ class EquationNumbers:
         self._count = self._letter = self._section = 0
         self._appendix = False
         self.labels: dict[str, str] = {}
-        """The number of each label so far."""
+        """The number assigned to each label so far."""
 
     def section(self, *, appendix: bool) -> None:
         """Starts a numbered section."""
@@ -38,7 +38,7 @@ class EquationNumbers:
             self._count = 0
 
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
-        r"""The numbers of a display at `start` with `body`; `name` is its environment, "" for `\[` and `$$`."""
+        r"""The numbers for a display at `start` with `body`; `name` is its environment, or "" for `\[` and `$$`."""
         numbers: list[str] = []
         waiting: list[str] = []  # labels of rows without a number refer to the next number
         for row in _rows(body) if name in _ROWS else [body]:
@@ -69,7 +69,7 @@ class EquationNumbers:
 
 
 def _rows(body: str) -> list[str]:
-    r"""The rows of an `align`; `\\` inside a nested environment does not end a row."""
+    r"""The rows of an `align`; a `\\` inside a nested environment does not end a row."""
     rows, depth, at = [], 0, 0
     for match in _PIECE.finditer(body):
         if match[1]:

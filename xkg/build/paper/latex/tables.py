@@ -1,4 +1,4 @@
-"""Tables as readable text: one row per line, with bars between cells."""
+"""Converts tables to readable text: one row per line, with bars between cells."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _CELLS = re.compile(r"\\(?:makecell|thead|shortstack|specialcell|newlinecell)\*?
 
 def rows(source: str, name: str, render: Callable[[str], str]) -> str:
     r"""The rows in the body of an environment `name` (the source between `\begin{name}` and `\end{name}`). Rules, empty
-    rows and empty cells at the end of a row are left out."""
+    rows and trailing empty cells are omitted."""
     tex = Tex(source)
     at = tex.skip_options(0)
     for _ in range(TABULARS.get(name, 1)):
@@ -42,7 +42,7 @@ def rows(source: str, name: str, render: Callable[[str], str]) -> str:
 
 
 def _split(source: str) -> list[list[str]]:
-    """The cells of each row. Separators in braces or in an environment do not count."""
+    """The cells in each row. Separators inside braces or an environment do not count."""
     rows: list[list[str]] = [[]]
     depth, at = 0, 0
     for match in _PIECE.finditer(source):
@@ -60,7 +60,7 @@ def _split(source: str) -> list[list[str]]:
 
 
 def _flat(cell: str) -> str:
-    """A cell without inner separators: lines of a `makecell`, a nested table."""
+    """A cell without inner separators, such as the lines of a `makecell` or a nested table."""
     if "\\begin" in cell:
         inner = [e for e in environments(cell) if e.name in TABULARS and e.closed]
         for environment in reversed(inner):

@@ -1,8 +1,9 @@
-"""The parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions, footnotes.
+"""Finds the parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions,
+footnotes.
 
-There are two dialects: Markdown by people, and Mathpix's output from a PDF. The latter has LaTeX headings and formulas
-inside Markdown, one line per paragraph, figures and footnotes at their place on the page, and fences that do not always
-match."""
+There are two dialects: Markdown written by people, and Mathpix's output from a PDF. The latter has LaTeX headings and
+formulas inside Markdown, one line per paragraph, figures and footnotes where they are on the page, and fences that do
+not always match."""
 
 import bisect
 import re
@@ -22,12 +23,12 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
-_STATED = re.compile(  # as the reader of Jina and models write fields
+_STATED = re.compile(  # fields as written by Jina's reader and by models
     r"(?:\*\*)?Title:[^\n]+\n(?:\n*+(?:\*\*)?(?!Abstract)[A-Z][\w ()]{1,30}:[^\n]*\n){0,20}+"
     r"(?:\n*+Markdown Content:\n)?+"
 )
 _PANDOC = re.compile(r"%(?=[ \t\n])[^\n]*+(?:\n(?:%|[ \t]++\S)[^\n]*+){0,50}+(?=\n[ \t]*\n)")  # title, authors and date
-_MARK = re.compile(  # what converters write in place of a page or a picture
+_MARK = re.compile(  # text that converters write in place of a page or picture
     r"[*_]{0,3}(?:\[[A-Z]+(?:_[A-Z]+)+(?::\w+)?\]"
     r"|(?:-{3,}|={2,})>?\s?(?:Start of (?P<part>[\w ]{1,40}\w)|\w[^\n]{0,200}?)\s?<?(?:-{3,}|={2,}))[*_]{0,3}(?:<br>)?$"
 )
@@ -37,7 +38,7 @@ _LONGEST_MATH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A block from `start` to `end`; `body_start` and `body_end` exclude its marks."""
+    """A block from `start` to `end`; `body_start` and `body_end` exclude its delimiters."""
 
     kind: Kind
     start: int
@@ -52,7 +53,7 @@ def is_mathpix(text: str) -> bool:
 
 
 def lines_of(text: str) -> list[tuple[int, int]]:
-    """Start and end of every line, without the line end."""
+    """Where each line starts and ends, excluding the line end."""
     spans, at = [], 0
     for line in text.split("\n"):
         spans.append((at, at + len(line)))
@@ -61,18 +62,18 @@ def lines_of(text: str) -> list[tuple[int, int]]:
 
 
 def regions(text: str, *, mathpix: bool) -> list[Region]:
-    """The blocks of `text` in order; they do not overlap."""
+    """The blocks in `text`, in order; they do not overlap."""
     return _Blocks(text, mathpix).find()
 
 
 def inside_any(spans: list[Region], offset: int) -> Region | None:
-    """The region around `offset`."""
+    """The region that contains `offset`, or None."""
     index = bisect.bisect_right(spans, offset, key=lambda region: region.start) - 1
     return spans[index] if index >= 0 and offset < spans[index].end else None
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the one at `index`: the same character, at least as long, with nothing after it."""
+    """The fence that closes the fence at `index`: the same character, at least as long, with nothing after it."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)
@@ -162,7 +163,7 @@ class _Blocks:
             return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
-        if bare.startswith("+++ =="):  # nougat's warning, and what it repeated
+        if bare.startswith("+++ =="):  # nougat's warning, and the text it repeated
             return self._delimited("comment", first, "+++", 50_000)
         if match := _MARK.match(bare):
             close = text.find(f"End of {match['part']}", end, end + 50_000) if match["part"] else -1

@@ -1,4 +1,4 @@
-"""Reads Markdown papers, including Mathpix's, from a file into a `Document`."""
+"""Reads Markdown papers, including Mathpix output, from a file into a `Document`."""
 
 import bisect
 import datetime
@@ -102,13 +102,12 @@ _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
 )
-_MOST_IN_FRONT = 4  # headings without a number before the abstract: names of authors, keywords
+_MOST_IN_FRONT = 4  # headings without a number before the abstract: author names, keywords
 _SIGNS = "*∗†‡ "
-"""Signs of footnotes around a heading."""
-_LONGEST_PLAIN = 100  # characters of a heading or title without markup
+"""Footnote signs around a heading."""
+_LONGEST_PLAIN = 100  # characters in a heading or title without markup
 _BEFORE_TITLE = 300
-"""The maximum number of characters, such as the name of a conference, before a title whose level does not identify
-it."""
+"""Maximum number of characters, such as a conference name, before a title whose heading level does not identify it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
 
 
 def _name(author: Any) -> str:
-    """The name of an author in a field."""
+    """The name of an author given in a field."""
     name = (author.get("name") or author) if isinstance(author, dict) else author
     if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
         name = next(iter(name))
@@ -167,14 +166,14 @@ def _name(author: Any) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """The value of a field without its closing quote."""
+    """A field's value without its closing quote."""
     value = value.rstrip()
     return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
 
 
 def _front_fields(block: str) -> Mapping[str, Any]:
-    """The fields of a YAML, TOML or Pandoc block, by name. If the block is not valid, its single-line fields are still
-    read."""
+    """The fields in a YAML, TOML or Pandoc block, keyed by name. If the block is not valid, its single-line fields are
+    still read."""
     if block.startswith("%"):
         parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
         return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}
@@ -188,7 +187,7 @@ def _front_fields(block: str) -> Mapping[str, Any]:
 
 
 def _front_rows(text: str) -> Iterator[FrontRow]:
-    """The lines between a title and the next heading. A list of names may be a heading itself."""
+    """The lines between the title and the next heading. A list of names may itself be a heading."""
     first = apart = True
     items: list[str] = []
     for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):
@@ -196,7 +195,7 @@ def _front_rows(text: str) -> Iterator[FrontRow]:
         if item := _ITEM.match(plain):
             items.append(re.split(r"[,(:–—]", _MARKUP.sub("", plain[item.end() :]), maxsplit=1)[0])
             continue
-        if items:  # all items begin with names, or none does
+        if items:  # all items begin with names, or none do
             yield FrontRow("; ".join(items), "list", apart)
             items = []
         if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):
@@ -224,7 +223,7 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """The fields of a YAML block at the top that have a single value."""
+        """The single-value fields in a YAML block at the top."""
         plain = (str, int, datetime.date)
         named = {name.removesuffix("_id"): value for name, value in self._front().items()}
         return {name: " ".join(str(value).split()) for name, value in named.items() if isinstance(value, plain)}
@@ -234,8 +233,7 @@ class _Paper:
         return _front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
-        """The title from LaTeX, from the YAML block, or from the first heading if that is not the heading of a
-        section."""
+        """The title from LaTeX, from the YAML block, or from the first heading if that is not a section heading."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
@@ -248,7 +246,8 @@ class _Paper:
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
-        """Whether the first heading is the title, by its level, or because it is at the top and sections follow."""
+        """Whether the first heading is the title, judging by its level, or because it is at the top and sections
+        follow."""
         heading, text = first
         number, name = split_number(text)
         if KNOWN_TITLE.match(name) or _SECTION.match(self.text, heading.start):
@@ -261,7 +260,7 @@ class _Paper:
         return heading.level == 1 or (sections and self._is_top(heading))
 
     def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
-        """The headings that are lines of the title: only these have its level, and no text is between them."""
+        """The headings that are lines of the title: only they have its level, and there is no text between them."""
         level = marked[0][0].level
         lines = list(takewhile(lambda each: each[0].level == level, marked))
         if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
@@ -294,7 +293,7 @@ class _Paper:
         return _Title("", 0)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings by their markup only, with the markup's levels."""
+        """Headings found by their markup only, with the markup's levels."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
             below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with other markup
@@ -307,7 +306,7 @@ class _Paper:
         return self._marked
 
     def _plain_headings(self) -> list[tuple[Heading, str]]:
-        """The lines of a text without markup that are headings by their number or their name. Empty if there is only
+        """The lines in a text without markup that are headings, judging by their number or name. Empty if there is only
         one."""
         found: list[tuple[Heading, str]] = []
         for index, (start, end) in enumerate(self.lines[:-1]):
@@ -324,8 +323,8 @@ class _Paper:
         return found if len(found) > 1 else []
 
     def _find_marked(self, *, bold: bool = False) -> list[tuple[Heading, str]]:
-        """With `bold`, any title in bold on a line of its own is a heading, since the known ones have no other
-        markup."""
+        """The marked headings. If `bold` is set, any bold title on a line of its own is a heading, since the known
+        headings have no other markup."""
         headings: list[tuple[Heading, str]] = []
         previous_blank = True
         for index, (start, end) in enumerate(self.lines):
@@ -374,7 +373,7 @@ class _Paper:
         return bool(re.search(r"^## ", self.text, re.MULTILINE))
 
     def headings(self, title: _Title) -> list[Heading]:
-        """All headings except the title, with levels from 1 on."""
+        """All headings except the title, with levels counted from 1."""
         marked = [heading for heading, _ in self._marked_headings()]
         if title.text:
             marked = [h for h in marked if h.body_start > title.end or _SECTION.match(self.text, h.start)]
@@ -387,7 +386,7 @@ class _Paper:
         return out
 
     def abstract(self, headings: list[Heading], title: _Title) -> tuple[tuple[int, int] | None, list[Heading]]:
-        """The abstract's span, and the headings without the abstract's."""
+        """The abstract's span, and the headings without the abstract's heading."""
         start = self.text.find("\\begin{abstract}")
         if start >= 0:
             inside = start + len("\\begin{abstract}")
@@ -419,7 +418,8 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Paragraphs that begin with a short title: a bold one, or in Mathpix's text one that has lost its bold."""
+        """Paragraphs that begin with a short title: a bold title, or in Mathpix's text a title that has lost its
+        bold."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []

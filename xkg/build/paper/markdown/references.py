@@ -1,5 +1,5 @@
-"""The references of a Markdown paper: a list or paragraphs under "References", which columns and pages may split and
-reorder."""
+"""Reads the references of a Markdown paper: a list or paragraphs under "References", which columns and pages may split
+and reorder."""
 
 import re
 
@@ -33,7 +33,7 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
             before = entries[-1][-_LONGEST:] if entries else ""
             if entries and _continues(before, line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
                 if len(before) == _LONGEST:
-                    continue  # no reference is so long: the rest is ignored
+                    continue  # no reference is this long: ignore the rest
                 joined = entries[-1].rstrip()
                 if joined.endswith("-") and line[:1].islower():
                     entries[-1] = joined[:-1] + line

@@ -1,4 +1,4 @@
-"""Readable text from Markdown, including Mathpix's: column breaks joined, floats removed."""
+"""Converts Markdown, including Mathpix output, to readable text: column breaks joined, floats removed."""
 
 import re
 from html import unescape
@@ -20,7 +20,7 @@ _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
 _LINK = re.compile(r"\[([^\]\n]{1,300}+)\]\((?:[^()\n]|\([^()\n]{0,200}+\)){0,1000}+\)")
 ATTRIBUTES = re.compile(r"(?:^|(?<=[\])$ \t]))\{(?:[#.:][a-zA-Z][^{}\n]{0,200}|-)\}")
-"""Pandoc's attributes of headings, formulas and pictures."""
+"""Pandoc attributes on headings, formulas and pictures."""
 _CROSS_REFERENCE = re.compile(r"@(fig|sec|eq|tbl|lst)[:-]([\w-]{1,60})")
 _NUMBERS = re.compile(
     r"[ \t]?\[\^?\d{1,3}(?:\s*[,;–-]\s*\d{1,3}){0,40}\]|\[\^[^\]\n]{1,40}\]|[ \t]?\[@[^\]\n]{1,300}\]"
@@ -49,7 +49,7 @@ _BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?](?!\d))")
 
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
-    """See `plain`."""
+    """The Markdown implementation of `plain`."""
     spans = [(max(a.start, start) - start, min(a.end, end) - start) for a in document.algorithms]
     cut = [(first, last) for first, last in spans if first < last and last - first < end - start]
     text = outside(document.text[start:end], cut, "\n\n")
@@ -60,7 +60,7 @@ def readable_markdown(document: Document, start: int, end: int) -> str:
 
 def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
     """Paragraphs of readable text, separated by blank lines. Code, algorithms, tables, figures, captions, footnotes and
-    headings that repeat `running_head` are removed, and sentences that they cut in two are joined."""
+    headings that repeat `running_head` are removed, and the sentences they interrupt are joined."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):
@@ -152,8 +152,8 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Joins the halves of sentences at the end of a page or column, and of words that were hyphenated there, unless the
-    paper writes them with the hyphen elsewhere."""
+    """Joins sentences split at the end of a page or column, and words hyphenated there, unless the paper writes them
+    with the hyphen elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):

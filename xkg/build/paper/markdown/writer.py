@@ -1,4 +1,4 @@
-"""Writes other formats as Markdown, and records the source of each piece."""
+"""Writes other formats as Markdown and records where each piece comes from."""
 
 import re
 
@@ -10,7 +10,7 @@ _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "<
 
 
 def literal(text: str) -> str:
-    """Text without markup: characters that would be markup are replaced by look-alikes."""
+    """Text without markup: characters that would count as markup are replaced by look-alikes."""
     return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", _MARKUP.sub(lambda match: _INSTEAD[match.group()], text))
 
 
@@ -21,7 +21,7 @@ class MarkdownWriter:
         self.spans: list[SourceSpan] = []
         self._parts: list[str] = []
         self._length = 0
-        self._line_start = 0  # markup before the words of a line belongs to the line
+        self._line_start = 0  # markup before the words in a line belongs to the line
 
     @property
     def text(self) -> str:

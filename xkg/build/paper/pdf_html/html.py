@@ -1,6 +1,6 @@
-"""An HTML paper from arXiv (LaTeXML) or a journal: from a file to a `Document`.
+"""Reads an HTML paper from arXiv (LaTeXML) or a journal into a `Document`.
 
-It is converted to Markdown with formulas in TeX, which the Markdown parser then reads; `Document.text` is that
+The page is converted to Markdown with formulas in TeX, which the Markdown parser then reads; `Document.text` is that
 Markdown. A span's `line` is the line of the paragraph's element in the file. Classes:
 https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
 
@@ -51,7 +51,7 @@ def parse_html(data: bytes, path: Path) -> Document:
         walk.front(root, body)
         walk.blocks(body)
     if not writer.text.strip("# \n"):
-        raise InputError(f"{path} has no text; give the page of the paper itself, saved as HTML")
+        raise InputError(f"{path} has no text; use the page with the paper itself, saved as HTML")
     files = PaperFiles(MemoryReader({path.name: writer.text.encode("utf-8", "replace")}))
     document = parse_markdown(files, path.name)
     metadata = _metadata(root)
@@ -108,7 +108,7 @@ class _Walk:
         self._titled = False
 
     def front(self, root: Any, body: Any) -> None:
-        """Title and authors from the page's metadata, if it has them."""
+        """Writes title and authors from the page's metadata, if it has them."""
         authors = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
             " ".join(reversed(name.split(", ", 1))) for name in authors
@@ -159,7 +159,7 @@ class _Walk:
             self.blocks(element)
 
     def _parted(self, text: str, element: Any) -> None:
-        """A paragraph, split at its displayed formulas."""
+        """Writes a paragraph, split at its displayed formulas."""
         if "$$" not in text:
             self._paragraph(text, element)
             return
@@ -281,7 +281,7 @@ def _is_bibliography(element: Any) -> bool:
 
 
 def _lines(element: Any) -> list[str]:
-    """The lines of a listing (with indentation) or of an algorithm."""
+    """The lines in a listing (with indentation) or in an algorithm."""
     if element.tag == "pre":
         return str(element.text_content()).strip("\n").split("\n")
     lines = element.xpath(".//*[contains(@class, 'ltx_listingline')]") or element.xpath(".//p | .//li")
@@ -291,7 +291,7 @@ def _lines(element: Any) -> list[str]:
 def _reference(item: Any) -> Reference | None:
     tag = _first(item, "ltx_tag_bibitem")
     parts = list(_reference_parts(item))
-    if authors := item.xpath(".//*[contains(@class, 'ltx_bib_author-year')]"):  # made from a .bib, not from a .bbl
+    if authors := item.xpath(".//*[contains(@class, 'ltx_bib_author-year')]"):  # generated from a .bib, not from a .bbl
         parts.insert(0, _words(authors[0]) + ".")
     text = " ".join(parts)
     if len(text) < 10:
@@ -304,7 +304,7 @@ def _reference(item: Any) -> Reference | None:
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """The parts that BibTeX's styles separate by `\\newblock`: authors, title, the rest."""
+    """The parts that BibTeX styles separate with `\\newblock`: authors, title, the rest."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")
@@ -313,7 +313,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The words of the first inner element with this class, or '' if there is none."""
+    """The words in the first inner element with this class, or '' if there is none."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

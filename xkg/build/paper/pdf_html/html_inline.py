@@ -1,4 +1,4 @@
-"""Running text of HTML as Markdown: formulas as TeX, emphasis marked, notes and invisible elements omitted."""
+"""Converts running text in HTML to Markdown: formulas as TeX, emphasis marked, notes and invisible elements omitted."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ def is_tex(element: Any) -> bool:
 
 
 def formula(element: Any) -> str:
-    """The TeX of a `math` element or a MathJax script: its `alttext`, its annotation, or its characters."""
+    """The TeX for a `math` element or a MathJax script: its `alttext`, its annotation, or its characters."""
     annotations = element.xpath(".//annotation[contains(@encoding, 'tex') or contains(@encoding, 'TeX')]")
     tex = element.get("alttext") or (annotations[0].text_content() if annotations else element.text_content())
     tex = re.sub(r"(?<!\\)%\s*\n?", "", str(tex)).replace("$", "")
@@ -39,12 +39,12 @@ def formula(element: Any) -> str:
 
 
 def rendered(element: Any) -> str:
-    """The text of an element as Markdown, displayed formulas between lines of `$$`."""
+    """An element's text as Markdown, with displayed formulas between lines of `$$`."""
     return _rendered(element, marks=True)
 
 
 def plain_text(element: Any) -> str:
-    """The text of an element without marks of emphasis."""
+    """An element's text without emphasis marks."""
     return _rendered(element, marks=False)
 
 

@@ -2,8 +2,8 @@
 
 The printed text is converted to Markdown, which the Markdown parser then reads: headings with `#`, italic or bold terms
 with their marks, displayed formulas between `$$` (as their characters, not as TeX), algorithms in fences, one paragraph
-or reference per line. `Document.text` is that Markdown. The path of a span names the page (`paper.pdf#page=3`, RFC
-8118), and its `line` counts the printed lines of that page in reading order, without running heads."""
+or reference per line. `Document.text` is that Markdown. The path in a span includes the page (`paper.pdf#page=3`, RFC
+8118), and its `line` counts the printed lines on that page in reading order, without running heads."""
 
 import hashlib
 import re
@@ -28,11 +28,11 @@ _FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
 _EQUATION_NUMBER = re.compile(r"(?:^|[ ])\(([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?)\)$")
 _SMALL_WORDS = frozenset("a an and as at by for from in of on or the to via with".split())
 _LONGEST_EMPHASIS, _LONGEST_HEAD = 60, 110
-_LONGEST_SIGN = 12  # characters of a symbol
+_LONGEST_SIGN = 12  # characters in a symbol
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
-    """The paper in a PDF. Raises as `read_pdf`."""
+    """The paper in a PDF. Raises the errors of `read_pdf`."""
     printed = read_pdf(data, path)
     lines = reading_order(printed.pages)
     page_blocks = blocks(lines, printed.title)
@@ -63,7 +63,7 @@ def _printed(pages: Iterable[Page]) -> str:
 
 
 def _authors(lines: Sequence[Placed], page_blocks: Sequence[Block]) -> tuple[str, ...]:
-    """The authors listed between the title and the beginning of the text."""
+    """The authors listed between the title and where the text begins."""
     title = next((block.lines for block in page_blocks if block.kind == "title"), None)
     text = next((block.lines[0] for block in page_blocks if block.kind not in ("title", "front")), None)
     return listed_authors(list(front_rows(lines, title, text))) if title and text else ()
@@ -75,7 +75,7 @@ def _references(page_blocks: Sequence[Block], writer: "_Writer") -> Iterator[Ref
 
 
 class _Writer:
-    """Writes blocks as Markdown and records the printed line of each piece of the text."""
+    """Writes blocks as Markdown and records the printed line for each piece of the text."""
 
     def __init__(self, name: str, page_blocks: Sequence[Block]) -> None:
         self._name = name
@@ -111,7 +111,7 @@ class _Writer:
             self._flow("", block.lines, emphasis=block.kind == "text")
 
     def plain(self, lines: Sequence[Placed]) -> str:
-        """The lines as one readable line, without markup."""
+        """The lines as one line of readable text, without markup."""
         return "".join(part for part, _ in self._pieces(lines, emphasis=False, marks=False))
 
     def _heading(self, block: Block) -> None:
@@ -141,7 +141,7 @@ class _Writer:
         self._put("\n\n")
 
     def _uncapitalised(self, text: str) -> str:
-        """A heading in capitals converted to normal case, with the acronyms of the running text."""
+        """A heading in capitals converted to normal case, keeping acronyms from the running text."""
 
         def written(match: re.Match[str]) -> str:
             word = match.group()
@@ -154,7 +154,8 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """One piece per printed line. Words hyphenated at line ends are joined, unless the hyphen belongs there."""
+        """One piece per printed line. Words hyphenated at line ends are joined, unless the hyphen belongs to the
+        word."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
         for index, placed in enumerate(lines):
@@ -164,7 +165,7 @@ class _Writer:
         for index, placed in enumerate(lines):
             text, following = texts[index], texts[index + 1] if index + 1 < len(lines) else ""
             mark = re.search(r"(?<=\w)(\*{1,2})(-?)$", text)
-            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # a term that continues in the next line
+            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # a term that continues on the next line
                 text, following = text[: mark.start()] + mark[2], following[len(mark[1]) :]
                 texts[index + 1] = following
             if not following:
@@ -188,8 +189,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of the sections "A Proofs", "B Details", …. Their letters are consecutive, and they follow the references
-    or there are several."""
+    """The ids of the sections "A Proofs", "B Details", …. Their letters are consecutive, and they either follow the
+    references or there are several of them."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -202,7 +203,7 @@ def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
-    """The runs without raised numbers that point to footnotes or, after a word, to references."""
+    """The runs without raised numbers that refer to footnotes or, after a word, to references."""
     main = max((run.style.size for run in runs), default=0.0)
     out: list[Run] = []
     for run in runs:
@@ -225,8 +226,7 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize parts of these lines. A paragraph that is wholly in italics or bold emphasizes
-    nothing."""
+    """The marks that emphasize parts of these lines. A paragraph entirely in italics or bold emphasizes nothing."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)

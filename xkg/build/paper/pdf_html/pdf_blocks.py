@@ -1,6 +1,7 @@
-"""Lines of a printed paper as blocks: title, headings, paragraphs, captions, algorithms, equations, references.
+"""Groups the lines of a printed paper into blocks: title, headings, paragraphs, captions, algorithms, equations,
+references.
 
-Parts that are neither text nor a caption (labels of figures, cells of tables, footnotes) are omitted."""
+Parts that are neither text nor a caption (figure labels, table cells, footnotes) are omitted."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from xkg.build.paper.pdf_html.pdf_references import entries
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`level` is the level of a heading from 1 on; 0 for other blocks."""
+    """`level` is a heading's level, counted from 1; it is 0 for other blocks."""
 
     kind: Kind
     lines: tuple[Placed, ...]
@@ -29,7 +30,7 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` is from the metadata, and is used if the first page confirms it."""
+    """The blocks in reading order. `title` comes from the metadata, and is used if the first page confirms it."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)
@@ -69,7 +70,7 @@ def _bibliography(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> 
 
 
 def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
-    """Returns "text" if the group is the last words of a paragraph, alone at the top of a column."""
+    """Returns "text" if the group is the end of a paragraph, alone at the top of a column."""
     before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
     if before is None or before.kind != "text" or CAPTION.match(text_of(group)) or is_math(group[0]):
         return None
@@ -78,7 +79,7 @@ def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | 
 
 
 def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
-    """Joins paragraphs, lists of steps and references that a column or a float cuts in two."""
+    """Joins paragraphs, lists of steps and references that are split by a column or a float."""
     out: list[Block] = []
     for block in blocks:
         index = len(out) - 1
@@ -94,7 +95,7 @@ def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
 
 
 def _stands_between(between: Block, body: float) -> bool:
-    """Whether a block may be a float, or its text, between two parts of a paragraph."""
+    """Whether a block may be a float, or its text, that interrupts a paragraph."""
     if between.kind in ("caption", "algorithm"):
         return True
     return between.kind == "text" and not in_size(between.lines[0], body)

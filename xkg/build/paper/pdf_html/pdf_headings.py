@@ -1,6 +1,6 @@
-"""Detects the headings of a printed paper by their font.
+"""Detects the headings in a printed paper by their font.
 
-The font is that of "Introduction" or "References", and of the numbers of subsections."""
+A heading's font is the font of "Introduction" or "References", or of numbered subsections."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ def without_number(text: str) -> str:
 
 
 class HeadingFonts:
-    """The fonts of headings (size, bold, italic, capitals), and the level of each."""
+    """The fonts used for headings (size, bold, italic, capitals), and the level that each indicates."""
 
     def __init__(self, lines: Sequence[Placed], body: float) -> None:
         self._body = body
@@ -33,7 +33,7 @@ class HeadingFonts:
             if font is None or not 3 <= len(text) <= 120:
                 continue
             number, title = split_number(text)
-            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may also be a subsection
+            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # it may also be a subsection
             if KNOWN_TITLE.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
             elif number and starts_upper(title) and self._stands_out(font) and not text.endswith((",", ";")):
@@ -53,7 +53,7 @@ class HeadingFonts:
                     levels[2 if lettered and number.isalpha() else number.count(".") + 1] += 1
 
     def level(self, group: Sequence[Placed]) -> int:
-        """The level of a heading, 0 for other lines."""
+        """A heading's level, or 0 for other lines."""
         text = text_of(group).lstrip("§ ")
         if _ALONE.match(text) or re.fullmatch(r"(?:[A-Z] ){4,}[A-Z]", text):
             return 1
@@ -95,7 +95,7 @@ class HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """The font of a line, or None if it has several. Words in a font of formulas do not count."""
+        """The font of a line, or None if it has more than one. Words in a formula font do not count."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None

@@ -23,7 +23,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
         return "equation" if displayed and any(MATH_SIGN.search(p.line.text) for p in group) else None
     gaps = [placed.line.text.strip().count("  ") for placed in group if not is_math(placed)]
     if max(gaps) > 1 or sum(gap > 0 for gap in gaps) * 2 > len(gaps):
-        return None  # labels of a figure, or cells, side by side
+        return None  # figure labels or table cells, side by side
     if _NOT_TEXT.match(text):
         return None
     size = max(placed.line.size for placed in group)  # the first line may consist mostly of indices
@@ -41,7 +41,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
 
 
 def is_caption(group: Sequence[Placed], body: float) -> bool:
-    """Whether the group is a caption, and not a sentence that begins with "Figure 3 shows"."""
+    """Whether the group is a caption rather than a sentence that begins with "Figure 3 shows"."""
     text, first = text_of(group), group[0].line
     match = CAPTION.match(text)
     if match is None:

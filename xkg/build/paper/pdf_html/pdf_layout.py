@@ -1,4 +1,4 @@
-"""The lines of a printed paper in reading order: columns separated, running heads and page numbers removed."""
+"""Puts the lines of a printed paper in reading order: columns separated, running heads and page numbers removed."""
 
 import re
 from collections import Counter
@@ -8,31 +8,32 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
-_SAME = 4.0  # points between the starts of the same column on two pages
-_SAME_EDGE = 1.5  # points between the starts of two lines of one paragraph
-_PITCH = 1.35  # of the font size: the maximum distance of such lines
+_SAME = 4.0  # points between the left edges of the same column on two pages
+_SAME_EDGE = 1.5  # points between the left edges of two lines in one paragraph
+_PITCH = 1.35  # relative to the font size: the maximum distance between such lines
 _WIDEST_INDENT = 26  # points
-_COLUMN = 0.25  # of the page's width: the minimum length of a line of running text in one of two columns
-_FEWEST_IN_COLUMN = 8  # such lines
+_COLUMN = 0.25  # of the page's width: the minimum length of a text line in one of two columns
+_FEWEST_IN_COLUMN = 8  # minimum number of such lines
 _LONGEST_INDEX = 8  # characters
-_SHORTEST_LINE = 25  # characters of a text line that has indices
+_SHORTEST_LINE = 25  # characters in a text line that has indices
 _MARGIN = 0.1  # of the page's height, at the top and bottom, for running heads
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
-# A cover sheet that a portal adds.
+# A cover sheet added by a portal.
 _COVER = re.compile(r"See discussions, stats, and author profiles for this publication")
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A line in reading order: `left` and `right` bound its column, `number` counts the lines of its page from 1."""
+    """A line in reading order: `left` and `right` bound its column, and `number` counts the lines on its page from
+    1."""
 
     line: Line
     left: float
     right: float
     column: tuple[int, int]
-    """The page, and the index of its section in reading order, such as a column between two elements that span both
-    columns."""
+    """The page, and the index of its section in reading order; a section is, for example, a column between two elements
+    that span both columns."""
     number: int
 
 
@@ -55,13 +56,13 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
 
 
 def _usual(gutters: Sequence[float]) -> float:
-    """The gutter of most pages, or 0 if there is none."""
+    """The gutter on most pages, or 0 if there is none."""
     near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
     return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
 
 def body_size(lines: Iterable[Line]) -> float:
-    """The font size of most of the text."""
+    """The font size used for most of the text."""
     weights: Counter[float] = Counter()
     for line in lines:
         for run in line.runs:
@@ -73,7 +74,7 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """The lines of each page, without page numbers and repeated text in the margins."""
+    """The lines on each page, without page numbers and repeated text in the margins."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
@@ -99,7 +100,7 @@ def _pattern(line: Line) -> str:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """The start of the right one of two columns: an x at which many lines begin and that few lines cross.
+    """Where the right one of two columns starts: an x at which many lines begin and that few lines cross.
 
     A line that begins before an indent crosses the indent, however many lines are indented."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
@@ -120,7 +121,7 @@ def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a whole page has two columns, like a bibliography after a text in one column."""
+    """Whether a whole page has two columns, such as a bibliography after single-column text."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)
@@ -151,8 +152,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """The lines of the left column, of the right column, and across both. The short last line of a caption across both
-    columns moves from the left column to the caption."""
+    """The lines in the left column, in the right column, and across both. If a caption spans both columns, its short
+    last line is moved from the left column to the caption."""
     whole = list(across)
     for line in left:
         above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)
@@ -183,7 +184,7 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """Left and right edges of the lines that span both columns, and of the left and right columns."""
+    """Left and right edges for the lines that span both columns, and for the left and right columns."""
 
     def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
         long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
@@ -204,7 +205,7 @@ def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tupl
 
 
 def _joined(fragments: Iterable[Line]) -> list[Line]:
-    """Joins fragments side by side into lines, top to bottom."""
+    """Joins side-by-side fragments into lines, top to bottom."""
     return [_merged(row) for row in _rows(fragments)]
 
 
@@ -221,7 +222,7 @@ def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
 
 
 def _with_indices(rows: Sequence[list[Line]]) -> list[list[Line]]:
-    """The rows, with stacked indices moved into the line of text to which they belong."""
+    """The rows, with stacked indices moved into the text line they belong to."""
     out: list[list[Line]] = []
     waiting: list[Line] = []
     for row, following in pairwise([*rows, []]):

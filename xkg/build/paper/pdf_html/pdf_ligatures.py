@@ -1,6 +1,6 @@
-"""Ligatures of PDFs whose fonts do not say which characters they are: "e?ective", "speci?c".
+"""Recovers ligatures in PDFs whose fonts do not say which characters they are: "e?ective", "speci?c".
 
-Fonts number them as they like, so a number's ligature is the one that completes most words."""
+Fonts number ligatures arbitrarily, so a number's ligature is taken to be the one that completes most words."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from itertools import takewhile
 Place = tuple[str, int]
 """A font and the number of a character in it."""
 Words = dict[Place, Counter[tuple[str, str]]]
-"""The letters before and after unreadable characters, by place."""
+"""The letters before and after unreadable characters, keyed by place."""
 
-# Parts of common words, by the ligature in them.
+# Parts of common words, keyed by the ligature they contain.
 _WORDS = {
     "ff": "differ effect effort offer affect buffer stuff staff suffer tradeoff cutoff effici suffici coeffici difficu "
     "office",
@@ -35,7 +35,7 @@ def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
 
 
 def ligatures(words: Words) -> dict[Place, str]:
-    """The ligature of each place that has one, by the words around it."""
+    """The ligature at each place that has one, determined from the surrounding words."""
     found = {}
     for place, split in words.items():
         scores = {ligature: _completed(ligature, split) for ligature in _WORDS}
@@ -46,7 +46,7 @@ def ligatures(words: Words) -> dict[Place, str]:
 
 
 def _completed(ligature: str, split: Counter[tuple[str, str]]) -> int:
-    """The number of words that the ligature makes common ones."""
+    """How many words become common words if this is the ligature."""
     ends = [word.split(ligature) for word in _WORDS[ligature].split()]
     return sum(
         count

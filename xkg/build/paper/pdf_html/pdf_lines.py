@@ -1,4 +1,4 @@
-"""The printed text of a PDF: fragments with their positions and fonts, as pdfium reads them.
+"""Reads the printed text of a PDF: fragments with their positions and fonts, as reported by pdfium.
 
 Positions are in points from the upper left corner of the page, so a smaller `top` is higher on the page."""
 
@@ -21,8 +21,8 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
-_FEWEST_IN_WORDS = 0.3  # share of the characters; at least 0.6 in papers full of formulas
-_MOST_CHARACTERS = 100_000  # of one page
+_FEWEST_IN_WORDS = 0.3  # share of characters; it is at least 0.6 even in papers full of formulas
+_MOST_CHARACTERS = 100_000  # on one page
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
@@ -33,13 +33,13 @@ _DIGITS = frozenset("0123456789")
 _WHITE = frozenset((0x09, 0x0A, 0x0D, 0x20, 0xA0, 0xAD))
 _ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
-_DOTLESS = {"ı": "i", "ȷ": "j"}  # under an accent
-_lock = threading.Lock()  # pdfium has one state for all threads
+_DOTLESS = {"ı": "i", "ȷ": "j"}  # used under an accent
+_lock = threading.Lock()  # pdfium's state is shared by all threads
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A font: `size` in points; `math` for the fonts of formulas."""
+    """A font: `size` is in points; `math` is set for formula fonts."""
 
     size: float
     bold: bool
@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of most of its letters. Small capitals count with the size of the letters before them."""
+        """The font size of most letters in the line. Small capitals count with the size of the letters before them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
@@ -93,13 +93,13 @@ class Page:
 class PrintedPaper:
     pages: tuple[Page, ...]
     title: str
-    """From the file's metadata, or '' if there is none."""
+    """The title from the file's metadata, or '' if there is none."""
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
     """Reads a PDF. Raises `InputError` if it is damaged, truncated, encrypted or without text, or if its fonts do not
-    identify its characters; `UnsafeInputError` if it has more pages than any paper."""
-    damaged = InputError(f"{path} is a damaged PDF, or one cut short; fetch it again, or give the paper's LaTeX source")
+    identify its characters, and `UnsafeInputError` if it has too many pages for a paper."""
+    damaged = InputError(f"{path} is a damaged or truncated PDF; download it again, or use the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
     with _lock:
@@ -108,11 +108,11 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
         except pdfium.PdfiumError as error:
             # pdfium may still return the error code of the previous file
             if error.err_code == raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data:
-                raise InputError(f"{path} is encrypted; save it without a password and give that") from error
+                raise InputError(f"{path} is encrypted; save it without a password and use that") from error
             raise damaged from error
         try:
             if len(document) > MOST_PAGES:
-                raise UnsafeInputError(f"{path} has {len(document)} pages, more than any paper; give only the paper")
+                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; use only the paper")
             pages, unreadable = _pages(document, {})
             if known := ligatures(unreadable):
                 pages, _ = _pages(document, known)
@@ -121,7 +121,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         finally:
             document.close()
-    remedy = "give the paper's LaTeX source, or put a text layer into the PDF with OCR (such as ocrmypdf)"
+    remedy = "use the paper's LaTeX source, or add a text layer to the PDF with OCR (such as ocrmypdf)"
     text = " ".join(line.text for page in pages for line in page.fragments)
     if len(text) < _FEWEST_CHARACTERS:
         raise InputError(f"{path} has no text, only images (a scan?); {remedy}")
@@ -142,7 +142,7 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """The pages with the `known` characters of fonts, and the words around other unreadable characters."""
+    """The pages, using the `known` characters for fonts, and the words around characters that are still unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))
     return tuple(pages), unreadable
@@ -187,7 +187,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """Start and end of runs of at most five digits with white space on both sides."""
+    """Where runs of at most five digits start and end that have white space on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):
@@ -209,7 +209,8 @@ def _touches(before: _Character, after: _Character) -> bool:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Characters, with a flag for white space before each. An accent that TeX set over a letter is merged into it."""
+    """Characters, with a flag for white space before each. An accent that TeX placed over a letter is merged into
+    it."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None
@@ -241,7 +242,7 @@ def _over(accent: _Character, letter: _Character) -> bool:
 
 
 class _CharacterReader:
-    """The characters of one page by index. Fonts are looked up once per text object."""
+    """Reads the characters on one page by index. Fonts are looked up once per text object."""
 
     def __init__(self, text: pdfium.PdfTextPage, height: float, known: Mapping[Place, str], unreadable: Words) -> None:
         self._text, self._height = text, height
@@ -264,7 +265,7 @@ class _CharacterReader:
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
     def _ligature(self, index: int, code: int) -> str:
-        """The ligature that an unreadable character is, or '' if that is not known."""
+        """The ligature that an unreadable character stands for, or '' if that is unknown."""
         if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
             return ""
         style, _, font = self._style(index)
@@ -304,7 +305,7 @@ def _readable(code: int) -> str:
 
 
 def _follows(before: _Character, after: _Character) -> bool:
-    """Whether a character is on the same line as the previous one, superscripts included."""
+    """Whether a character is on the same line as the previous one, including superscripts."""
     shared = min(before.bottom, after.bottom) - max(before.top, after.top)
     lower = min(before.bottom - before.top, after.bottom - after.top)
     size = max(before.style.size, after.style.size)

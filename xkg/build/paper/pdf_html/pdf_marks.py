@@ -1,4 +1,4 @@
-"""Recognises printed lines by their characters: formulas, and beginnings of captions, algorithms and lists."""
+"""Recognises printed lines by their characters: formulas, and the beginnings of captions, algorithms and lists."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥
 
 
 def starts_upper(text: str) -> bool:
-    """Whether a text starts with a letter that is not lower-case: many scripts have no case."""
+    """Whether a text starts with a letter that is not lower-case (many scripts have no case)."""
     return text[:1].isalpha() and not text[:1].islower()
 
 
 def caseless(text: str) -> int:
-    """The number of letters in scripts without case, some of which have no spaces between words either."""
+    """The number of letters from scripts without case, some of which have no spaces between words either."""
     return sum(letter.isalpha() and letter.lower() == letter.upper() for letter in text)
 
 
@@ -32,7 +32,7 @@ def text_of(group: Sequence[Placed]) -> str:
 
 
 def is_math(placed: Placed) -> bool:
-    """Whether a line is a displayed formula or a part of one: few words, and signs or indices."""
+    """Whether a line is a displayed formula or part of one: few words, and signs or indices."""
     text = placed.line.text
     words = [w for run in placed.line.runs if not run.style.math for w in re.findall(r"[^\W\d_]{3,}", run.text)]
     printed = len(text.replace(" ", ""))

@@ -28,7 +28,7 @@ def groups(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> Iterato
 
 
 def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
-    """The end of the algorithm whose caption is at `start`, or `start` itself if there is none."""
+    """Where the algorithm ends whose caption is at `start`, or `start` itself if there is none."""
     if not ALGORITHM.match(lines[start].line.text):
         return start
     steps, last, others = 0, start, 0
@@ -52,7 +52,7 @@ def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
 
 
 def _pitch(lines: Sequence[Placed], body: float) -> float:
-    """The line pitch within a paragraph, relative to the font size."""
+    """The line spacing within a paragraph, relative to the font size."""
     steps = Counter(
         round((b.line.bottom - a.line.bottom) / body, 2)
         for a, b in pairwise(lines)
@@ -92,7 +92,7 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
 
 
 def _fills(placed: Placed, following: Line) -> bool:
-    """Whether a line of running text continues in the next one, as "in" does before "Figure 2. We draw samples"."""
+    """Whether a line of running text continues on the next one, as "in" does before "Figure 2. We draw samples"."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
     indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list
     return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size

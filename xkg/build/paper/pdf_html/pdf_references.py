@@ -1,8 +1,8 @@
-"""The lines of a printed bibliography as entries.
+"""Splits the lines of a printed bibliography into entries.
 
-Styles mark the beginning of an entry in one of four ways: a number or label, a hanging indent, an indented first line,
-or a gap. The lines show which one a paper uses: the previous entry ends before a beginning, and the new entry starts
-with a letter."""
+Styles mark where an entry begins in one of four ways: a number or label, a hanging indent, an indented first line, or a
+gap. The lines show which way a paper uses: just before a true beginning, the previous entry is complete, and the new
+entry starts with a letter."""
 
 import re
 from collections import Counter
@@ -21,13 +21,13 @@ _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to 
 _MOST = 0.8  # of the entries
 _FEWEST_AFTER = 2  # lines without a year that show that the entries have ended
 _FEWEST_WORDS = 4
-_FEWEST_LETTERS = 0.55  # of the characters of an entry without a year
-_SURE = 0.9  # share of plausible beginnings from which on the style with the most beginnings is right
+_FEWEST_LETTERS = 0.55  # share of characters in an entry without a year
+_SURE = 0.9  # if at least this share of beginnings is plausible, the style with the most beginnings is right
 _LONGEST = 12  # lines per entry on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
-    """The entries in reading order, and the lines of text that follow them. A lone heading or label is not an entry."""
+    """The entries in reading order, and the lines of text after them. A lone heading or label is not an entry."""
     if not lines:
         return [], []
     found: list[list[Placed]] = []
@@ -46,7 +46,7 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """The number of entries before other text: nearly all entries have a year, and the text after them has none."""
+    """The number of entries before other text: nearly all entries contain a year, and the text after them does not."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -83,7 +83,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines begin with a label, or with the number after the previous one."""
+    """Which lines begin with a label, or with the number that follows the previous one."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -97,7 +97,7 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _inset(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines are to the right of the left edge of their column."""
+    """Which lines start to the right of their column's left edge."""
     lefts: dict[tuple[int, float], Counter[int]] = {}
     for placed in lines:
         lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1
@@ -110,7 +110,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The share of the beginnings that read like one and follow the end of an entry."""
+    """The share of presumed beginnings that read like one and come after the end of an entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0
@@ -122,7 +122,7 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it, or the previous entry ends early in its line."""
+    """For every line but the first, whether there is a gap before it or the previous entry ends early in its line."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")

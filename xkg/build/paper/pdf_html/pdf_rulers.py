@@ -1,11 +1,11 @@
-"""Finds the line numbers that a draft prints next to its text, often so close that they would be read as words."""
+"""Finds the line numbers printed next to a draft's text, often so close that they would be read as words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_FEWEST = 20  # numbers one below another
-_SAME = 1.5  # points between the edges of two numbers of one ruler
+_FEWEST = 20  # numbers in one column
+_SAME = 1.5  # points between the edges of two numbers in one ruler
 _CONSECUTIVE = 0.8  # share of a ruler's numbers that continue the number above
 
 
@@ -19,7 +19,7 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """The indices of the numbers of one page that are line numbers: one below another, aligned, counting up."""
+    """The indices of the numbers on a page that are line numbers: one below another, aligned, counting up."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):
@@ -31,7 +31,7 @@ def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
 
 
 def _aligned(numbers: Sequence[PrintedNumber], edge: str) -> Iterator[list[int]]:
-    """The indices in groups with nearly equal left or right edges."""
+    """Groups of indices whose numbers have nearly equal left or right edges."""
     group: list[int] = []
     for index in sorted(range(len(numbers)), key=lambda index: float(getattr(numbers[index], edge))):
         if group and getattr(numbers[index], edge) - getattr(numbers[group[-1]], edge) > _SAME:

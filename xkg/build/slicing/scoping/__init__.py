@@ -1,3 +1,3 @@
-"""The names that statements bind and use, and the definitions they refer to.
+"""Finds the names that statements bind and use, and the definitions they refer to.
 
-May import: code, and what lies below build."""
+May import: code, and the layers below build."""

@@ -1,4 +1,4 @@
-"""The names that a statement binds, by Python's scoping rules (Language Reference, 4.2)."""
+"""Finds the names that a statement binds, by Python's scoping rules (Language Reference, 4.2)."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,10 +11,10 @@ ImportNode = ast.Import | ast.ImportFrom
 @dataclass(frozen=True)
 class Use:
     """An occurrence of a global name in a statement, with the attributes read from it (`m.f.g` has the attributes f and
-    g). `immediate`: evaluated when the statement runs, not when a function is called. `enclosing` are the names bound
-    by enclosing functions or the class body. `local` holds the imports if the name is bound only by import statements
-    of an enclosing function. `text` is the string or f-string that contains it, None in plain code. `annotates`: it is
-    part of an annotation."""
+    g). `immediate` means that it is evaluated when the statement runs, not when a function is called. `enclosing` are
+    the names bound by enclosing functions or the class body. `local` holds the imports if the name is bound only by
+    import statements in an enclosing function. `text` is the string or f-string that contains it, or None in plain
+    code. `annotates` means that it is part of an annotation."""
 
     name: str
     node: ast.Name
@@ -27,7 +27,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """The line of the occurrence in the file."""
+        """The line in the file where the name occurs."""
         return (self.text or self.node).lineno
 
     @property
@@ -37,9 +37,9 @@ class Use:
 
 @dataclass(eq=False)
 class Statement:
-    """A top-level statement of a module (`guarded` if it is in `if __name__ == "__main__"`).
+    """A top-level statement in a module (`guarded` if it is in `if __name__ == "__main__"`).
 
-    `binds` are the global names that it may bind, `definite` those that it always rebinds. `imports` are its import
+    `binds` are the global names that it may bind, `definite` the names that it always rebinds. `imports` are its import
     statements with their scopes; `headings` are the definitions whose own name is global."""
 
     node: ast.stmt
@@ -67,7 +67,7 @@ class Statement:
 
     @property
     def star_imports(self) -> list[str]:
-        """The modules of its `from … import *`."""
+        """The modules that it imports with `from … import *`."""
         return [imported_module(n) for n, scope in self.imports if n.names[0].name == "*" and scope.kind == "module"]
 
 
@@ -91,7 +91,7 @@ def bound_name(alias: ast.alias) -> str:
 
 
 def imported_module(node: ImportNode) -> str:
-    """The module of a `from … import`, with its leading dots."""
+    """The module in a `from … import`, with its leading dots."""
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
 
 
@@ -100,7 +100,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """The nodes in the scope of a body: inner functions and classes with their decorators, defaults and bases, but not
-    their bodies; in comprehensions only walrus targets."""
+    their bodies; in comprehensions, only walrus targets."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()

@@ -17,13 +17,13 @@ from xkg.model import slug
 
 BUILTINS = frozenset(dir(builtins))
 MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__"})
-# Builtins that a star import of a numeric library may replace.
+# Builtins that a star import from a numeric library may replace.
 _STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any", "all", "divmod", "open"})
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name that statements of a module bind."""
+    """A name bound by statements in a module."""
 
     path: str
     name: str
@@ -31,8 +31,8 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """An import from outside the repository: `import module as alias` (attribute None), or of an attribute. A plain
-    `import a.b` has alias `a` and module `a`; submodules are added at their imports."""
+    """An import from outside the repository: `import module as alias` (attribute None), or an import of an attribute. A
+    plain `import a.b` has alias `a` and module `a`; submodules are added where they are imported."""
 
     module: str
     attribute: str | None
@@ -59,7 +59,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An undefined name, and the reason in words."""
+    """An undefined name, and the reason as text."""
 
     name: str
     reason: str
@@ -69,7 +69,7 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use, its target, and the number of attributes on the way to it (`m.sub.f.x` → f: 2)."""
+    """A use, its target, and the number of attributes on the way to the target (`m.sub.f.x` → f: 2)."""
 
     use: Use
     target: Target
@@ -81,8 +81,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All Python modules of a codebase. Modules of Python 2 (paths in `python2`) are converted to Python 3, and
-    statements that still do not parse are omitted."""
+    """All Python modules in a codebase. Python 2 modules (paths in `python2`) are converted to Python 3, and statements
+    that still do not parse are omitted."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -136,7 +136,7 @@ class Program:
     def imported(
         self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]] = frozenset()
     ) -> Target:
-        """The target of the name that an import binds. For `seen` see `member`."""
+        """The target of the name bound by an import. For `seen`, see `member`."""
         if isinstance(node, ast.Import):
             target = self.resolve(path, alias.name)
             if target is None:
@@ -164,8 +164,8 @@ class Program:
         return External(module, attribute, alias)
 
     def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
-        """The target of `module.name`: a name bound there, otherwise a module in the package. `seen` holds the names
-        being resolved, to stop cycles."""
+        """The target of `module.name`: a name bound in the module, otherwise a module in the package. `seen` holds the
+        names being resolved, to stop cycles."""
         if module in self.texts and self.scope(module) is None:
             return Missing(name, f"{module} cannot be read by this Python")
         found = self._global(module, name, seen) if module in self.texts else None
@@ -220,14 +220,14 @@ class Program:
         return Star(path, name) if outside else None
 
     def bindings(self, path: str, name: str) -> list[int]:
-        """Indices of the statements that bind a name, in order. A star import from the repository counts if the module
-        also binds the name itself."""
+        """Indices of the statements that bind a name, in order. A star import from the repository counts only if the
+        module also binds the name itself."""
         scope = self.scope(path)
         own = scope.bindings.get(name, ()) if scope else ()
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Star imports from the repository, by statement, with the names that the module also binds itself: these
+        """Star imports from the repository, keyed by statement, with the names that the module also binds itself; these
         become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
@@ -263,7 +263,7 @@ class Program:
                 if bound_name(alias) == name:
                     target = self.imported(path, node, alias, seen)
                     if isinstance(target, Definition) and self._rebound(target):
-                        return None  # the importing module has the value from the time of the import
+                        return None  # the importing module keeps the value it had at import time
                     found.append(target)
         if not found or (not statement.is_import and (name in _bound_otherwise(statement.node) or not scope_imports)):
             return None
@@ -272,8 +272,8 @@ class Program:
         return found[-1] if all(t == found[-1] for t in found) or statement.is_import else None
 
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
-        """The module-level imports of a statement that run. Of `try: import … except ImportError: import …`, only the
-        first part if all its modules belong to the repository."""
+        """The module-level imports in a statement that run. For `try: import … except ImportError: import …`, only the
+        first part counts if all its modules belong to the repository."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
@@ -290,7 +290,7 @@ class Program:
 
     @cached_property
     def _assigned_from_outside(self) -> frozenset[Definition]:
-        """Names of modules that are assigned through the module (`config.debug = True`)."""
+        """Module names that are assigned through the module (`config.debug = True`)."""
         found: set[Definition] = set()
         for path in self.texts:
             statements = self._statements(path)
@@ -329,8 +329,8 @@ class Program:
     # --- uses ---
 
     def reference(self, path: str, use: Use) -> Reference:
-        """Follows a use through modules to its target. A module used as a value (an argument, `getattr`) stays a
-        `RepositoryModule`."""
+        """Follows a use through modules to its target. If a module is used as a value (an argument, `getattr`), the
+        target is a `RepositoryModule`."""
         target = self.imported(path, *use.local[-1]) if use.local else self.lookup(path, use.name)
         followed = 0
         while isinstance(target, RepositoryModule) and followed < len(use.attributes):
@@ -342,13 +342,13 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Whether a function's own imports of a name can be removed: all must have the same target in the
+        """Whether a function's own imports of a name can be removed: all of them must have the same target in the
         repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Paths of the repository's modules that an import statement runs, in order."""
+        """Paths of the repository modules that an import statement runs, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)

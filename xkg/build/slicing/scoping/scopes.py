@@ -1,6 +1,6 @@
-"""The names that a module's statements bind and use, by Python's scoping rules (Language Reference, 4.2).
+"""Finds the names that a module's statements bind and use, by Python's scoping rules (Language Reference, 4.2).
 
-Uses Python's own syntax tree, so it is exact for code of this Python version. Nothing is run."""
+Uses Python's own syntax tree, so it is exact for code in this Python version. Nothing is run."""
 
 import ast
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class ModuleScope:
 
 @lru_cache(maxsize=1024)
 def module_scope(text: str) -> ModuleScope | None:
-    """The scope of a module's text, or None if this Python cannot parse it. Raises `RecursionError` if the code is
+    """The scope for a module's text, or None if this Python cannot parse it. Raises `RecursionError` if the code is
     nested too deeply."""
     tree = parse_ast(text)
     if tree is None:
@@ -69,7 +69,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
 
 
 def _exported(tree: ast.Module) -> tuple[str, ...] | None:
-    """The literal `__all__` with later additions; None if there is none or it is computed."""
+    """The literal `__all__` including later additions, or None if there is none or it is computed."""
     names: list[str] | None = None
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)

@@ -1,4 +1,4 @@
-"""The side effects of top-level statements, by syntax."""
+"""Determines the side effects of top-level statements from their syntax."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ def is_type_checking(node: ast.stmt) -> bool:
 
 
 def is_direct(target: External, alias: ast.alias) -> bool:
-    """Whether an import names the external module itself, not a repository module that re-exports it."""
+    """Whether an import refers to the external module itself rather than a repository module that re-exports it."""
     return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
 
 
@@ -85,8 +85,8 @@ def may_register(node: ast.stmt) -> bool:
 
 
 def is_set_up(node: ast.stmt) -> bool:
-    """Whether a statement configures a package. A seed that is computed from other names does not count, because it
-    would bring in the command-line parsing that it comes from."""
+    """Whether a statement configures a package. A seed computed from other names does not count, because it would pull
+    in the command-line parsing that it comes from."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         if _SEEDS.search(node.value.func.attr) and any(
             isinstance(inner, ast.Name) for argument in node.value.args for inner in ast.walk(argument)

@@ -1,4 +1,4 @@
-"""The global names that a statement uses, by Python's scoping rules (Language Reference, 4.2)."""
+"""Finds the global names that a statement uses, by Python's scoping rules (Language Reference, 4.2)."""
 
 import ast
 import typing
@@ -17,7 +17,7 @@ class NameVisitor:
         self.statement = statement
         self.lazy_annotations = lazy_annotations
         self.scopes: list[Scope] = [Scope("module")]
-        self.depth = 0  # enclosing functions
+        self.depth = 0  # number of enclosing functions
         self.rebinds = False  # whether there is any `nonlocal`
         self.annotating = False
         self.text: ast.Constant | ast.JoinedStr | None = None
@@ -77,7 +77,8 @@ class NameVisitor:
         )
 
     def owner(self, node: ast.Name) -> Scope:
-        """The scope of a name. In a class body, a name belongs to the class only after the line that binds it."""
+        """The scope that a name belongs to. In a class body, a name belongs to the class only after the line that binds
+        it."""
         for scope in reversed(self.scopes[1:]):
             if scope.kind == "class" and scope is not self.scopes[-1]:
                 continue
@@ -92,7 +93,7 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # Type checks, which need no more of a class than annotations do
+    # Type checks, which need no more from a class than annotations do
 
     def visit_Call(self, node: ast.Call) -> None:
         match node:
@@ -133,7 +134,7 @@ class NameVisitor:
     def inside_function(self, arguments: ast.arguments, body: Sequence[ast.AST]) -> None:
         scope = Scope("function", {a.arg: a.lineno for a in _parameters(arguments)})
         bind(scope, body)
-        # A name that an inner function rebinds is not only imported.
+        # A name that an inner function rebinds is not bound by imports alone.
         for node in (n for inner in body for n in ast.walk(inner)) if self.rebinds else ():
             if isinstance(node, ast.Nonlocal):
                 scope.others |= {n: node.lineno for n in node.names if n in scope.imported}
@@ -204,8 +205,8 @@ class NameVisitor:
             self.annotation_strings(node)
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation and the quoted types in it. It is evaluated at once unless the module makes annotations
-        lazy."""
+        """Visits an annotation and the quoted types in it. It counts as evaluated at once unless the module makes
+        annotations lazy."""
         if node is None:
             return
         self.depth += self.lazy_annotations
@@ -235,7 +236,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _annotation_strings(node: ast.expr) -> Iterator[ast.Constant]:
-    """The quoted types in an annotation, without the strings of Literal and the metadata of Annotated."""
+    """The quoted types in an annotation, excluding the strings in Literal and the metadata in Annotated."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()

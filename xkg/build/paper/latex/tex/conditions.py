@@ -1,7 +1,8 @@
-r"""Decides which parts of a LaTeX source are printed: `\if…`, toggles, and environments that swallow their text.
+r"""Decides which parts of a LaTeX source are printed, from `\if…`, toggles, and environments that swallow their
+text.
 
-Values come from settings in the document itself (`\newif`, toggles, macros of one word, class options). This is not an
-interpreter: a conditional with any other test has no value, and both of its branches are read."""
+Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). This is not an
+interpreter: for a conditional with any other test, the value is unknown and both branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from xkg.build.paper.latex.tex.tokens import Tex, outside
 
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
-r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the conditional."""
+r"""The `\or`s, the `\else` and the `\fi` for each conditional, keyed by where the conditional starts."""
 
 _T = TypeVar("_T")
 State = tuple[bool | None, bool | None, str | None, bool, bool]
@@ -46,7 +47,7 @@ SETTING = (
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
 )
-"""A command that decides which parts are printed, or a macro with a body of one word."""
+"""A command that decides which parts are printed, or a macro whose body is one word."""
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
     r"|\\(?P<braced_if>nottoggle|notbool|notblank|IfFileExists|InputIfFileExists"
@@ -63,7 +64,7 @@ _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
 )
-# Conditionals of packages, which have their branches in braces, by the number of arguments of the test.
+# Conditionals defined by packages (branches in braces), keyed by the number of arguments the test takes.
 _TESTS = {
     name: count
     for count, names in enumerate((
@@ -94,11 +95,11 @@ _NUMBERS = re.compile(
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print text if its tag is in use
 _UNDEFINED = frozenset(("undefined", "@undefined"))
 _OPERATOR = re.compile(
     r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])"
-)  # of ifthen, etoolbox
+)  # from ifthen and etoolbox
 _TEST = re.compile(
     r"(?:\\boolean|bool)\s*+\{(?P<bool>[^{}]{1,60})\}|togl\s*+\{(?P<toggle>[^{}]{1,60})\}"
     r"|\\isundefined\s*+\{?\s*+\\(?P<undefined>[a-zA-Z@]{1,40})\s*+\}?"
@@ -108,12 +109,12 @@ _TEST = re.compile(
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether the line before an offset begins a definition, so that the following text runs later, or never."""
+    """Whether the line before an offset begins a definition, so that the text after it runs later, or never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
 def set_name(match: re.Match[str]) -> str | None:
-    """The name that a `SETTING` sets."""
+    """The name set by a `SETTING`."""
     return next((match[group] for group in _NAMES if match[group]), None)
 
 
@@ -122,7 +123,8 @@ def _listed(names: str) -> frozenset[str]:
 
 
 def _with_options(text: str, options: frozenset[str]) -> str:
-    """A class or style file in which the code of an option is run if the option is a default or given, else removed."""
+    """A class or style file with each option's code inserted if the option is a default or was given, and removed
+    otherwise."""
     tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
     for match in _OPTION.finditer(text):
         if group := tex.group(match.end()):
@@ -144,7 +146,7 @@ def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
 
 @dataclass(slots=True)
 class Conditions:
-    """The document's settings so far. `words` are macros of one word; `swallowed` are environments that are not
+    """The document's settings so far. `words` are one-word macros; `swallowed` are environments that are not
     printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
@@ -152,9 +154,9 @@ class Conditions:
     toggles: dict[str, bool] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
-    only: frozenset[str] | None = None  # the files that `\include` may read
-    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # the options of classes and packages, by file
-    tags: set[str] | None = None  # of the packages optional and tagging, if one is loaded
+    only: frozenset[str] | None = None  # files that `\include` may read
+    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # options for classes and packages, keyed by file
+    tags: set[str] | None = None  # for the packages optional and tagging, if one is loaded
 
     def copy(self) -> "Conditions":
         """A copy that is independent of later settings."""
@@ -211,8 +213,8 @@ class Conditions:
                 self.tags = (self.tags or set()) | options
 
     def set_by_style(self, path: str, text: str) -> None:
-        """Applies the settings in a class or style file, with the options that it is loaded with. Those in braces or in
-        a condition run later or never, so that what they set is not known."""
+        """Applies the settings in a class or style file, with the options that it is loaded with. Settings inside
+        braces or a condition run later or never, so the values they set become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
@@ -232,11 +234,11 @@ class Conditions:
                 table.pop(name, None)
 
     def has_tag(self, names: str) -> bool:
-        """Whether one of the listed tags is in use."""
+        """Whether any of the listed tags is in use."""
         return bool(self.tags and self.tags & _listed(names))
 
     def state(self, name: str) -> State:
-        """All settings of a name."""
+        """All settings for a name."""
         return (
             self.values.get(name),
             self.toggles.get(name),
@@ -246,7 +248,7 @@ class Conditions:
         )
 
     def put_back(self, name: str, state: State) -> None:
-        """Restores earlier settings of a name."""
+        """Restores earlier settings for a name."""
         value, toggle, word, defined, swallowed = state
         _put(self.values, name, value)
         _put(self.toggles, name, toggle)
@@ -262,7 +264,7 @@ class Conditions:
             self.words[name] = word
 
     def _is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None for a macro of LaTeX or of a package, which may be."""
+        """Whether a macro is defined; None for a LaTeX or package macro, which may or may not be."""
         if name in self.defined:
             return True
         return None if is_known(name) else False
@@ -271,7 +273,7 @@ class Conditions:
         return self.toggles if kind == "toggle" else self.values
 
     def expanded(self, name: str) -> str:
-        """A file name with its macros of one word replaced."""
+        """A file name with one-word macros replaced."""
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
 
     def _path(self, name: str) -> str | None:
@@ -287,7 +289,7 @@ class Conditions:
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
         """The spans of a conditional that are not printed, including its own commands. None if its value or its end is
-        not known. `parts_of` returns the `parts` of the text, and `exists` tells whether the paper has a file."""
+        unknown. `parts_of` returns the `parts` of the text, and `exists` says whether the paper has a file."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -305,8 +307,8 @@ class Conditions:
         return [(match.start(), other[1]), fi] if other else [(match.start(), fi[1])]
 
     def _of_cases(self, text: str, start: int, after: int, borders: list[Span], otherwise: bool) -> list[Span] | None:
-        r"""The unprinted spans of `\ifcase`. Its branches end at `borders`; with `otherwise`, the last branch is the
-        default."""
+        r"""The unprinted spans of `\ifcase`. Its branches end at `borders`; if `otherwise` is set, the last branch is
+        the default."""
         number = _NUMBER.match(text, after)
         try:
             n = int(self.expanded(number[1])) if number else -1
@@ -323,7 +325,7 @@ class Conditions:
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Whether a conditional ends with `\fi`. Conditionals of packages have their branches in braces."""
+        r"""Whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:
@@ -331,7 +333,7 @@ class Conditions:
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
     def parts(self, text: str) -> Parts:
-        """See `Parts`. A single pass, because each of many conditionals may contain all others, or never end."""
+        """See `Parts`. Uses a single pass, because each of many conditionals may contain all others, or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
@@ -378,7 +380,7 @@ class Conditions:
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
 
     def _same_characters(self, text: str, at: int) -> tuple[bool | None, int]:
-        r"""Compares the next two characters after expanding macros of one word: `\if0\blind`, or `\if0` and a text."""
+        r"""Compares the next two characters after expanding one-word macros: `\if0\blind`, or `\if0` and a text."""
         at += len(text[at : at + 50]) - len(text[at : at + 50].lstrip(" \t"))
         found, pending = "", ""
         while len(found) < 2:
@@ -398,7 +400,7 @@ class Conditions:
     def _of_groups(
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
-        """The unprinted spans of a conditional with its branches in braces."""
+        """The unprinted spans of a conditional that has its branches in braces."""
         tests: list[str] = []
         while len(tests) < _TESTS.get(name, 1) and (argument := tex.argument(after)):
             tests.append(tex.inner(argument).strip())
@@ -411,7 +413,7 @@ class Conditions:
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
     def _tested(self, name: str, tests: list[str], exists: Callable[[str], bool]) -> bool | None:
-        """The value of a test in braces."""
+        """The value of a test given in braces."""
         first, second = (*tests, "", "")[:2]
         macro = first.lstrip("\\")
         if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):
@@ -459,14 +461,14 @@ class Conditions:
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """The value of tests that are combined from left to right."""
+        """The value of several tests combined from left to right."""
         value: bool | None = True
         at, operator, negated = 0, "and", False
         for match in (*_OPERATOR.finditer(test), None):
             if part := test[at : match.start() if match else len(test)].strip():
                 one = self._one_test(part)
                 one = not one if negated and one is not None else one
-                decides = operator == "or"  # the value that decides alone
+                decides = operator == "or"  # the value that decides on its own
                 value = decides if decides in (value, one) else None if None in (value, one) else not decides
                 negated = False
             if match:

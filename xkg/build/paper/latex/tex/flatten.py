@@ -1,4 +1,5 @@
-r"""A LaTeX paper as one text, with inputs in place and comments removed. Every character can be traced to its file."""
+r"""Flattens a LaTeX paper into one text, with inputs inserted and comments removed. Every character can be traced to
+its file."""
 
 import posixpath
 import re
@@ -42,14 +43,14 @@ _TOKEN = re.compile(
     r"|(?P<comment>%)",
     re.DOTALL,
 )
-# Syntax of slides only: the steps at which something is shown (`\item<2->`, `\only<1>{…}`), and notes.
+# Syntax used only in slides: the steps at which something is shown (`\item<2->`, `\only<1>{…}`), and notes.
 _SLIDE_TOKEN = re.compile(
     r"\\(?:begin\{[a-zA-Z]{1,30}\*?\}|[a-zA-Z]{1,30}+\*?)(?:\[[^][\n]{0,100}\])?"
     r"(?P<overlay><(?=[-+.\d]|[a-z]{3,15}[:@|> ])[-+.,:|@*()\w ]{1,60}>)|\\(?P<note>note)(?![a-zA-Z@])|"
     + _TOKEN.pattern,
     re.DOTALL,
 )
-_OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # in which no slides are printed
+_OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # modes in which no slides are printed
 _SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
@@ -72,7 +73,7 @@ _LONGEST_LOOP = 2000
 
 @dataclass(slots=True)
 class Flat:
-    """`text` with `spans`, the sources of its verbatim pieces, ascending."""
+    """`text` with `spans`, which say where its verbatim pieces come from, ascending."""
 
     text: str
     spans: tuple[SourceSpan, ...]
@@ -81,7 +82,7 @@ class Flat:
 
 @dataclass(frozen=True, slots=True)
 class _Dropping:
-    """A macro that does not print all of its arguments. `optional` tells whether the first argument is optional, and
+    """A macro that does not print all its arguments. `optional` says whether the first argument is optional, and
     `dropped` which arguments are not printed. `bare` is True if the macro prints only its other arguments."""
 
     optional: bool
@@ -96,12 +97,12 @@ class _Output:
     spans: list[tuple[int, int, str, int]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     inputs: int = 0
-    styles: set[str] = field(default_factory=set)  # the packages whose style file was looked for
+    styles: set[str] = field(default_factory=set)  # packages whose style file was looked for
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
-    alone: bool = False  # only the body of a definition is read, without inputs and nested definitions
-    deferred: bool = False  # a definition before the body has a condition
+    alone: bool = False  # read only the body of a definition, without inputs and nested definitions
+    deferred: bool = False  # a definition before the body contains a condition
     ended: bool = False
     dropping: dict[str, "_Dropping"] = field(
         default_factory=lambda: {
@@ -110,8 +111,8 @@ class _Output:
             "@secondoftwo": _Dropping(False, (True, False), True),
         }
     )
-    written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
-    reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
+    written: dict[str, str] = field(default_factory=dict)  # files from `filecontents` environments
+    reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: argument count, file names
     at_body: Conditions | None = None  # the settings at the start of the body
 
     def warn(self, line: str) -> None:
@@ -120,10 +121,11 @@ class _Output:
 
 
 def flatten(files: PaperFiles, main: str) -> Flat:
-    """The paper from its main file on. A missing file, a cycle or a path outside the folder is skipped with a warning.
-    Raises `InputError` without a main file, and `UnsafeInputError` if the inputs grow beyond any paper."""
+    """The paper, starting from its main file. A missing file, a cycle or a path outside the folder is skipped with a
+    warning. Raises `InputError` if there is no main file, and `UnsafeInputError` if the inputs grow too large for a
+    paper."""
     output = _flatten(files, main, None)
-    if output.deferred and output.at_body is not None:  # settings that follow a definition decide what it prints
+    if output.deferred and output.at_body is not None:  # settings after a definition decide what it prints
         output = _flatten(files, main, output.at_body)
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
@@ -139,7 +141,7 @@ def _flatten(files: PaperFiles, main: str, at_body: Conditions | None) -> _Outpu
 
 
 def is_slides(text: str) -> bool:
-    """Whether a text has the document class beamer."""
+    """Whether a text uses the document class beamer."""
     return _SLIDES.search(text) is not None
 
 
@@ -151,11 +153,11 @@ class _File:
         self.text = _BY_NAME.sub(r"\\\1 ", text)
         self.at = start
         self.line, self.line_at = 1, 0
-        self.definition = 0  # end of the definition that began last
-        self.reading = 0  # end of the last definition that reads files when it is used
+        self.definition = 0  # where the definition that began last ends
+        self.reading = 0  # where the last definition that reads files when used ends
         self.never: set[str] = set()
         self.pending: list[tuple[int, int]] = []
-        self.local: list[tuple[int, str, State]] = []  # end of a group, and the setting to restore there
+        self.local: list[tuple[int, str, State]] = []  # where a group ends, and the setting to restore there
         self._groups: Groups | None = None
         self._tex: Tex | None = None
         self._parts: Parts | None = None
@@ -209,7 +211,7 @@ class _File:
                 at = self._by_tag(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags of the package optional are not known; all its text is read")
+                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
@@ -224,7 +226,7 @@ class _File:
         self._leave_groups(end)
 
     def _styles(self, loaded: re.Match[str]) -> None:
-        """Takes over the settings of a class or of packages that are files in the paper's folder, and of the files that
+        """Applies the settings from a class or packages that are files in the paper's folder, and from the files that
         these load."""
         pending, texts = [loaded], dict[str, str]()
         while pending:
@@ -240,7 +242,7 @@ class _File:
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
+        """Reads the files that a loop inputs. Other loops are left unchanged; most of them are in pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self._braces()
         if self.output.alone or at < self.reading:
             return at
@@ -274,7 +276,7 @@ class _File:
         return self._drop(body.end, body.after)
 
     def _by_tag(self, match: re.Match[str]) -> int:
-        """Drops a text of which no tag is in use, else the command around it."""
+        """Drops text none of whose tags is in use; otherwise drops just the command around it."""
         tags = self._braces().group(match.end())
         text = self._braces().group(tags.after) if tags else None
         if tags is None or text is None or "#" in self._braces().inner(tags):
@@ -285,7 +287,7 @@ class _File:
         return self._drop(match.start(), text.start)
 
     def _remember(self, match: re.Match[str]) -> None:
-        """Stores the value that a setting replaces, if the setting is within a group."""
+        """Stores the value that a setting replaces, if the setting is inside a group."""
         name = set_name(match)
         if name is None or not self.output.in_body:
             return
@@ -303,7 +305,7 @@ class _File:
             self.output.conditions.put_back(*self.local.pop()[1:])
 
     def _environment(self, name: str, start: int, at: int) -> int:
-        """Skips a verbatim environment, and drops one that prints nothing."""
+        """Skips a verbatim environment, and drops an environment that prints nothing."""
         if name == "document" and not self.output.in_body:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
@@ -346,7 +348,7 @@ class _File:
             if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
                 test = _TEST.match(self.text, match.end())
                 whole = name + (test[0] if test else "")
-                self.output.warn(f"{self.path}: the value of \\{whole} is not known; both of its branches are read")
+                self.output.warn(f"{self.path}: the value of \\{whole} is unknown; both branches are read")
             return match.end()
         (start, after), *later = spans
         for span in later:
@@ -357,8 +359,8 @@ class _File:
         return self._drop(start, after)
 
     def _define(self, name: str, at: int) -> None:
-        """Records a macro whose parameters begin at an offset: the end of its definition, and the arguments that it
-        does not print, for example because of a condition in it."""
+        """Records a macro whose parameters begin at an offset: where its definition ends, and which arguments it does
+        not print, for example because of a condition in it."""
         parameters = _PARAMETERS.match(self.text, at)
         group = self._braces().group(parameters.end()) if parameters else None
         self.output.dropping.pop(name, None)
@@ -376,7 +378,7 @@ class _File:
             return
         body = self._braces().inner(group)
         if _BY_ARGUMENT.search(body):
-            self.output.warn(f"{self.path}: the condition in \\{name} is named by an argument; its text is read")
+            self.output.warn(f"{self.path}: the condition in \\{name} depends on an argument; its text is read")
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
         if "\\if" in body:
             scratch = _Output(conditions=values.copy(), in_body=True, alone=True)
@@ -388,7 +390,7 @@ class _File:
             self.output.dropping[name] = _Dropping(parameters["default"] is not None, dropped, bare)
 
     def _drop_arguments(self, start: int, at: int, macro: "_Dropping") -> int:
-        """Drops the arguments that a macro does not print, and its command if it prints only the others."""
+        """Drops the arguments that a macro does not print, and the command itself if it prints only the others."""
         tex = self._braces()
         option = tex.option(at) if macro.optional else None
         at = end = option.after if option else at
@@ -409,7 +411,7 @@ class _File:
         return at
 
     def _read_by(self, at: int, count: int, files: tuple[str, ...]) -> int:
-        """Reads the files that a macro inputs, after its arguments."""
+        """Reads the files that a macro inputs, after the macro's arguments."""
         arguments = []
         for _ in range(count):
             group = self._braces().group(at)
@@ -425,7 +427,7 @@ class _File:
         return self._resolve(name)[1] is not None
 
     def _change(self, match: re.Match[str]) -> int:
-        """Drops text that the package changes marks as deleted."""
+        """Drops text that the changes package marks as deleted."""
         tex, at = self._braces(), match.end()
         new = tex.group(tex.skip_options(at))
         if new is None or defines(self.text, match.start()):
@@ -449,7 +451,7 @@ class _File:
         return self._tex
 
     def _find(self, needle: str, at: int) -> int:
-        """Like `str.find`, but does not search again for a needle that was not found."""
+        """Like `str.find`, but does not repeat a search that found nothing."""
         if needle in self.never:
             return -1
         position = self.text.find(needle, at)
@@ -466,7 +468,7 @@ class _File:
             piece = self.text[self.at : start]
             if output.length + len(piece) > LARGEST_TEXT:
                 raise UnsafeInputError(
-                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper does that"
+                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper is so large"
                 )
             output.pieces.append(piece)
             output.spans.append((output.length, output.length + len(piece), self.path, self.line))
@@ -497,13 +499,13 @@ class _File:
         if "#" in name or not name or output.alone or start < self.reading:
             return at
         if "\\" in name:
-            output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")
+            output.warn(f"{self.path}: the input {name} was left out: its name depends on macros")
             return self._drop(start, at)
         if name.lower().endswith(_PICTURES):
             return self._drop(start, at)
         output.inputs += 1
         if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
-            output.warn(f"{self.path}: the input {name} was left out, there are too many")
+            output.warn(f"{self.path}: the input {name} was left out: there are too many inputs")
             return self._drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:
@@ -524,7 +526,8 @@ class _File:
         return at
 
     def _resolve(self, name: str) -> tuple[str | None, str | None]:
-        """TeX resolves paths from the main file's folder; packages for split projects, from the current file's."""
+        """Resolves a path: TeX does so from the main file's folder; packages for split projects from the current
+        file's."""
         name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
         folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]

@@ -1,11 +1,11 @@
-"""Formulas as standalone LaTeX without layout."""
+"""Converts formulas to standalone LaTeX without layout."""
 
 import re
 
 from xkg.build.paper.latex.tex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
 from xkg.build.paper.latex.tex.tokens import Tex
 
-# Layout in formulas. Line ends come first, so that `\\\\!` stays one.
+# Layout in formulas. Line ends come first, so that `\\\\!` stays a line end.
 _MATH_NOISE = re.compile(
     r"(\\\\)|\\(?:label|tag|[vh]space)\*?\s*+\{[^{}]*+\}"
     r"|(?P<phantom>\\[vh]?phantom)(?![a-zA-Z])\s*+(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-zA-Z]++|[^\s\\{}])(?P<script>\s*+[\^_])?"
@@ -22,8 +22,8 @@ def _without_noise(match: re.Match[str]) -> str:
 
 
 def math(body: str, environment: str = "") -> str:
-    r"""A formula's TeX on one line, without labels and layout, and valid without `environment` around it: rows of an
-    `align` are put in `aligned`, and `$x$` in its text becomes `\(x\)`."""
+    r"""A formula's TeX on one line, without labels and layout, and valid outside `environment`: rows of an `align` are
+    put in `aligned`, and `$x$` in its text becomes `\(x\)`."""
     formula = " ".join(_MATH_NOISE.sub(_without_noise, body).split())
     if environment in ENVIRONMENT_ARGUMENTS:
         tex = Tex(formula)

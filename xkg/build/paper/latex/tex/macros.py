@@ -1,6 +1,6 @@
 r"""Finds and expands the author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, ….
 
-A macro whose body has conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because TeX is not run here."""
+A macro whose body contains conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because TeX is not run."""
 
 import re
 from collections.abc import Mapping
@@ -41,14 +41,14 @@ _RESERVED = frozenset(
 ) | SILENT.keys() | FIRST_SILENT.keys()  # fmt: skip
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _PARAMETER = re.compile(r"#(\d)")
-_DEEPEST = 24  # nested macros and arguments
+_DEEPEST = 24  # maximum nesting of macros and arguments
 # Commands that take only the next token: if `\F` is `\mathcal{F}`, `\hat \F` becomes `\hat {\mathcal{F}}`.
 _TAKES_ONE = re.compile(
     r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
     r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
 )
-# A body that sets its argument in bold or italics, either at the beginning of a paragraph or with a stop or space
-# after it.
+# A body that prints its argument in bold or italics, either at the beginning of a paragraph or followed by a full stop
+# or space.
 _RUN_IN = re.compile(
     r"\s*+(?P<before>(?:\\(?:noindent|indent|par|(?:small|med|big)skip|[vh]space\*?\s*+\{[^{}]{0,40}\}"
     r"|vskip\s*+[^\s\\{}]{1,20})(?![a-zA-Z])\s*+)*+)"
@@ -66,8 +66,8 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """`table` maps a name to (number of arguments, body), and `defaults` to the default of its first argument if any;
-    `definitions` are the spans of definitions in the text."""
+    """`table` maps a name to (number of arguments, body), and `defaults` maps it to the default of its first argument,
+    if any; `definitions` are the spans of definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -75,8 +75,8 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    """The definitions in `text`. The last definition of a name counts, except that `\\providecommand` never replaces
-    one."""
+    """The definitions in `text`. If a name is defined more than once, the last definition counts, except that
+    `\\providecommand` never replaces an earlier one."""
     if _DEFINITION.search(text) is None:
         return Macros()
     tex = Tex(text)
@@ -125,14 +125,14 @@ def find_macros(text: str) -> Macros:
         at = group.after
         spans.append((match.start(), at))
         body = tex.inner(group)
-        if specification.strip("m"):  # with a star or options: only a heading is understood
+        if specification.strip("m"):  # starred or with options: recognised only as a heading
             heading = _HEADING.search(body)
             if heading is None or count != 1:
                 continue
             body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
-        # Uses of a macro that prints nothing are already gone from the text after that definition.
+        # Uses of a macro that prints nothing have already been removed from the text after that definition.
         known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
         reserved = name in _RESERVED and not (name in REFERENCES and _REFERS.search(body))
         if known or reserved or len(body) > _LONGEST_BODY or _DECIDES.search(body):
@@ -149,7 +149,8 @@ def find_macros(text: str) -> Macros:
 
 
 def begin_key(environment: str) -> str:
-    """The key of the text that an environment of the paper prints before its body; of the text after it: `end_key`."""
+    """The key for the text that an environment of the paper prints before its body; for the text after it, see
+    `end_key`."""
     return f"begin{{{environment}}}"
 
 
@@ -158,13 +159,13 @@ def end_key(environment: str) -> str:
 
 
 def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
-    """Whether an environment of the paper stands for one of algorithms."""
+    """Whether an environment defined by the paper stands for an algorithm environment."""
     opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
     return opened is not None and opened[1] in ALGORITHMS
 
 
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
-    """The environment that is defined at an offset: its name, the number of arguments, the default of the first one if
+    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if
     that is optional, and the code before and after its body."""
     name = tex.group(at)
     if name is None:
@@ -184,7 +185,7 @@ def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, li
 
 
 def arguments_end(tex: Tex, at: int) -> int:
-    """The offset after all options and arguments that follow an offset."""
+    """The offset after all options and arguments that follow this offset."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
@@ -217,8 +218,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
 
 
 def heading_arguments(macros: Macros, name: str) -> tuple[int, int]:
-    r"""Which mandatory argument of a heading macro is its title, and the number of those that are only part of it:
-    2 for `\subsection{#1}\label{sec:#2}`."""
+    r"""Which mandatory argument of a heading macro is its title, and how many arguments only the heading uses: 2 for
+    `\subsection{#1}\label{sec:#2}`."""
     count, body = macros.table.get(name, (0, ""))
     heading = _HEADING.search(body) if count else None
     if heading is None:
@@ -245,8 +246,8 @@ class _Budget:
 
 
 def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
-    """`text` with the macros of `table` expanded, up to a depth and a size that no honest paper exceeds. Macros beyond
-    that are left in the text."""
+    """`text` with the macros in `table` expanded, up to a depth and size that no real paper exceeds. Macros beyond
+    these limits are left in the text."""
     if not table:
         return text
     budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))
@@ -278,7 +279,7 @@ def _expand(
         if arguments is None:
             continue
         budget.expansions -= 1
-        # Arguments first: a macro may occur in its own argument, but not in its own body.
+        # Expand arguments first: a macro may occur in its own argument, but not in its own body.
         given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
         replaced = filled(body, given)
         budget.characters -= len(replaced)
@@ -327,11 +328,11 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The macros of one argument that print nothing, which authors use to hide text: `\newcommand{\cut}[1]{}`."""
+    r"""The one-argument macros that print nothing, which authors use to hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 
 def label_macros(table: Mapping[str, tuple[int, str]]) -> dict[str, str]:
-    r"""The macros of one argument that set a label, with the label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
+    r"""The one-argument macros that set a label, with the label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
     labels = {name: _SETS_LABEL.search(body) for name, (count, body) in table.items() if count == 1}
     return {name: match[1] for name, match in labels.items() if match}

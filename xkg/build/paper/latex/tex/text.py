@@ -1,4 +1,5 @@
-r"""Readable text from LaTeX: one pass over the source, without recursion, so that nesting of any depth is safe.
+r"""Converts LaTeX to readable text in one pass over the source, without recursion, so that nesting of any depth is
+safe.
 
 Symbols and accents come from `pylatexenc`. Its own walker recurses, so it converts only single accents."""
 
@@ -64,7 +65,7 @@ _NUMBER = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
-# Words that need a citation after them; without it the sentence would break off.
+# Words that need a citation after them; without the citation the sentence would break off.
 _NEEDS_CITED = re.compile(
     r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
     r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
@@ -98,7 +99,7 @@ def _accent(snippet: str) -> str:
     converter = latex2text.LatexNodes2Text()
     try:
         return unicodedata.normalize("NFC", str(converter.latex_to_text(snippet, tolerant_parsing=True)))
-    except IndexError:  # contains a macro without the arguments that the library expects
+    except IndexError:  # it contains a macro without the arguments that the library expects
         return ""
 
 
@@ -117,10 +118,10 @@ def latex_text(
 ) -> str:
     """Paragraphs of readable text, separated by blank lines, with macros expanded and math as `$TeX$`.
 
-    Citations that are words of the sentence appear as in `cited_as`, by key. With `labels`, references appear as
-    printed ("Algorithm 2"), and a displayed equation is followed by its number; without `labels`, both are omitted.
-    Other citations, footnotes, figures, tables and algorithms are removed. `keep_algorithms` keeps algorithms, and the
-    text in minipages, figures and tables."""
+    Citations that are words in the sentence appear as in `cited_as`, keyed by citation key. If `labels` is given,
+    references appear as printed ("Algorithm 2"), and a displayed equation is followed by its number; otherwise both are
+    omitted. Other citations, footnotes, figures, tables and algorithms are removed. `keep_algorithms` keeps algorithms,
+    and the text in minipages, figures and tables."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
@@ -185,7 +186,7 @@ class _Reading:
         return formula.end()
 
     def _formula(self, source: str, environment: str = "", *, display: bool = True) -> None:
-        """A formula, followed by its numbers if the text keeps references."""
+        """Writes a formula, followed by its numbers if the text keeps references."""
         formula = math(source, environment)
         if not formula:
             return
@@ -290,7 +291,7 @@ class _Reading:
         return dimension.end() if dimension else self._control_space(after)
 
     def _register(self, word: str, after: int) -> int | None:
-        """The offset after the value that is assigned to a register, or None if there is no assignment."""
+        """The offset after the value assigned to a register, or None if there is no assignment."""
         pattern = _NUMBER if _PENALTIES.match(word) else _ASSIGNED
         value = pattern.match(self.text, after)
         return value.end() if value and (word in _BOXES or "=" in value[0] or pattern is _NUMBER) else None
@@ -300,7 +301,7 @@ class _Reading:
         return length is not None and not self.text[length.end() : group.end].strip()
 
     def _verbatim(self, word: str, after: int) -> int:
-        """Copies inline code: between braces, or between two equal characters of any kind."""
+        """Copies inline code, delimited by braces or by two equal characters of any kind."""
         at = self.tex.skip_options(after) if word != "verb" else after
         if word == "mintinline" and (language := self.tex.group(at)):
             at = language.after
@@ -328,7 +329,7 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Whether a citation is a word of its sentence: its subject, or the object of a preposition before it."""
+        """Whether a citation is a word in its sentence: the subject, or the object of a preposition before it."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
@@ -338,7 +339,7 @@ class _Reading:
         return _NEEDS_CITED.search(before) is not None
 
     def _reference(self, word: str, after: int) -> int:
-        """Writes a reference as printed, or the label itself if nothing has it."""
+        """Writes a reference as printed, or the label itself if no printed name is known."""
         at = self.tex.skip_options(after)
         group = self.tex.group(at)
         if group is None or self.labels is None:
@@ -427,7 +428,7 @@ class _Reading:
         return at
 
     def _printed_around(self, key: str, arguments: list[str]) -> str:
-        """The text that an environment of the paper prints before or after its body."""
+        """The text that an environment defined by the paper prints before or after its body."""
         if key not in self.macros:
             return ""
         others = {name: value for name, value in self.macros.items() if name != key}
@@ -441,12 +442,12 @@ class _Reading:
 
 
 def _number(printed: str) -> str:
-    """The number of a printed reference: "2" of "Algorithm 2"."""
+    """The number in a printed reference: "2" for "Algorithm 2"."""
     return printed.rpartition(" ")[2]
 
 
 def _listed(names: Sequence[str], last: str) -> str:
-    """Names joined by "and", with equal kinds named once: "Figure 1 and 2"."""
+    """Names joined by "and", with a repeated kind named only once: "Figure 1 and 2"."""
     kinds = [name.rpartition(" ")[0] for name in names]
     short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
     return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])
@@ -470,7 +471,7 @@ def _merged_marks(match: re.Match[str]) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Normalizes whitespace, and removes the remains of omitted citations."""
+    """Normalizes whitespace and removes what is left of omitted citations."""
     paragraphs = []
     for raw in text.split(_BREAK):
         parts = re.split(r"(\$[^$]*\$)", raw.strip())

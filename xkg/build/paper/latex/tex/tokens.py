@@ -1,4 +1,4 @@
-"""Tokens of TeX: braces, arguments and environments by offset, in one pass, even if some are never closed."""
+"""Finds braces, arguments and environments in TeX by offset, in one pass, even if some are never closed."""
 
 import re
 from bisect import bisect_left
@@ -33,8 +33,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""An environment: `\begin{name}` at `start`, its body from `body_start` to `body_end`, and the text after it from
-    `end` on."""
+    r"""An environment: `\begin{name}` is at `start`, its body goes from `body_start` to `body_end`, and the text after
+    it begins at `end`."""
 
     name: str
     start: int
@@ -45,7 +45,7 @@ class Environment:
 
 
 class Tex:
-    """A text with matched braces. An argument whose brace is never closed ends with the line."""
+    """A text with matched braces. If an argument's brace is never closed, the argument ends with the line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -57,7 +57,7 @@ class Tex:
         return next((at for at in braces if at not in self._partner), None)
 
     def pairs(self) -> Iterable[tuple[int, int]]:
-        """The offsets of the braces of all groups."""
+        """The offsets of the opening and closing braces of all groups."""
         return self._partner.items()
 
     def space(self, position: int) -> int:
@@ -121,7 +121,7 @@ class Tex:
 
 
 class Groups:
-    r"""Ends of TeX groups: braces that are not arguments, environments, and `\begingroup`."""
+    r"""Finds where TeX groups end: braces that are not arguments, environments, and `\begingroup`."""
 
     def __init__(self, tex: Tex) -> None:
         text = tex.text
@@ -142,7 +142,7 @@ class Groups:
         self._open: list[int] = []
 
     def end_around(self, at: int) -> int | None:
-        """The end of the innermost group around an offset. Offsets must not decrease from call to call."""
+        """Where the innermost group around an offset ends. Offsets must not decrease from call to call."""
         while self._later and self._later[-1][0] <= at:
             self._open.append(self._later.pop()[1])
         while self._open and self._open[-1] <= at:
@@ -163,10 +163,10 @@ def _partners(text: str) -> dict[int, int]:
 
 
 def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None) -> list[Environment]:
-    r"""All environments by start. The body of a verbatim environment is not parsed.
+    r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment of its name; environments opened since then count as unclosed and empty."""
+    open environment with its name; environments opened since then count as unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
@@ -208,7 +208,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
 
 
 def outside(text: str, spans: Iterable[tuple[int, int]], mark: str = "") -> str:
-    """The text with `mark` in place of each of these spans, which may overlap."""
+    """The text with each of these spans, which may overlap, replaced by `mark`."""
     pieces, at = [], 0
     for start, end in sorted(spans):
         pieces.append(text[at:start])
@@ -220,6 +220,6 @@ _Placed = TypeVar("_Placed")
 
 
 def between(items: Sequence[_Placed], start: int, end: int) -> Sequence[_Placed]:
-    """The items that start at `start` or later, but before `end`. Items must be sorted by their `start`."""
+    """The items that start between `start` (inclusive) and `end` (exclusive). Items must be sorted by their `start`."""
     by_start = attrgetter("start")
     return items[bisect_left(items, start, key=by_start) : bisect_left(items, end, key=by_start)]
