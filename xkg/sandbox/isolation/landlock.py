@@ -37,7 +37,7 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
 from xkg.sandbox.isolation.interpreters import Interpreter, at, own
 from xkg.sandbox.isolation.scratch import fill, remove, require_startable
 from xkg.sandbox.isolation.seccomp import Denied
-from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
+from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, Watched, kill_tree, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
@@ -191,15 +191,13 @@ def _start(
         fill(room / "python", python_files(str(packages[0]) if packages else None, interpreter))
         (room / "python/bin/python").symlink_to(interpreter.program)
         places = (str(room / "job"), str(room / "tmp"))
-        command = [str(room / "python/bin/python")]
-        for argument in arguments:
-            command += places if argument == PLACES else (argument,)
+        command = (str(room / "python/bin/python"), *placed(arguments, places))
         paths = (
             *_paths(room, interpreter),
             (str(room / "python"), RUN),
             *((str(package), RUN) for package in packages),
         )
-        confined = Confined(tuple(command), limits, folder=places[0])
+        confined = Confined(command, limits, folder=places[0])
         return _launch(confined, room, paths, uid, passed, pass_closed_folders=closed)
 
 

@@ -34,3 +34,7 @@ class Openable(Runner, Protocol):
         replaced by the scratch folders. The descriptor `passed` stays open under the same number. No process inside can
         change another process's limits or priority. Raises as `run`."""
         ...
+
+
+def placed(arguments: tuple[str, ...], places: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for argument in arguments for each in (places if argument == PLACES else (argument,)))
