@@ -21,6 +21,7 @@ from xkg.serve.answers.types import (
     TechniqueLine,
     short,
 )
+from xkg.store.cypher.suggestions import TABLE
 from xkg.store.graph_store import Snapshot, Table, TechniqueView
 from xkg.store.index_entries import entries, hidden_techniques
 from xkg.text.plural import plural
@@ -264,7 +265,6 @@ QUERIES_CHARACTERS = 8000
 """The maximum number of characters of all named queries, about as many as the tables have. A test checks it."""
 
 
-_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
 _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
 
 
@@ -282,7 +282,7 @@ def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], 
 def _patterns(schema_text: str) -> str:
     """The tables as Cypher patterns, with types only if they are not strings."""
     patterns = []
-    for kind, name, inside in _TABLE.findall(schema_text):
+    for kind, name, inside in TABLE.findall(schema_text):
         ends = _ENDS.findall(inside)
         columns = " ".join(_ENDS.sub("", inside).split())
         columns = re.sub(r" STRING\b(?!\[)( PRIMARY KEY)?", "", columns)
