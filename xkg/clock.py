@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime
 
 
 class Clock:
@@ -25,3 +26,8 @@ class Clock:
 
 
 CLOCK = Clock()
+
+
+def stamp() -> str:
+    """The time now, in ISO 8601, in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -235,10 +235,9 @@ class HttpSettings(_Section):
 
     `url` is the address that clients use if it differs from the bound one, for example behind a proxy; `hosts` are
     other allowed names in the Host header, `origins` the web pages (`https://app.example.org`) that may call.
-    `per_minute` limits the requests per token, or per address for requests without a token (0: unlimited).
-    `concurrency` limits the requests being processed, and `queue` the requests waiting. At most `connections` may be
-    open; further requests are refused. A request body has at most `body_kb` and must arrive within
-    `request_seconds`."""
+    `per_minute` is the number of requests of one token, or of one address without a token (0: unlimited); `concurrency`
+    the number of requests at work, `queue` of those waiting. At most `connections` may be open; requests
+    beyond them are refused. A request must arrive within `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()
@@ -247,7 +246,6 @@ class HttpSettings(_Section):
     concurrency: int = Field(default=8, ge=1, le=256)
     queue: int = Field(default=256, ge=0)
     connections: int = Field(default=1024, ge=1)
-    body_kb: int = Field(default=1024, ge=1)
     request_seconds: float = Field(default=20, gt=0)
 
 
@@ -310,14 +308,11 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions to the language model while a caller waits, such as for `verify`. The server waits `wait_seconds` for
-    the model, or twice as long for a task; most clients give up on a call after a minute or more. A longer call to the
-    model continues for at most `call_seconds`, and its answer is stored for the next time. At most `open` questions are
-    open at a time."""
+    """Questions to the language model while a caller waits, such as those of `verify`. An answer waits `wait_seconds`,
+    for a task twice as long; most clients give up a call after a minute or later. A longer call continues for at most
+    `llm.seconds`, and its answer is stored for the next time."""
 
     wait_seconds: float = Field(default=20, gt=0)
-    call_seconds: float = Field(default=120, gt=0)
-    open: int = Field(default=32, ge=1, le=1024)
 
 
 class ServeSettings(_Section):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from xkg.config import Settings
 from xkg.errors import XkgError, install_extra
+from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation import programs
 from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
@@ -205,9 +206,7 @@ def _sandbox(settings: Settings) -> Check:
 
 
 def _landlock() -> Check:
-    from xkg.store.cypher.worker import landlock_version
-
-    version = landlock_version()
+    version = landlock.version()
     return Check(
         name="landlock",
         ok=version > 0,

@@ -2,11 +2,10 @@
 
 Nothing of a run outlives it. Untrusted code writes everything that comes back: output, names and bytes of files."""
 
-import base64
 import json
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Base64Bytes, Field
 
 from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.watchdog import Ended
@@ -23,8 +22,8 @@ _OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
 
 
 class LeftFile(Value):
-    name: str
-    content: bytes
+    name: str = Field(max_length=5000)
+    content: Base64Bytes
 
 
 class LeftOut(Value):
@@ -43,15 +42,10 @@ class ScriptRun(Value):
     more: int = 0
 
 
-class _File(Value):
-    name: str = Field(max_length=5000)
-    content: str = Field(max_length=2 * FILE_BYTES)
-
-
 class _Report(Value):
     ended: Literal["exited", "timeout", "output"]
     exit_code: int | None
-    files: tuple[_File, ...] = Field(max_length=MOST_FILES)
+    files: tuple[LeftFile, ...] = Field(max_length=MOST_FILES)
     others: tuple[LeftOut, ...] = Field(max_length=100)
     more: int
 
@@ -89,7 +83,6 @@ def run_script(
     output, _, last = outcome.output.rpartition("\n")
     try:
         report = _Report.model_validate_json(last if outcome.ok else "")
-        files = tuple(LeftFile(name=f.name, content=base64.b64decode(f.content)) for f in report.files)
     except ValueError:  # the script killed the program that reports, or a limit did
         ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
         stopped = {"ended": ended, "exit_code": None, "output": _bounded(outcome.output)}
@@ -98,7 +91,7 @@ def run_script(
     if report.exit_code is not None and report.exit_code < 0:
         update |= {"ended": "killed", "exit_code": 128 - report.exit_code}
     ran = outcome.model_copy(update=update)
-    return ScriptRun(outcome=ran, files=files, left_out=report.others, more=report.more)
+    return ScriptRun(outcome=ran, files=report.files, left_out=report.others, more=report.more)
 
 
 def _bounded(output: str) -> str:

@@ -1,33 +1,17 @@
 """Applies the setting `serve.exclude`, which keeps papers out of every answer: papers that a blacklist lists, and
 papers built from a repository that it lists. This lets agents under test use a graph that others need in full."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from xkg.blacklist import Blacklist
-from xkg.embeddings.base import EncodedText
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Paper, PaperBundle, paper_of
-from xkg.store.graph_store import (
-    MOST_TITLES,
-    Background,
-    Coverage,
-    Facts,
-    GraphStore,
-    Heading,
-    Hit,
-    Link,
-    PaperLine,
-    Snapshot,
-    TechniqueView,
-)
+from xkg.model import paper_of
+from xkg.store.graph_store import MOST_TITLES, GraphStore, Hit, Link, Snapshot, TechniqueView
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
+T = TypeVar("T")
+R = TypeVar("R")
 _REPOSITORIES = (
     "MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) WHERE r.id > $after "
     "RETURN r.id AS repository, r.url AS url, collect(p.id) AS papers ORDER BY repository LIMIT $most"
@@ -55,56 +39,45 @@ def excluded_papers(store: GraphStore, snapshot: Snapshot, blacklist: Blacklist)
     return found
 
 
-class WithoutExcluded:
-    """A `Snapshot` without the papers `hidden`."""
+_AS_THEY_ARE = frozenset({"generation", "current", "spelled", "background"})
+_LISTS = frozenset({"papers", "paper_lines", "paper_ids", "of_years", "named"})
+_OF_IDS = frozenset({"headings", "matched", "interaction", "name_coverage", "vectors", "facts"})
+_OF_ONE = frozenset({"require_paper", "bundle", "technique", "code"})
+_SEARCHES = frozenset({"find_text", "find_code", "find_vector"})
+
+
+def without(snapshot: Snapshot, hidden: Mapping[str, str]) -> Snapshot:
+    """The snapshot without the papers `hidden`."""
+    return cast(Snapshot, _Without(snapshot, hidden)) if hidden else snapshot
+
+
+class _Without:
+    """Has only the methods that are named here, so that no other shows a hidden paper."""
 
     def __init__(self, snapshot: Snapshot, hidden: Mapping[str, str]) -> None:
         self._inner, self._hidden = snapshot, hidden
-        self.generation, self.current = snapshot.generation, snapshot.current
 
-    def papers(self) -> Sequence[Paper]:
-        return [paper for paper in self._inner.papers() if paper.id not in self._hidden]
-
-    def paper_lines(self) -> Sequence[PaperLine]:
-        return [line for line in self._inner.paper_lines() if line.id not in self._hidden]
+    def __getattr__(self, name: str) -> Any:
+        if name in _AS_THEY_ARE:
+            return getattr(self._inner, name)
+        if name in _LISTS:
+            return lambda *given: self._visible(getattr(self._inner, name)(*given))
+        if name in _OF_IDS:
+            return lambda *given: getattr(self._inner, name)(*given[:-1], self._visible(given[-1]))
+        if name in _OF_ONE:
+            return lambda each: self._known(getattr(self._inner, name), each, [each])
+        if name in _SEARCHES:
+            return partial(self._found, getattr(self._inner, name))
+        raise AttributeError(name)
 
     def paper_count(self) -> int:
         return self._inner.paper_count() - len(self._hidden)
 
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        return self._shown(self._inner.called(words, most + len(self._hidden)))[:most]
-
-    def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
-        return self._inner.headings(self._shown(ids))
-
-    def paper_ids(self) -> Sequence[str]:
-        return self._shown(self._inner.paper_ids())
-
-    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        return self._shown(self._inner.of_years(first, last))
-
-    def require_paper(self, paper: str) -> None:
-        with self._known(paper):
-            self._inner.require_paper(paper)
-
-    def bundle(self, paper: str) -> PaperBundle:
-        with self._known(paper):
-            return self._inner.bundle(paper)
-
-    def technique(self, technique: str) -> TechniqueView:
-        with self._known(technique):
-            return self._inner.technique(technique)
+        return self._visible(self._inner.called(words, most + len(self._hidden)))[:most]
 
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
-        with self._known(*ids):
-            return self._inner.techniques(ids)
-
-    def code(self, code: str) -> Code:
-        with self._known(code):
-            return self._inner.code(code)
-
-    def named(self, name: str) -> Sequence[str]:
-        return self._shown(self._inner.named(name))
+        return self._known(self._inner.techniques, ids, ids)
 
     def technique_ids(self, paper: str) -> Sequence[str]:
         return [] if paper in self._hidden else self._inner.technique_ids(paper)
@@ -113,71 +86,40 @@ class WithoutExcluded:
         return self._linked(self._inner.links())
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        return self._linked(self._inner.links_of(self._shown(ids)))
-
-    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        return self._found(lambda more, within: self._inner.find_text(query, more, within), k, papers)
-
-    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        return self._found(lambda more, within: self._inner.find_code(query, more, within), k, papers)
-
-    def spelled(self, word: str) -> str | None:
-        return self._inner.spelled(word)
-
-    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        return self._found(lambda more, within: self._inner.find_vector(vector, more, within), k, papers)
-
-    def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        return self._inner.matched(query, self._shown(ids))
-
-    def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
-        return self._inner.interaction(reading, self._shown(ids))
-
-    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, Coverage]:
-        return self._inner.name_coverage(reading, self._shown(ids))
-
-    def background(self, vector: "NDArray[np.float32]") -> Background:
-        return self._inner.background(vector)
-
-    def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
-        return self._inner.vectors(self._shown(ids))
-
-    def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
-        return self._inner.facts(self._shown(ids))
+        return self._linked(self._inner.links_of(self._visible(ids)))
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        with self._known(paper):
-            cites, cited = self._inner.citations_of(paper)
+        cites, cited = self._known(self._inner.citations_of, paper, [paper])
         return cites - self._hidden.keys(), cited - self._hidden.keys()
 
-    def _shown(self, ids: Sequence[str]) -> list[str]:
-        return [each for each in ids if paper_of(each) not in self._hidden]
+    def _visible(self, each: Iterable[T]) -> list[T]:
+        """Ids, or values with an `id`, of papers that are not hidden."""
+        return [one for one in each if paper_of(getattr(one, "id", str(one))) not in self._hidden]
 
     def _linked(self, links: Sequence[Link]) -> list[Link]:
-        return [link for link in links if len(self._shown([link.first, link.second])) == 2]
+        return [link for link in links if len(self._visible([link.first, link.second])) == 2]
 
     def _found(
-        self, find: Callable[[int, Sequence[str]], Sequence[Hit]], k: int, papers: Sequence[str]
+        self, find: Callable[[Any, int, Sequence[str]], Sequence[Hit]], query: Any, k: int, papers: Sequence[str] = ()
     ) -> Sequence[Hit]:
-        within = self._shown(papers)
+        within = self._visible(papers)
         if papers and not within:
             return []
         more = k
         while True:  # until k hits may be shown, or there are no more
-            hits = find(more, within)
-            shown = [hit for hit in hits if paper_of(hit.id) not in self._hidden]
+            hits = find(query, more, within)
+            shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:
                 return shown[:k]
             more *= _MORE_HITS
 
-    @contextmanager
-    def _known(self, *ids: str) -> Iterator[None]:
+    def _known(self, ask: Callable[[Any], R], given: Any, ids: Sequence[str]) -> R:
         """Treats a hidden id as unknown. The error suggests similar ids, but never a hidden one."""
         for each in ids:
             if paper_of(each) in self._hidden:
                 raise UnknownIdError(f"there is no {each} in this graph; search for it, or list the papers")
         try:
-            yield
+            return ask(given)
         except UnknownIdError as error:
             if any(hidden in str(error) for hidden in self._hidden):
                 raise UnknownIdError(f"there is no {' or '.join(ids)[:300]} in this graph; search for it") from None

@@ -11,7 +11,7 @@ from xkg.blacklist import read_blacklist
 from xkg.serve.answers.measured import Ablations, by_technique
 from xkg.serve.answers.paper_list import PaperList
 from xkg.serve.answers.types import SearchAnswer
-from xkg.serve.excluded import WithoutExcluded, excluded_papers
+from xkg.serve.excluded import excluded_papers, without
 from xkg.serve.trusted import with_trust
 from xkg.store.graph_store import GraphStore, Snapshot
 
@@ -44,7 +44,7 @@ class Generation:
     def shown(self) -> Snapshot:
         """The snapshot without excluded papers, including levels that trusted keys attest."""
         attested = self.snapshot if self.trust is None else with_trust(self.snapshot, self.trust)
-        return WithoutExcluded(attested, self.hidden) if self.hidden else attested
+        return without(attested, self.hidden)
 
     @cached_property
     def ablations(self) -> Ablations:

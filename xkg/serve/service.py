@@ -363,8 +363,8 @@ class Service:
 
                 # At most half of the concurrent calls wait for a model.
                 waiting = max(1, self._settings.serve.http.concurrency // 2)
-                limits = self._settings.serve.questions
-                self._questions = Questions(self._settings.llm, self.folder, waiting, limits)
+                seconds = self._settings.serve.questions.wait_seconds
+                self._questions = Questions(self._settings.llm, self.folder, waiting, seconds)
                 if self._closed:
                     self._questions.close()
             return self._questions

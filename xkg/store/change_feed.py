@@ -32,9 +32,7 @@ class Feed(Protocol):
 
     def position(self) -> Position:
         """One round trip; called before every answer."""
-        ...
 
     def changes(self, since: Position | None) -> Changes:
         """The changes since a position. Returns everything for None, for another graph, and if the tombstones since
         then are gone."""
-        ...

@@ -143,29 +143,23 @@ class Snapshot(Protocol):
 
     def papers(self) -> Sequence[Paper]:
         """All papers, which is slow for a large graph; the other methods read only the data for one answer."""
-        ...
 
     def paper_lines(self) -> Sequence[PaperLine]:
         """A line for each paper, in id order, without texts: takes a second for a million techniques."""
-        ...
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
         """The id of the paper with this id; otherwise ids of papers with this title, ignoring case, spaces and
         punctuation; otherwise of papers whose titles begin with these words. At most `most`, in id order."""
-        ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         """The headings of these papers, in this order; unknown ids are omitted."""
-        ...
 
     def paper_ids(self) -> Sequence[str]:
         """The ids of all papers, in order."""
-        ...
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
         """Ids of the papers of these years, either of which may be None; papers of unknown year are omitted."""
-        ...
 
     def require_paper(self, paper: str) -> None: ...
     def bundle(self, paper: str) -> PaperBundle: ...
@@ -175,57 +169,45 @@ class Snapshot(Protocol):
     def named(self, name: str) -> Sequence[str]:
         """Ids of techniques whose name or alias equals `name`, ignoring case, spaces and punctuation; then of those
         with another form of the name: its abbreviation, or the name without it (`xkg.store.concepts.names`)."""
-        ...
 
     def technique_ids(self, paper: str) -> Sequence[str]:
         """Ids of a paper's visible techniques, in order; empty for an unknown paper."""
-        ...
 
     def links(self) -> Sequence[Link]:
         """`SAME_CONCEPT` and the pairs that wait for a decision."""
-        ...
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
         """The `links` that have one of these techniques as an end."""
-        ...
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques whose code resembles a query that is code, with scores in 0..1; empty if the query is prose."""
-        ...
 
     def spelled(self, word: str) -> str | None:
         """The word of a name or title that is spelled almost like `word`, or None."""
-        ...
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """The weight of the query's words that occur in each of these techniques, and the weight of all its words. A
         word weighs the square root of its inverse document frequency, relative to a word that occurs nowhere."""
-        ...
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Late-interaction scores of a query with each of these techniques, in -1..1; techniques without word codes are
         omitted."""
-        ...
 
     def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> "Mapping[str, Coverage]":
         """How well a query's words cover the words of each technique's name; techniques without word codes are
         omitted."""
-        ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...
     def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
         """The vectors of these techniques, as `find_vector` takes them; techniques without one are omitted."""
-        ...
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
         """Facts of these techniques; unknown ids are omitted."""
-        ...
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         """Ids of the papers in the graph that a paper cites, and of the papers that cite it."""
-        ...
 
 
 class Recognise(NamedTuple):
@@ -247,11 +229,9 @@ class GraphStore(Protocol):
         """Holds a lease on a paper for one builder during the context, and yields the fence that `publish` compares.
         `holder` is the name shown to others. Raises `StoreUnreachableError`, and `LeaseHeldError` if another builder
         has the lease."""
-        ...
 
     def counter(self) -> int:
         """The number of changes to the graph."""
-        ...
 
     def publish(
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
@@ -261,32 +241,25 @@ class GraphStore(Protocol):
         written, except that a server keeps earlier parts of what is too large for one transaction: `InputError` for an
         inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
         cannot be written, and the errors of `recognise.check`."""
-        ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers by `change(bundle)`, under the write lock."""
-        ...
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
         """Adds measurements of techniques, which replace measurements of the same id. They outlive their papers: if a
         technique is not visible, its measurement is stored, but not in the graph."""
-        ...
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
         """Measurements of these techniques (None: all), in id order."""
-        ...
 
     def require_writable(self) -> None:
         """Raises `StoreError` if papers could not be published, so that no work is wasted."""
-        ...
 
     def connect(self) -> None:
         """Draws the edges between papers, if a publish has not done so."""
-        ...
 
     def decide(self, new: "Iterable[Decision]") -> int:
         """Adds decisions about pairs of techniques, and links all papers again."""
-        ...
 
     def remove(self, papers: Sequence[str]) -> int: ...
     def rollback(self) -> int: ...
@@ -296,33 +269,26 @@ class GraphStore(Protocol):
         """The papers that differ between two generations, in id order, each in both states; None if it is missing from
         one. If `second` is None, it is the current generation; if `first` is None, it is the one before `second`.
         Raises `StoreError` if a generation is not kept."""
-        ...
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Rebuilds all derived data. Returns the generation's number and notes, one line each."""
-        ...
 
     def check(self) -> list[str]:
         """The problems of the stored graph, one line each; empty if there are none."""
-        ...
 
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
         """Runs a read-only statement after the guard has checked it. Raises `QueryRefusedError` and
         `QueryFailedError`."""
-        ...
 
     def warm_queries(self) -> None:
         """Starts the query process or connection, so that the first query need not wait for it."""
-        ...
 
     def bundles(self) -> Iterator[PaperBundle]:
         """Every paper in id order."""
-        ...
 
     def decisions(self) -> "Sequence[Decision]":
         """All decisions about pairs of techniques."""
-        ...
 
     def close(self) -> None: ...

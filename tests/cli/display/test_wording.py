@@ -47,5 +47,5 @@ def test_a_plan_of_ablations_names_commands() -> None:
     plan = AblationPlan(paper="p", title="Bread", planned_by=late, ablations=(planned,), searched="stored places")
     shown = in_commands(plan)
     assert shown.ablations[0].note.endswith("; --repo FOLDER searches a repository")
-    assert "call_seconds" in shown.planned_by
+    assert "llm.seconds" in shown.planned_by
     assert "background" not in shown.planned_by

@@ -108,8 +108,11 @@ def test_a_server_behind_a_proxy_has_its_name_and_asks_for_tokens(graph_copy: Pa
 # --- how much ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_large_request_is_refused_whether_its_size_is_announced_or_not(graph: Path) -> None:
-    with running(graph, HttpSettings(body_kb=8)) as server:
+def test_a_large_request_is_refused_whether_its_size_is_announced_or_not(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.serve.http.app.LARGEST_BODY", 8 << 10)
+    with running(graph) as server:
         fits = call("search_techniques", query="Scoring", papers=["x" * 7000])
         assert server.client().post("/mcp", json=fits).status_code == 200
         large = json.dumps(call("search_techniques", query="x" * 9000)).encode()

@@ -228,8 +228,9 @@ def test_closing_ends_a_question_under_way(graph_copy: Path) -> None:
 def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A provider that hangs holds only some of the callers for long, and no more questions than so many."""
     monkeypatch.setattr(model_questions, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(model_questions, "MOST_OPEN", 2)
     with ScriptedEndpoint(lambda _: silent) as endpoint:
-        serving = ServeSettings(http=HttpSettings(concurrency=2), questions=ServeQuestionSettings(open=2))
+        serving = ServeSettings(http=HttpSettings(concurrency=2))
         llm = LlmSettings(model="gpt-x", base_url=endpoint.url)
         with_model = Service(Settings(kg=graph_copy, llm=llm, serve=serving))
         first = threading.Thread(target=lambda: with_model.search(QUERY, 5, verify=True))

@@ -136,10 +136,9 @@ def test_without_landlock_limits_alone_keep_files_out(
     graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = tmp_path / "worker.py"
-    source = (Path(plain.__code__.co_filename)).read_text()
-    worker.write_text(
-        source.replace("_CREATE_RULESET, _RESTRICT_SELF = 444, 446", "_CREATE_RULESET, _RESTRICT_SELF = -1, -1")
-    )
+    real = Path(plain.__code__.co_filename)
+    source = real.read_text().replace("str(Path(__file__).parents[3])", repr(str(real.parents[3])))
+    worker.write_text(source.replace("landlock.version()", "0"))
     monkeypatch.setattr("xkg.store.cypher.process._WORKER", worker)
     with closing(QueryProcess(graph)) as process:
         assert process.run("RETURN 1 AS x").rows == ((1,),)

@@ -14,10 +14,7 @@ _WORDS = (
     (r"or ask search_techniques in other words", "or ask in other words"),
     (r"try search_techniques with what the paper is about", "try `xkg search` with what the paper is about"),
     (r"find the lines with `locate`", "find the lines with `xkg locate`"),
-    (
-        r"it continues in the background: ask the same again in a minute",
-        "`serve.questions.call_seconds` is how long it may take",
-    ),
+    (r"it continues in the background: ask the same again in a minute", "`llm.seconds` is how long it may take"),
     (r"name the folder of a repository to search that", "--repo FOLDER searches a repository"),
     (r"graph_schema lists them", "`xkg cypher --list` shows all"),
     (r"list_papers lists the papers", "`xkg papers` lists the papers"),

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from xkg.sandbox.evidence.harness_runs import HarnessRuns
 from xkg.sandbox.evidence.mutation import Change
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import is_main_guard, last_name, syntax_tree
 from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.runner import Limits
 from xkg.value import Value
@@ -99,9 +99,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         match statement:
             case ast.ImportFrom(module="__future__"):
                 continue
-            case ast.If(test=test, body=inner) if "__name__" in {
-                n.id for n in ast.walk(test) if isinstance(n, ast.Name)
-            }:
+            case ast.If(body=inner) if is_main_guard(statement):
                 yield from _top(inner)
             case _:
                 yield statement
@@ -128,7 +126,7 @@ class _Varied(ast.NodeTransformer):
         return self._inside("item", node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        name = _last_name(node.func)
+        name = last_name(node.func)
         kind = "seed" if any(name.casefold().endswith(seed) for seed in _SEEDS) else "size"
         varied = self._inside(kind, node)
         if isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id):
@@ -146,7 +144,7 @@ class _Varied(ast.NodeTransformer):
 
     def visit_withitem(self, node: ast.withitem) -> ast.withitem:
         call = node.context_expr
-        if isinstance(call, ast.Call) and {"assert", "raises"} & {*_last_name(call.func).casefold().split("_")}:
+        if isinstance(call, ast.Call) and {"assert", "raises"} & {*last_name(call.func).casefold().split("_")}:
             return ast.withitem(_call("_xkg_swallow"), node.optional_vars)
         self.generic_visit(node)
         return node
@@ -199,7 +197,3 @@ def _near(value: float, draw: random.Random) -> float:
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -7,8 +7,8 @@ such access from its syntax tree can still forge a level."""
 
 import ast
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
+from xkg.clock import stamp
 from xkg.model import KILLED_SHARE, Code, Evidence, Level, Survivor
 from xkg.sandbox.evidence.equivalence import MOST_EXCUSED, equivalent
 from xkg.sandbox.evidence.failure_causes import Cause, cause_of
@@ -23,7 +23,7 @@ from xkg.sandbox.evidence.harness_runs import (
 )
 from xkg.sandbox.evidence.mutation import Change, body_lines, mutants, plain_newlines, statements_run, stubs
 from xkg.sandbox.evidence.own_statements import own_lines
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import statements_of, syntax_tree
 from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.evidence.static_checks import check_parsed, lacking, missing_package
 from xkg.sandbox.evidence.tampering import Reach, tampering
@@ -82,7 +82,7 @@ def prove(
     and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
         reason = f"not tried: {code.language}, and only Python is sliced and run"
-        return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
+        return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=stamp()), cause=Cause.LANGUAGE)
     parsed = check_parsed(code.implementation)
     if parsed.level is Level.NONE:
         return Proof(evidence=parsed, cause=Cause.OWN_BUG)
@@ -211,7 +211,7 @@ def _evidence(
         output_end=end_of_output(outcome.output),
         reason=reason,
         missing=missing,
-        checked_at=_now(),
+        checked_at=stamp(),
     )
 
 
@@ -237,14 +237,6 @@ def _own_names(code: Code) -> frozenset[str]:
 
 
 def _defined(source: str) -> Iterator[str]:
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
+    for node in ast.walk(statements_of(source)):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

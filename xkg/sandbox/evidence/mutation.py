@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import first_line, is_main_guard, syntax_tree
 
 _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -96,7 +96,7 @@ def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
         body = function.body[1:] if _is_docstring(function.body[0]) else function.body
         if not body or all(_says_nothing(statement) for statement in body):
             continue
-        lines = (_first_line(body[0]), body[-1].end_lineno or function.lineno)
+        lines = (first_line(body[0]), body[-1].end_lineno or function.lineno)
         start, end = text.offset(lines[0], body[0].col_offset), text.end(body[-1])
         nothing = _as_long("return None", "None", lines[1] - lines[0])
         changes.append(Change(function.lineno, lines, start, end, nothing, f"the body of {name} left out"))
@@ -288,7 +288,7 @@ class _Sites(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
-        if not _is_main_guard(node):
+        if not is_main_guard(node):
             self._negate(node.test)
             self.generic_visit(node)
 
@@ -371,15 +371,10 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
                     yield f"{owner}{name}", statement
             case ast.ClassDef(name=name, body=inner) if not name.startswith("_"):
                 yield from _public(inner, f"{owner}{name}.")
-            case ast.If(body=inner, orelse=other) if not _is_main_guard(statement):
+            case ast.If(body=inner, orelse=other) if not is_main_guard(statement):
                 yield from _public([*inner, *other], owner)
             case ast.Try(body=inner, orelse=other, finalbody=last):
                 yield from _public([*inner, *other, *last], owner)
-
-
-def _first_line(statement: ast.stmt) -> int:
-    marks: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
-    return min((mark.lineno for mark in marks), default=statement.lineno)
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
@@ -407,10 +402,6 @@ def _says_nothing(statement: ast.stmt) -> bool:
 
 def _runs(statement: ast.stmt) -> bool:
     return not isinstance(statement, (ast.Global, ast.Nonlocal)) and not _is_docstring(statement)
-
-
-def _is_main_guard(statement: ast.If) -> bool:
-    return "__name__" in {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ import copy
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import first_line, statements_of
 
 _PLAIN_ARGUMENTS = (
     ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.Name | ast.Attribute | ast.Constant | ast.keyword
@@ -25,7 +25,7 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
     lines = set(range(1, source.count("\n") + 2))
     for node, text in _units(source) if theirs else ():
         if text in theirs:
-            lines.difference_update(range(_first_line(node), (node.end_lineno or node.lineno) + 1))
+            lines.difference_update(range(first_line(node), (node.end_lineno or node.lineno) + 1))
     return frozenset(lines)
 
 
@@ -34,10 +34,7 @@ def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
     object of such a class. Arguments are names, attributes and constants, and results are bound to names. Empty if the
     module does not parse."""
     theirs = {name for component in components for name in _defined(component)}
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return frozenset()
+    tree = statements_of(source)
     objects = {
         target.id
         for node in ast.walk(tree)
@@ -68,20 +65,13 @@ def _calls_method(node: ast.expr, objects: Collection[str]) -> bool:
 
 
 def _defined(component: str) -> frozenset[str]:
-    try:
-        body = syntax_tree(component).body
-    except (SyntaxError, ValueError, RecursionError):
-        return frozenset()
-    return frozenset(_plain(node.name) for node in body if isinstance(node, _Definition))
+    return frozenset(_plain(node.name) for node in statements_of(component).body if isinstance(node, _Definition))
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
     """The statements of a module and of its classes, each with a text that is equal for equal statements. Imports are
     skipped."""
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return
+    tree = statements_of(source)
     names = _bound(tree)
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -126,8 +116,3 @@ def _bound(tree: ast.Module) -> frozenset[str]:
 def _plain(name: str) -> str:
     added = name.find("__", len(name) - len(name.lstrip("_")))
     return name[:added] if 0 < added < len(name) - 2 else name
-
-
-def _first_line(node: ast.stmt) -> int:
-    marks: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(mark.lineno for mark in marks)])

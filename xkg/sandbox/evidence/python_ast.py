@@ -10,9 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
 
-T = TypeVar("T", bound=ast.AST)
 _lock = threading.Lock()
 _TRIES = 20
 
@@ -20,33 +18,53 @@ _TRIES = 20
 def syntax_tree(source: str) -> ast.Module:
     """`ast.parse` without its warnings. Raises the same errors, and `SyntaxError` for code that is nested too
     deeply."""
-    with silently():
-        try:
-            return _parsed(source, "exec", ast.Module)
-        except MemoryError as error:  # CPython's parser raises this when its stack is full
-            raise SyntaxError("too large or nested too deeply") from error
+    tree = _parsed(source, "exec")
+    assert isinstance(tree, ast.Module)
+    return tree
 
 
 def expression_tree(source: str) -> ast.expr:
     """Parse one expression, as `syntax_tree` does."""
+    tree = _parsed(source, "eval")
+    assert isinstance(tree, ast.Expression)
+    return tree.body
+
+
+def statements_of(source: str) -> ast.Module:
+    """As `syntax_tree`; without statements if the source does not parse."""
+    try:
+        return syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The first line with its decorators."""
+    marks: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(mark.lineno for mark in marks)])
+
+
+def last_name(node: ast.expr) -> str:
+    """The name after the last point; '' for other expressions than names and attributes."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Whether this is `if __name__ == "__main__"`, or another condition on `__name__`."""
+    return isinstance(statement, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test)
+    )
+
+
+def _parsed(source: str, mode: str) -> ast.AST:
     with silently():
         try:
-            return _parsed(source, "eval", ast.Expression).body
-        except MemoryError as error:
+            for _ in range(_TRIES - 1):
+                with suppress(SystemError):
+                    return ast.parse(source, "<code>", mode)
+            return ast.parse(source, "<code>", mode)
+        except MemoryError as error:  # CPython's parser raises this when its stack is full
             raise SyntaxError("too large or nested too deeply") from error
-
-
-def _parsed(source: str, mode: str, kind: type[T]) -> T:
-    for _ in range(_TRIES - 1):
-        with suppress(SystemError):
-            return _tree(source, mode, kind)
-    return _tree(source, mode, kind)
-
-
-def _tree(source: str, mode: str, kind: type[T]) -> T:
-    tree = ast.parse(source, "<code>", mode)
-    assert isinstance(tree, kind)
-    return tree
 
 
 @contextmanager

@@ -4,12 +4,12 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 
 from pyflakes import checker, messages
 
+from xkg.clock import stamp
 from xkg.model import Evidence, Level
-from xkg.sandbox.evidence.python_ast import silently, syntax_tree
+from xkg.sandbox.evidence.python_ast import silently, statements_of, syntax_tree
 from xkg.sandbox.runner import Environment, Limits, Outcome
 
 _MAX_SOURCE = 5_000_000
@@ -25,7 +25,7 @@ def check_parsed(source: str) -> Evidence:
     Names from `from m import *` count as imported. Names in strings (such as string annotations) do not count as used.
     The source is not run. Never raises because of the source's content."""
     reason = _unparsed(source)
-    return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=_now())
+    return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=stamp())
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
@@ -83,11 +83,7 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 def needed_imports(source: str) -> list[str]:
     """Top-level names of the packages that importing the module needs, in order. Optional imports are left out: in
     function bodies, under `if TYPE_CHECKING`, and in a `try` with handlers. Empty for source that does not parse."""
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return list(dict.fromkeys(_needed(tree.body)))
+    return list(dict.fromkeys(_needed(statements_of(source).body)))
 
 
 def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
@@ -140,7 +136,3 @@ def _unparsed(source: str) -> str | None:
 class _Checker(checker.Checker):  # type: ignore[misc]
     def handleStringAnnotation(self, *_: object) -> None:
         """Strings in annotations are not evaluated; they are often shapes ("batch dim") rather than names."""
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
+from xkg.sandbox.evidence.python_ast import last_name
+
 
 class Reach(StrEnum):
     """How far a construct reaches around a test. `INTERPRETER`: into the frames and memory of the program that runs it,
@@ -111,7 +113,7 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
             f"names `{text}`, which {_MEMORY if memory else _OWN_CODE}",
         )
     if test:
-        if any(isinstance(n, ast.Name | ast.Attribute) and _last(n) == "__file__" for n in ast.walk(tree)):
+        if any(isinstance(n, ast.expr) and last_name(n) == "__file__" for n in ast.walk(tree)):
             yield Reach.SOURCE, f"uses `__file__`, which {_OWN_CODE}"
         for patched in patches(tree):
             yield Reach.PATCH, f"overwrites `{patched}` of something that it imports"
@@ -119,9 +121,7 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
 
 def watches_tracing(tree: ast.Module) -> bool:
     """Whether a program can detect that its lines are recorded."""
-    return any(
-        isinstance(n, ast.Name | ast.Attribute) and _last(n) in ("gettrace", "getprofile") for n in ast.walk(tree)
-    )
+    return any(isinstance(n, ast.expr) and last_name(n) in ("gettrace", "getprofile") for n in ast.walk(tree))
 
 
 def why_not(name: str) -> str:
@@ -202,7 +202,3 @@ def _root(node: ast.expr) -> str | None:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _last(node: ast.Name | ast.Attribute) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr

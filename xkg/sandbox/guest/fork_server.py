@@ -6,8 +6,8 @@ signal, trace or inspect this process, and has its own limits, output and sessio
 killed and the scratch folders are emptied, so that each job starts from the same state. Only the fork reads a job,
 never this process.
 
-It communicates on the socket that its first argument names. First it sends `{"imported": [...], "failed": {...},
-"cold": reason or null}`; if `cold` is not null, no job can be forked from it. Then each message to it is three
+It communicates on the socket that its first argument names. First it sends `{"failed": {...}, "cold": reason or
+null}`; if `cold` is not null, no job can be forked from it. Then each message to it is three
 descriptors: a job as JSON, the job's output, and a leash whose other end is closed to end the job. Each answer is the
 job's wait status and whether the scratch folders are empty again."""
 
@@ -38,7 +38,7 @@ def main() -> None:
     landlock.restrict(int(abi), None)
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, int(number))
     control.set_inheritable(False)
-    imported, failed = _import(json.loads(modules))
+    failed = _import(json.loads(modules))
     gc.collect()
     gc.freeze()
     cold = _unfit() or (None if _emptied(places) else "files were left that cannot be taken away")
@@ -46,7 +46,7 @@ def main() -> None:
     for descriptor in (1, 2):
         os.dup2(nothing, descriptor)
     os.close(nothing)
-    control.send(json.dumps({"imported": imported, "failed": failed, "cold": cold}).encode())
+    control.send(json.dumps({"failed": failed, "cold": cold}).encode())
     while cold is None:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 3)
         if not message or len(descriptors) != 3:
@@ -70,9 +70,9 @@ def main() -> None:
     os._exit(0)
 
 
-def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The imported modules, and the modules that exist but failed to import, with the reason."""
-    imported, failed = [], {}
+def _import(modules: list[str]) -> dict[str, str]:
+    """Imports the modules. Returns those that exist but failed to import, with the reason."""
+    failed = {}
     for name in modules:
         try:
             importlib.import_module(name)
@@ -81,9 +81,7 @@ def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
                 failed[name] = f"{type(error).__name__}: {error}"[:200]
         except Exception as error:
             failed[name] = f"{type(error).__name__}: {error}"[:200]
-        else:
-            imported.append(name)
-    return imported, failed
+    return failed
 
 
 def _unfit() -> str | None:

@@ -172,7 +172,7 @@ def main() -> None:
         report["rewritten"] = rewritten(Path.cwd(), tree)
         if request["leaves"]:
             report["left_at"] = os.lseek(1, 0, os.SEEK_END)
-            report["left"] = hand_over_home(Path.cwd(), home) if request["fetches"] else hand_over(Path.cwd(), tree)
+            report["left"] = hand_over(Path.cwd(), tree, home if request["fetches"] else None)
     except OSError as error:
         report["error"] = f"{error.strerror or error} ({error.filename})"
     sys.stderr.write(json.dumps(report))
@@ -321,37 +321,23 @@ class Whole:
         return self._file.read(size).ljust(size, b"\0")
 
 
-def hand_over(original: Path, tree: Path) -> bool:
-    """Writes the regular files that differ from the original folder's to stdout, as a tar archive. Returns False if
-    they do not fit."""
+def hand_over(original: Path, tree: Path, home: Path | None) -> bool:
+    """Writes the regular files that differ from the original folder's to stdout, as a tar archive. With `home`,
+    everything below it except the environment, including links. Returns False if they do not fit."""
+    root = home or tree
     try:
         with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
-            for path in paths_of(tree):
-                if (tree / path).is_symlink() or not (tree / path).is_file() or same(original / path, tree / path):
-                    continue
-                with contextlib.suppress(FileNotFoundError, PermissionError), (tree / path).open("rb") as file:
-                    archive.addfile(archive.gettarinfo(arcname=path, fileobj=file), Whole(file))  # type: ignore[arg-type]
-    except OSError:
-        return False
-    return True
-
-
-def hand_over_home(original: Path, home: Path) -> bool:
-    """As `hand_over`, for everything below `home` except the environment, including links."""
-    try:
-        with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
-            for at, folders, names in os.walk(home):
-                if at == str(home):
+            for at, folders, names in os.walk(root):
+                if home and at == str(home):
                     folders.remove(".python")
                 for path in (Path(at) / name for name in [*folders, *names]):
-                    inside = path.relative_to(home)
-                    if path.is_symlink():
-                        archive.addfile(archive.gettarinfo(path, str(inside)))
-                    elif path.is_file() and not (
-                        inside.parts[0] == "work" and same(original.joinpath(*inside.parts[1:]), path)
-                    ):
-                        with path.open("rb") as file:
-                            archive.addfile(archive.gettarinfo(arcname=str(inside), fileobj=file), Whole(file))  # type: ignore[arg-type]
+                    name = str(path.relative_to(root))
+                    unchanged = path.is_relative_to(tree) and same(original / path.relative_to(tree), path)
+                    if path.is_symlink() and home:
+                        archive.addfile(archive.gettarinfo(path, name))
+                    elif path.is_file() and not path.is_symlink() and not unchanged:
+                        with contextlib.suppress(FileNotFoundError, PermissionError), path.open("rb") as file:
+                            archive.addfile(archive.gettarinfo(arcname=name, fileobj=file), Whole(file))  # type: ignore[arg-type]
     except OSError:
         return False
     return True

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,8 +30,8 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     outside_uid,
     python_files,
 )
-from xkg.sandbox.isolation.interpreters import at, own
-from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
+from xkg.sandbox.isolation.interpreters import at
+from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
@@ -50,14 +51,7 @@ class BubblewrapRunner:
     weaker: tuple[str, ...] = ()
 
     def run(self, job: Job) -> Outcome:
-        confined = Confined(
-            (f"{PYTHON}/bin/python", *job.arguments),
-            job.limits,
-            job.files,
-            mounts=() if job.site is None else (Mount(job.site.resolve(), SITE),),
-            python=python_files(None if job.site is None else SITE, at(job.python)),
-            other=at(job.python) if job.python else None,
-        )
+        confined = _python(job.arguments, job.files, job.site, job.limits, job.python)
         return self.confine(confined, command=("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams | None = None, command: tuple[str, ...] = ()) -> Outcome:
@@ -80,18 +74,9 @@ class BubblewrapRunner:
     ) -> Opened:
         """As `Openable.open`."""
         places = (HOME, "/tmp", "/dev/shm")
-        command = [f"{PYTHON}/bin/python"]
-        for argument in arguments:
-            command += places if argument == PLACES else (argument,)
-        confined = Confined(
-            tuple(command),
-            limits.model_copy(update={"seconds": LASTING_SECONDS}),
-            files,
-            mounts=() if site is None else (Mount(site.resolve(), SITE),),
-            python=python_files(None if site is None else SITE, own()),
-            lasting=True,
-            denied=seccomp.OTHER_PROCESSES,
-        )
+        lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
+        confined = _python(placed(arguments, places), files, site, lasting)
+        confined = replace(confined, lasting=True, denied=seccomp.OTHER_PROCESSES)
         process, reports = _start(confined, passed)
 
         def end() -> None:
@@ -103,6 +88,19 @@ class BubblewrapRunner:
                 _wait_for_exit(child)
 
         return Opened(process, places, None, end)
+
+
+def _python(
+    arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, python: Path | None = None
+) -> Confined:
+    return Confined(
+        (f"{PYTHON}/bin/python", *arguments),
+        limits,
+        files,
+        mounts=() if site is None else (Mount(site.resolve(), SITE),),
+        python=python_files(None if site is None else SITE, at(python)),
+        other=at(python) if python else None,
+    )
 
 
 def _start(

@@ -20,12 +20,12 @@ from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
-from xkg.errors import InputError, SandboxUnavailableError
+from xkg.errors import SandboxUnavailableError
 from xkg.operating_system import is_root
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation import seccomp
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, NOBODY, PYTHON, QUIET, SITE, Confined, Mount, kernel_limits
-from xkg.sandbox.isolation.scratch import relative
+from xkg.sandbox.isolation.scratch import relative, require_startable
 from xkg.sandbox.isolation.watchdog import ENDLESS, Ended, Tail, Watched
 from xkg.sandbox.runner import Job, Limits, Outcome
 
@@ -44,7 +44,6 @@ _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 20.0
 _LATEST = 10.0
 """The first process ends the job this many seconds after its limit, if nobody else does."""
-_LONGEST_ARGUMENTS, _LONGEST_ARGUMENT = 1 << 20, 1 << 17
 _names = itertools.count()
 
 
@@ -76,7 +75,7 @@ class ContainerRunner:
     ) -> Outcome:
         """Runs any command of the image as `user`. Raises as `run`. `/python/bin/python` is the image's interpreter,
         which sees the packages at `/site` if `packages` is set. The outcome shows `command` if it is given."""
-        _check(confined.command)
+        require_startable(confined.command)
         token = secrets.token_hex(16)
         plan = {
             "token": token,
@@ -270,14 +269,6 @@ def _refusal(output: str, image: str) -> str:
         build = f"{Path(engine()).name} build -t {image} -f {CONTAINERFILE} {CONTAINERFILE.parent}"
         return f"there is no image {image} for code to run in ({message}): make it with `{build}`"
     return f"{Path(engine()).name} cannot contain code here: {message}"
-
-
-def _check(arguments: tuple[str, ...]) -> None:
-    if any("\0" in argument for argument in arguments):
-        raise InputError("the job cannot be started (NUL in an argument); give long code as a file")
-    sizes = [len(argument.encode("utf-8", "replace")) for argument in arguments]
-    if max(sizes, default=0) >= _LONGEST_ARGUMENT or sum(sizes) >= _LONGEST_ARGUMENTS:
-        raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
 
 
 def owner_in_container(keeper: int | None) -> int:

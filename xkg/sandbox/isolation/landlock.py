@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from xkg.errors import InputError, SandboxUnavailableError
+from xkg.errors import SandboxUnavailableError
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.guest.landlock import EVERYTHING, IOCTL_DEV, READ, READ_DIR, READ_FILE, RUN, SCOPES_FROM, WRITE_FILE
 from xkg.sandbox.isolation import seccomp
@@ -35,14 +35,13 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     unused_uid,
 )
 from xkg.sandbox.isolation.interpreters import Interpreter, at, own
-from xkg.sandbox.isolation.scratch import fill, remove
+from xkg.sandbox.isolation.scratch import fill, remove, require_startable
 from xkg.sandbox.isolation.seccomp import Denied
-from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
+from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, Watched, kill_tree, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
-_LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
 """O_ACCMODE, which Python has only from 3.12 on, and not on every platform."""
@@ -118,7 +117,7 @@ class LandlockRunner:
         return tuple(_weaker(landlock.version(), ordinary=os.geteuid() != 0))
 
     def run(self, job: Job) -> Outcome:
-        _check(job.arguments)
+        require_startable(job.arguments)
         started = _start(job.arguments, job.files, job.site, job.limits, python=job.python)
         return self._watched(started, job.limits, ("python", *job.arguments))
 
@@ -143,22 +142,6 @@ class LandlockRunner:
         lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
         started = _start(arguments, files, site, lasting, passed)
         return Opened(started.process, started.places, started.room, started.end)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The command to start, and the rights that it keeps."""
-
-    command: list[str]
-    folder: str
-    variables: Mapping[str, str]
-    limits: Limits
-    paths: tuple[tuple[str, int], ...]
-    filter: bytes
-    abi: int
-    uid: int | None
-    pass_closed_folders: bool
-    port: int | None = None
 
 
 @dataclass
@@ -199,99 +182,95 @@ def _start(
     *passed: int,
     python: Path | None = None,
 ) -> _Started:
-    abi = _abi()
     uid = _uid(lasting=bool(passed))
-    room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
-    places = (str(room / "job"), str(room / "tmp"))
-    try:
-        room.chmod(0o755)
-        for name in ("job", "tmp", "python/bin"):
-            (room / name).mkdir(parents=True)
-        interpreter = at(python)
-        fill(room / "python", python_files(None if site is None else str(site.resolve()), interpreter))
+    interpreter = at(python)
+    packages = () if site is None else (site.resolve(),)
+    closed = uid is not None and _closed([_rooms(), interpreter.prefix, *packages])
+    with _room(uid, files) as room:
+        (room / "python/bin").mkdir(parents=True)
+        fill(room / "python", python_files(str(packages[0]) if packages else None, interpreter))
         (room / "python/bin/python").symlink_to(interpreter.program)
-        fill(room / "job", files, uid)
-        fill(room / "tmp", {}, uid)
-        command = [str(room / "python/bin/python")]
-        for argument in arguments:
-            command += places if argument == PLACES else (argument,)
-        packages = None if site is None else site.resolve()
-        needed = [room, interpreter.prefix, *([packages] if packages else [])]
-        variables = {"HOME": places[0], "TMPDIR": places[1]}
-        plan = _Plan(
-            command,
-            places[0],
-            QUIET | variables,
-            limits,
-            (*_paths(room, interpreter), *([(str(packages), RUN)] if packages else ())),
-            seccomp.program(unix_sockets=False, more=(*_SOCKETS, *_denied(abi, ordinary=uid is None))),
-            abi,
-            uid,
-            uid is not None and _closed(needed),
+        places = (str(room / "job"), str(room / "tmp"))
+        command = (str(room / "python/bin/python"), *placed(arguments, places))
+        paths = (
+            *_paths(room, interpreter),
+            (str(room / "python"), RUN),
+            *((str(package), RUN) for package in packages),
         )
-        return _launch(plan, room, passed)
-    except BaseException:
-        remove(room)
-        raise
+        confined = Confined(command, limits, folder=places[0])
+        return _launch(confined, room, paths, uid, passed, pass_closed_folders=closed)
 
 
 def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _Started:
-    abi = _abi()
-    interpreters = (own(), *((confined.other,) if confined.other else ()))
+    others = (confined.other,) if confined.other else ()
+    needed = [_rooms(), *(each.prefix for each in (own(), *others)), *(mount.source for mount in confined.mounts)]
+    try:
+        uid = unused_uid(keeper=confined.keeper) if os.geteuid() == 0 else None
+        if uid is not None and not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
+            uid = None
+        closed = uid is not None and _closed(needed)
+    except SandboxUnavailableError:
+        uid, closed = None, False
+    closed = closed or (uid is not None and confined.reads_all and holds(CAP_DAC_READ_SEARCH))
+    reached = [(str(mount.source), EVERYTHING & ~IOCTL_DEV if mount.writable else RUN) for mount in confined.mounts]
+    if confined.devices:
+        reached += [(str(each.source), READ_FILE | WRITE_FILE | IOCTL_DEV) for each in confined.devices]
+        reached += [("/proc/driver/nvidia", READ)]
+    with _room(uid, {}) as room:
+        paths = (*_paths(room, *others), *reached)
+        return _launch(confined, room, paths, uid, (), streams, port, pass_closed_folders=closed)
+
+
+def _rooms() -> Path:
+    return Path(tempfile.gettempdir())
+
+
+@contextlib.contextmanager
+def _room(uid: int | None, files: Mapping[str, str]) -> Iterator[Path]:
+    """A folder of one job, which is removed if the job does not start."""
     room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
     try:
         room.chmod(0o755)
-        try:
-            uid = unused_uid(keeper=confined.keeper) if os.geteuid() == 0 else None
-            if uid is not None and not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
-                uid = None
-            closed = uid is not None and _closed(
-                [room, *(each.prefix for each in interpreters), *(mount.source for mount in confined.mounts)]
-            )
-        except SandboxUnavailableError:
-            uid, closed = None, False
-        for name in ("job", "tmp"):
+        for name, content in (("job", files), ("tmp", {})):
             (room / name).mkdir()
-            fill(room / name, {}, uid)
-        reached = tuple(
-            (str(mount.source), EVERYTHING & ~IOCTL_DEV if mount.writable else RUN) for mount in confined.mounts
-        )
-        if confined.devices:
-            reached += tuple((str(each.source), READ_FILE | WRITE_FILE | IOCTL_DEV) for each in confined.devices)
-            reached += (("/proc/driver/nvidia", READ),)
-        denied = _SOCKETS if port is None else _SOCKETS_BUT_TCP
-        plan = _Plan(
-            list(confined.command),
-            confined.folder,
-            QUIET | {"HOME": str(room / "job"), "TMPDIR": str(room / "tmp")} | dict(confined.variables),
-            confined.limits,
-            (*_paths(room, *interpreters[1:]), *reached),
-            seccomp.program(unix_sockets=False, more=(*denied, *_denied(abi, ordinary=uid is None))),
-            abi,
-            uid,
-            closed or (uid is not None and confined.reads_all and holds(CAP_DAC_READ_SEARCH)),
-            port,
-        )
-        return _launch(plan, room, (), streams)
+            fill(room / name, content, uid)
+        yield room
     except BaseException:
         remove(room)
         raise
 
 
-def _abi() -> int:
+def _launch(
+    confined: Confined,
+    room: Path,
+    paths: tuple[tuple[str, int], ...],
+    uid: int | None,
+    passed: tuple[int, ...],
+    streams: Streams | None = None,
+    port: int | None = None,
+    *,
+    pass_closed_folders: bool,
+) -> _Started:
     abi = landlock.version()
     if abi == 0:
         raise SandboxUnavailableError(
             "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
         )
-    return abi
-
-
-def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams | None = None) -> _Started:
+    places = (str(room / "job"), str(room / "tmp"))
+    sockets = _SOCKETS if port is None else _SOCKETS_BUT_TCP
+    denied = seccomp.program(unix_sockets=False, more=(*sockets, *_denied(abi, ordinary=uid is None)))
     stdin = (streams.stdin.fileno(),) if streams else ()
-    settings = vars(plan) | {
-        "limits": kernel_limits(plan.limits) | {"NPROC": _processes(plan.limits, plan.uid)},
-        "filter": plan.filter.hex(),
+    settings = {
+        "command": confined.command,
+        "folder": confined.folder,
+        "variables": QUIET | {"HOME": places[0], "TMPDIR": places[1]} | dict(confined.variables),
+        "limits": kernel_limits(confined.limits) | {"NPROC": _processes(confined.limits, uid)},
+        "paths": paths,
+        "filter": denied.hex(),
+        "abi": abi,
+        "uid": uid,
+        "pass_closed_folders": pass_closed_folders,
+        "port": port,
         "stdin": stdin[0] if stdin else None,
     }
     reports, status = os.pipe()
@@ -317,7 +296,7 @@ def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams |
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError), process.stdin:
         process.stdin.write(json.dumps(settings | {"status": status, "leash": leash}).encode())
-    return _Started(process, room, (str(room / "job"), str(room / "tmp")), os.fdopen(reports, "rb"), leash_end)
+    return _Started(process, room, places, os.fdopen(reports, "rb"), leash_end)
 
 
 def _require_contained(status: str, watched: Watched) -> None:
@@ -338,17 +317,6 @@ def _uid(*, lasting: bool) -> int | None:
     if not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         raise SandboxUnavailableError("this root may not become another user: run as an ordinary user instead")
     return unused_uid(lasting=lasting)
-
-
-def _check(arguments: tuple[str, ...]) -> None:
-    try:
-        sizes = [len(os.fsencode(argument)) for argument in arguments]
-    except UnicodeEncodeError as error:
-        raise InputError(f"the job cannot be started ({error.reason}); give long code as a file") from error
-    if max(sizes, default=0) >= _LONGEST_ARGUMENT or sum(sizes) >= _LONGEST_ARGUMENTS:
-        raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
-    if any("\0" in argument for argument in arguments):
-        raise InputError("the job cannot be started (NUL in an argument); give long code as a file")
 
 
 def _closed(places: list[Path]) -> bool:
@@ -388,7 +356,6 @@ def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
     for folder in {Path(place).resolve() for place in _SYSTEM} | prefixes:
         yield from _all_but(folder, hidden)
     yield from _OPEN
-    yield str(room / "python"), RUN
     for name in ("job", "tmp"):
         yield str(room / name), EVERYTHING & ~IOCTL_DEV
 

@@ -181,48 +181,40 @@ def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Itera
         yield way
 
 
-def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
-    mounts = [Mount(program.folder, _FOLDER)]
-    mounts += [Mount(path, str(path)) for path in program.reads]
-    mounts += [Mount(path, str(path), writable=True) for path in program.writes]
-    confined = Confined(
+def _confined(program: Program, folder: str) -> Confined:
+    """The program in its folder, which is mounted as `folder`."""
+    mounts = [Mount(program.folder, folder), *(Mount(path, str(path)) for path in program.reads)]
+    return Confined(
         program.command,
         program.limits,
-        mounts=tuple(mounts),
+        mounts=(*mounts, *(Mount(path, str(path), writable=True) for path in program.writes)),
         devices=program.devices,
         variables=program.variables,
-        folder=_FOLDER,
+        folder=folder,
         other=program.other,
         reads_all=program.reads_all,
         keeper="folders" if program.writes else None,
     )
+
+
+def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
+    confined = _confined(program, _FOLDER)
     if isinstance(way, Path):
         script = f"{HOME}/forward.py"
         confined = replace(
             confined,
             command=(str(own().program), "-I", "-S", script, _SOCKET, *program.command),
             files={"forward.py": Path(forward.__file__).read_text()},
-            mounts=(*mounts, Mount(way, _SOCKET)),
+            mounts=(*confined.mounts, Mount(way, _SOCKET)),
             unix_sockets=True,
         )
     return BubblewrapRunner().confine(confined, streams)
 
 
 def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
-    mounts = [Mount(path, str(path)) for path in (program.folder, *program.reads)]
-    mounts += [Mount(path, str(path), writable=True) for path in program.writes]
     port = way if isinstance(way, int) else None
-    confined = Confined(
-        program.command,
-        program.limits,
-        mounts=tuple(mounts),
-        devices=program.devices,
-        variables={**program.variables, **_proxied(port)},
-        folder=str(program.folder),
-        other=program.other,
-        reads_all=program.reads_all,
-        keeper="folders" if program.writes else None,
-    )
+    confined = _confined(program, str(program.folder))
+    confined = replace(confined, variables={**program.variables, **_proxied(port)})
     return LandlockRunner().confine(confined, streams, port)
 
 

@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from xkg.errors import UnsafeInputError
+from xkg.errors import InputError, UnsafeInputError
 
 _ENTRY = 4096
+_LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 
 
 def relative(name: str) -> PurePosixPath:
@@ -19,6 +20,18 @@ def relative(name: str) -> PurePosixPath:
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
         raise UnsafeInputError(f"the job's file {name!r} lies outside its scratch folder; give a relative path")
     return path
+
+
+def require_startable(arguments: tuple[str, ...]) -> None:
+    """Raises `InputError` for arguments that no process can take."""
+    try:
+        sizes = [len(os.fsencode(argument)) for argument in arguments]
+    except UnicodeEncodeError as error:
+        raise InputError(f"the job cannot be started ({error.reason}); give long code as a file") from error
+    if max(sizes, default=0) >= _LONGEST_ARGUMENT or sum(sizes) >= _LONGEST_ARGUMENTS:
+        raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
+    if any("\0" in argument for argument in arguments):
+        raise InputError("the job cannot be started (NUL in an argument); give long code as a file")
 
 
 def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> None:

@@ -33,4 +33,7 @@ class Openable(Runner, Protocol):
         """Starts `python` with `arguments` as `run` does, but without a time limit. `PLACES` among the arguments is
         replaced by the scratch folders. The descriptor `passed` stays open under the same number. No process inside can
         change another process's limits or priority. Raises as `run`."""
-        ...
+
+
+def placed(arguments: tuple[str, ...], places: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for argument in arguments for each in (places if argument == PLACES else (argument,)))

@@ -11,19 +11,22 @@ _NAMED = 3
 _NAME, _VERSION = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$"
 
 
-class Locked(Value):
-    """A wheel of a resolved set. `size` is its bytes on disk, `download` the bytes of its file."""
-
+class _Distribution(Value):
     name: str = Field(pattern=_NAME)
     version: str = Field(pattern=_VERSION)
     url: str
     sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
-    size: int
-    download: int = 0
 
     @property
     def pin(self) -> str:
         return f"{self.name}=={self.version}"
+
+
+class Locked(_Distribution):
+    """A wheel of a resolved set. `size` is its bytes on disk, `download` the bytes of its file."""
+
+    size: int
+    download: int = 0
 
     @property
     def line(self) -> str:
@@ -31,18 +34,10 @@ class Locked(Value):
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
-class Source(Value):
+class Source(_Distribution):
     """A source distribution in the registry, and the day of its publication, if known."""
 
-    name: str = Field(pattern=_NAME)
-    version: str = Field(pattern=_VERSION)
-    url: str
-    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
     day: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
-
-    @property
-    def pin(self) -> str:
-        return f"{self.name}=={self.version}"
 
 
 class Offer(Value):

@@ -21,6 +21,7 @@ from xkg.serve.answers.types import (
     TechniqueLine,
     short,
 )
+from xkg.store.cypher.suggestions import TABLE
 from xkg.store.graph_store import Snapshot, Table, TechniqueView
 from xkg.store.index_entries import entries, hidden_techniques
 from xkg.text.plural import plural
@@ -267,7 +268,6 @@ QUERIES_CHARACTERS = 8000
 """Maximum total length of all named queries in characters, about the length of the tables. A test checks it."""
 
 
-_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
 _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
 
 
@@ -285,7 +285,7 @@ def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], 
 def _patterns(schema_text: str) -> str:
     """Renders the tables as Cypher patterns, with types for properties that are not strings."""
     patterns = []
-    for kind, name, inside in _TABLE.findall(schema_text):
+    for kind, name, inside in TABLE.findall(schema_text):
         ends = _ENDS.findall(inside)
         columns = " ".join(_ENDS.sub("", inside).split())
         columns = re.sub(r" STRING\b(?!\[)( PRIMARY KEY)?", "", columns)

@@ -60,6 +60,10 @@ _UNREADY: Mapping[type[XkgError], str] = {
 }
 
 
+LARGEST_BODY = 1 << 20
+"""The maximum number of bytes of a request."""
+
+
 class Beside(NamedTuple):
     """Routes in addition to MCP, which authenticate their callers themselves. `warm` prepares resources for the first
     request."""
@@ -81,7 +85,7 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
     metrics = Metrics(service.state)
     server = _mcp_server(served, metrics)
     mcp: ASGIApp = server.session_manager.handle_request
-    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024, http.request_seconds, _not_a_message)
+    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), LARGEST_BODY, http.request_seconds, _not_a_message)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
     guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=metadata)
     routes: list[BaseRoute] = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import is_main_guard, syntax_tree
 from xkg.serve.answers.types import short
 from xkg.store.indexes.text import word_terms, words
 
@@ -110,7 +110,7 @@ def _of_python(tree: ast.Module) -> Iterator[_Piece]:
     `__main__` block."""
     between: list[str] = []
     for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom) or _is_main(node):
+        if isinstance(node, ast.Import | ast.ImportFrom) or is_main_guard(node):
             continue
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if between:
@@ -146,7 +146,3 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: str = "", ow
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_main(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in {n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)}

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from xkg.config import LlmSettings, ServeQuestionSettings
+from xkg.config import LlmSettings
 from xkg.errors import MissingKeyError, ModelUnavailableError, XkgError
 
 if TYPE_CHECKING:  # loaded with the first question
@@ -28,6 +28,9 @@ BUSY_SECONDS = 0.5
 
 PATIENCE_SECONDS = 8.0
 """How long requests to a failing endpoint are retried."""
+
+MOST_OPEN = 32
+"""The maximum number of questions that are open at a time."""
 
 CLOSING_SECONDS = 10.0
 """How long closing waits for the questions that it ends."""
@@ -50,14 +53,12 @@ class Answered(Generic[A]):
 
 class Questions:
     """The language model of `settings`, opened with the first question. Its answers are stored in `folder`. At most
-    `waiting` callers wait for it at a time, so that a server's other calls continue. A call takes `call_seconds` at
-    most, and tools wait `wait_seconds` for an answer. Thread-safe."""
+    `waiting` callers wait for it at a time, so that a server's other calls continue. Tools wait `wait_seconds` for an
+    answer. Thread-safe."""
 
-    def __init__(self, settings: LlmSettings, folder: Path, waiting: int, limits: ServeQuestionSettings) -> None:
-        self.wait_seconds = limits.wait_seconds
-        self._most_open = limits.open
-        self.call_seconds = min(settings.seconds, limits.call_seconds)
-        self._settings = settings.model_copy(update={"seconds": self.call_seconds})
+    def __init__(self, settings: LlmSettings, folder: Path, waiting: int, wait_seconds: float) -> None:
+        self.wait_seconds, self.call_seconds = wait_seconds, settings.seconds
+        self._settings = settings
         self._folder = folder
         self._most_waiting = waiting
         self._turn = threading.Lock()
@@ -96,8 +97,8 @@ class Questions:
                 answer.set_result(Answered(stored, model_of(self._settings, prompt.role)))
                 return answer
             with self._turn:
-                if self._under_way >= self._most_open:
-                    raise ModelUnavailableError(f"{self._most_open} questions are open already: ask again in a while")
+                if self._under_way >= MOST_OPEN:
+                    raise ModelUnavailableError(f"{MOST_OPEN} questions are open already: ask again in a while")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError(_NO_KEY))

@@ -7,7 +7,7 @@ from itertools import chain
 
 from xkg.store.cypher.named_queries import embedded_schema
 
-_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
+TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
 _COLUMN = re.compile(r"(?<!\w)`?+(\w++)`?+ [A-Z][A-Z0-9]*+")
 _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
 _UNKNOWN_FUNCTION = re.compile(r"function (\w+) does not exist")
@@ -48,14 +48,14 @@ def unknown_name(name: str) -> str:
 @cache
 def _columns() -> dict[str, tuple[str, ...]]:
     """The columns of each node and edge."""
-    tables = _TABLE.findall(embedded_schema())
+    tables = TABLE.findall(embedded_schema())
     return {name: tuple(c for c in _COLUMN.findall(inside) if c.islower()) for _, name, inside in tables}
 
 
 @cache
 def names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """The names of nodes and edges, and the columns of both."""
-    tables = _TABLE.findall(embedded_schema())
+    tables = TABLE.findall(embedded_schema())
     nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
     return tuple(nodes), tuple(edges), tuple(dict.fromkeys(chain.from_iterable(_columns().values())))
 

@@ -1,10 +1,9 @@
 """The process that runs untrusted Cypher: it opens the graph read-only, gives up files and network, then answers.
 
-`xkg.store.cypher.process` runs it as a standalone script, so it imports nothing of xkg. It exchanges one JSON object
+`xkg.store.cypher.process` runs it as a standalone script, so it imports little of xkg. It exchanges one JSON object
 per line: in `{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`. The first output
 line says how the process is confined. No statement can make the engine regain the rights that it gave up."""
 
-import ctypes
 import datetime
 import decimal
 import json
@@ -12,7 +11,13 @@ import math
 import os
 import sys
 import uuid
+from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from xkg.sandbox.guest import landlock
 
 if sys.platform != "win32":  # on Windows, only the guard and the read-only handle protect
     import resource
@@ -21,35 +26,16 @@ BUFFER_POOL = 256 << 20
 EXTRA_MEMORY = 1 << 30
 LARGEST_GRAPH = 1 << 36
 
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446
-_PR_SET_NO_NEW_PRIVS = 38
-_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-_NETWORK_RIGHTS = 0b11
-_SCOPES = 0b11
-
-
-def landlock_version() -> int:
-    """The kernel's Landlock ABI, 0 without Landlock (<https://docs.kernel.org/userspace-api/landlock.html>)."""
-    if not sys.platform.startswith("linux"):
-        return 0
-    return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
-
 
 def deny_files_and_network() -> int:
     """Denies this process every path and, from ABI 4 on, TCP. Returns the active ABI, 0 without Landlock."""
-    version = landlock_version()
-    if version == 0:
+    version = landlock.version()
+    try:
+        if version:
+            landlock.restrict(version, ())
+    except OSError:
         return 0
-    libc = ctypes.CDLL(None, use_errno=True)
-    rights = (1 << _FILE_RIGHTS.get(version, 16)) - 1
-    attributes = (ctypes.c_uint64 * 3)(rights, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)
-    size = 8 if version < 4 else 16 if version < 6 else 24
-    ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
-    if ruleset < 0 or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return 0
-    confined = libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0
-    os.close(ruleset)
-    return version if confined else 0
+    return version
 
 
 def limit_resources() -> None:
@@ -147,12 +133,12 @@ def main(graph: str, confine: bool) -> None:
     except Exception as error:
         send({"error": str(error)})
         return
-    landlock = 0
+    version = 0
     if confine:
         limit_resources()
-        landlock = deny_files_and_network()
+        version = deny_files_and_network()
         open_nothing_more()
-    send({"landlock": landlock})
+    send({"landlock": version})
     for line in requests:
         request = json.loads(line)
         connection.set_query_timeout(int(request["seconds"] * 1000))

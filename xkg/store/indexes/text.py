@@ -64,20 +64,16 @@ def _split(compound: str) -> str:
     return " ".join(word for word in pieces if len(word) <= _LONGEST_WORD)
 
 
-def query_terms(query: str) -> list[str]:
-    """The different terms of a query, in order and at most `_MOST_TERMS`: its words without stop words, stemmed."""
-    return [*_query_terms(query)]
-
-
 @functools.lru_cache(_CACHED_QUERIES)
-def _query_terms(query: str) -> tuple[str, ...]:
+def query_terms(query: str) -> tuple[str, ...]:
+    """The different terms of a query, in order and at most `_MOST_TERMS`: its words without stop words, stemmed."""
     return tuple(dict.fromkeys(_analyzer().analyze(words(query))))[:_MOST_TERMS]
 
 
 @functools.lru_cache(1 << 16)
 def word_terms(word: str) -> tuple[str, ...]:
     """The same as `query_terms`, for one word. Cached, since a few thousand words make up most queries."""
-    return _query_terms.__wrapped__(word)
+    return query_terms.__wrapped__(word)
 
 
 def searched(entry: Entry) -> str:

@@ -210,7 +210,6 @@ class VectorIndex:
             self._faiss: Any = _faiss()
             self._index: Any = self._faiss.read_index(str(path), self._faiss.IO_FLAG_MMAP_IFC)
         self._sample: NDArray[np.float32] | None = None
-        self._last: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
@@ -249,22 +248,13 @@ class VectorIndex:
             numbers = np.unique(np.asarray(rows, dtype=np.int64))
             cosines = self._exact[numbers] @ vector
         else:
-            numbers, cosines = self._rows, self._cosines(vector)
+            numbers, cosines = self._rows, self._exact @ vector
+            cosines = cosines[self._rows] if self._info.holes else cosines
         if 0 < k < len(cosines):
             near = np.flatnonzero(cosines >= np.partition(cosines, -k)[-k])
             numbers, cosines = numbers[near], cosines[near]
         best = np.argsort(-cosines, kind="stable")[:k]
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
-
-    def _cosines(self, vector: "NDArray[np.float32]") -> "NDArray[np.float32]":
-        """The cosines of `_rows` of an exact index. The last vector is cached: a search asks for its neighbours, then
-        for its background."""
-        assert self._exact is not None
-        last = self._last
-        if last is None or last[0] is not vector:
-            cosines = self._exact @ vector
-            self._last = last = vector, cosines[self._rows] if self._info.holes else cosines
-        return last[1]
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
         """`search` among a few rows, which is faster than looking for them in every list."""
@@ -310,12 +300,9 @@ class VectorIndex:
         vectors."""
         if not len(self):
             return 0.0, 0.0
-        if self._exact is not None and len(self) <= _SAMPLE:
-            cosines = self._cosines(vector)
-        else:
-            if self._sample is None:
-                self._sample = self._drawn()
-            cosines = self._sample @ vector
+        if self._sample is None:
+            self._sample = self._drawn()
+        cosines = self._sample @ vector
         return float(cosines.mean()), float(cosines.std())
 
     def _drawn(self) -> "NDArray[np.float32]":

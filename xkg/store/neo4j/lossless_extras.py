@@ -1,8 +1,8 @@
-"""Data that a paper's nodes cannot hold, stored next to them, so that bundle → Neo4j → bundle is lossless.
+"""A paper's whole bundle, stored next to its nodes, so that bundle → Neo4j → bundle is lossless.
 
-A value that a node holds exactly is read back from the node. A value that no engine can hold (half a surrogate pair,
-NUL) is stored here, and counts as long as the node still has its substitute. Hidden techniques, orders of lists, and
-symbols and repositories, which papers share, are stored whole."""
+A value of the bundle counts as long as the node has it, or its substitute where no engine can hold it (half a surrogate
+pair, NUL). A value that was changed in the graph counts instead. Earlier versions stored without the values that nodes
+hold exactly; these are read from the nodes."""
 
 import json
 import zlib
@@ -115,14 +115,8 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
 def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
     """The extra data of a bundle, whose techniques with ids in `visible` are nodes."""
     fields = bundle.model_dump()
-    fields["paper"] = _remaining("Paper", fields["paper"])
-    technique_field = {"Technique": "id", "Code": "technique"}
-    for label, name in _LISTS.items():
-        field = technique_field.get(label)
-        fields[name] = [
-            {"whole": node} if field and node[field] not in visible else _remaining(label, node)
-            for node in fields[name]
-        ]
+    for name, field in (("techniques", "id"), ("code", "technique")):
+        fields[name] = [node if node[field] in visible else {"whole": node} for node in fields[name]]
     fields["generation"] = generation
     return zlib.compress(json.dumps(fields, separators=(",", ":")).encode("ascii"))
 
@@ -135,14 +129,8 @@ def unpack(data: bytes) -> Rest:
         raise ValueError(str(error)) from error
 
 
-def _remaining(label: str, node: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a node that are missing from the graph, or inexact there."""
-    exact = {name for name, _ in _COLUMNS[label] if _is_exact(label, name, node[name])}
-    return {name: value for name, value in node.items() if name not in exact}
-
-
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """The fields of a node: from the graph, or from `extras` if the graph still has the substitute."""
+    """The fields of a node: from `extras`, or from the graph if they were changed there."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)
@@ -154,16 +142,6 @@ def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str,
             value = []
         node[name] = value
     return node
-
-
-def _is_exact(label: str, name: str, value: Any) -> bool:
-    if isinstance(value, str):
-        return encodable(value) == value
-    if (label, name) in _JSON:
-        return nested(value) == json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list | tuple):
-        return texts(value) == tuple(value)
-    return True
 
 
 def _projected(label: str, name: str, value: Any) -> Any:

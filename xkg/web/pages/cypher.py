@@ -18,7 +18,7 @@ from xkg.serve.answers.types import CypherAnswer
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import NamedQuery
 from xkg.store.graph_store import PaperLine
-from xkg.web.rendering.layout import placed
+from xkg.web.rendering.layout import Line, Node, arranged, joined, words_of
 from xkg.web.site import PAGE, Site, integer, paged, shortened
 
 ROWS = 1000
@@ -35,20 +35,11 @@ _KEYWORDS = (
 _WIDTH, _HEIGHT = 900.0, 420.0
 
 
-class Dot(NamedTuple):
-    x: float
-    y: float
-    kind: str
-    id: str
-    label: str
-    radius: float
-
-
 class Drawing(NamedTuple):
     """The ids in a result, connected if they are in the same row; `cut` counts the ids that did not fit."""
 
-    dots: Sequence[Dot]
-    lines: Sequence[tuple[float, float, float, float, str]]
+    nodes: Sequence[Node]
+    lines: Sequence[Line]
     cut: int
     height: float
     width: float = _WIDTH
@@ -202,15 +193,11 @@ def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) ->
         edges |= {(a, b) for a, b in pairwise(known) if a != b}
     if not edges:
         return None
-    radii = [9.0 if cell.kind == "paper" else 6.0 for cell in kinds]
-    titles = [papers[cell.id].title if cell.id in papers else "" for cell in kinds]
-    labels = [shortened(title or _last(cell.id), 26) for title, cell in zip(titles, kinds, strict=True)]
+    nodes = []
+    for cell in kinds:
+        label = shortened((papers[cell.id].title if cell.kind == "paper" else "") or words_of(cell.id), 26)
+        radius, colour = (9.0, 0) if cell.kind == "paper" else (6.0, 2)
+        nodes.append(Node(cell.kind, cell.id, label, cell.id, radius, colour))
     height = min(max(200.0, 40.0 * len(kinds)), max(_HEIGHT, 13.0 * len(kinds)))
-    places = placed(radii, labels, [(a, b, 1.0) for a, b in edges], (_WIDTH, height))
-    together = zip(places, kinds, labels, radii, strict=True)
-    dots = [Dot(*place, cell.kind, cell.id, label, radius) for place, cell, label, radius in together]
-    return Drawing(dots, [(*places[a], *places[b], f"{a} {b}") for a, b in sorted(edges)], len(left), height)
-
-
-def _last(node_id: str) -> str:
-    return node_id.rpartition("/")[2].rpartition("#")[2].replace("-", " ")
+    nodes = arranged(nodes, [(a, b, 1.0) for a, b in edges], (_WIDTH, height))
+    return Drawing(nodes, [joined(nodes, a, b, "cites") for a, b in sorted(edges)], len(left), height)

@@ -1,9 +1,8 @@
 """The map page: papers, the concepts that they share, and citations; similar papers are close to each other."""
 
 import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -14,7 +13,7 @@ from xkg.model import Level, paper_of
 from xkg.serve.answers.paper_list import PaperFilters, at_least, proven
 from xkg.store.graph_store import PaperLine, Snapshot
 from xkg.web.pages.papers import choice_of, parameters, totals
-from xkg.web.rendering.layout import Edge, clusters, placed
+from xkg.web.rendering.layout import Edge, Line, Node, arranged, clusters, joined, words_of
 from xkg.web.site import SECURITY, Page, Site, href, integer, paged, shortened
 
 PAPERS = 60
@@ -27,51 +26,11 @@ _MOST_TECHNIQUES = 40
 _ALIKE = 0.35
 """Minimum cosine, relative to the mean over all pairs, for papers to attract each other."""
 _LABEL = 28
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_TOPIC_LETTER = 15.0
-"""Width of a letter in a topic's name, in drawing units."""
-_PHRASE = 3
-"""Number of words in a topic's name."""
-
-
-class Node(NamedTuple):
-    """A paper (`line`) or a concept that several papers share, in drawing units."""
-
-    x: float
-    y: float
-    radius: float
-    cluster: int
-    label: str
-    title: str
-    line: PaperLine | None
-    ran: bool
-    technique: str
-
-
-class Line(NamedTuple):
-    """An edge between two nodes by number; `kind` is `cites`, `concept` or `alike`."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    kind: str
-    ends: str
-
-
-class Topic(NamedTuple):
-    """The words that the titles in a cluster have in common."""
-
-    x: float
-    y: float
-    cluster: int
-    name: str
 
 
 class Drawing(NamedTuple):
     nodes: Sequence[Node]
     lines: Sequence[Line]
-    topics: Sequence[Topic]
     concepts: int
     citations: int
     height: float
@@ -123,10 +82,10 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
     of = clusters(len(papers) + len(concepts), edges)
     # Nodes of one cluster are drawn together, even if few edges connect them.
     nodes, height = _nodes(papers, concepts, [*edges, *_within(of)], of)
-    lines = [_line(nodes, a, b, "alike") for a, b, _ in alike]
-    lines += [_line(nodes, a, b, "cites") for a, b in cites]
-    lines += [_line(nodes, a, b, "concept") for a, b in shared]
-    return Drawing(nodes, lines, _topics(papers, nodes), len(concepts), len(cites), height)
+    lines = [joined(nodes, a, b, "alike") for a, b, _ in alike]
+    lines += [joined(nodes, a, b, "cites") for a, b in cites]
+    lines += [joined(nodes, a, b, "concept") for a, b in shared]
+    return Drawing(nodes, lines, len(concepts), len(cites), height)
 
 
 def _concepts(
@@ -193,68 +152,18 @@ def _within(of: Sequence[int]) -> list[Edge]:
 def _nodes(
     papers: Sequence[PaperLine], concepts: Sequence[tuple[str, list[int]]], edges: Sequence[Edge], of: Sequence[int]
 ) -> tuple[list[Node], float]:
-    """Returns the nodes, with room for each label, and the height of the drawing."""
-    radii = [min(7 + 3.4 * math.sqrt(proven(line)), 34.0) for line in papers] + [7.0] * len(concepts)
-    names = [line.title.partition(":")[0] or line.id for line in papers] + [_words(c) for c, _ in concepts]
-    labels = [shortened(name, _LABEL) for name in names]
-    height = min(max(240.0, 60.0 * len(radii)), max(HEIGHT, 11.0 * len(radii)))
-    titles = [_about(line) for line in papers] + [f"concept: {_words(technique)}" for technique, _ in concepts]
-    places = placed(radii, labels, edges, (WIDTH, height))
+    """The nodes, and the height of the drawing: each node has room for its label."""
     nodes = []
-    for number, ((x, y), radius) in enumerate(zip(places, radii, strict=True)):
-        line = papers[number] if number < len(papers) else None
-        ran = line is None or at_least(line, Level.EXECUTED) > 0
-        technique = "" if line else concepts[number - len(papers)][0]
-        colour = of[number] % COLOURS
-        nodes.append(Node(x, y, round(radius, 1), colour, labels[number], titles[number], line, ran, technique))
-    return nodes, height
-
-
-def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
-    """Returns the line from the edge of one circle to the edge of the other."""
-    a, b = nodes[first], nodes[second]
-    dx, dy = b.x - a.x, b.y - a.y
-    length = math.hypot(dx, dy) or 1.0
-    ends = f"{first} {second}"
-    start, end = a.radius / length, (b.radius + (4 if kind == "cites" else 0)) / length
-    return Line(
-        round(a.x + dx * start, 1), round(a.y + dy * start, 1), round(b.x - dx * end, 1), round(b.y - dy * end, 1),
-        kind, ends,
-    )  # fmt: skip
-
-
-def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
-    """Names each cluster of three or more papers by the phrase that is most common in its titles and least common in
-    others."""
-    phrases = [set(_phrases(line.title)) for line in papers]
-    everywhere = Counter(phrase for own in phrases for phrase in own)
-    members: dict[int, list[int]] = defaultdict(list)
-    for number in range(len(papers)):
-        members[nodes[number].cluster].append(number)
-    topics = []
-    for cluster, own in sorted(members.items()):
-        here = Counter(phrase for number in own for phrase in phrases[number])
-        telling = [phrase for phrase, count in here.items() if count > 1]
-        if len(own) > 2 and telling:
-            name = max(telling, key=lambda phrase: (here[phrase] ** 2 / everywhere[phrase], len(phrase), phrase))
-            x, y = (round(sum(place) / len(own), 1) for place in zip(*(nodes[n][:2] for n in own), strict=True))
-            half = min(_TOPIC_LETTER * len(" ".join(name)), WIDTH) / 2
-            topics.append(Topic(min(max(x, half), WIDTH - half), y, cluster, " ".join(name)))
-    return topics
-
-
-def _phrases(title: str) -> Iterator[tuple[str, ...]]:
-    """Yields phrases of two or three words in a title whose first and last word have at least four letters."""
-    words = [word.casefold() for word in _WORD.findall(title)]
-    for length in range(2, _PHRASE + 1):
-        for start in range(len(words) - length + 1):
-            phrase = tuple(words[start : start + length])
-            if min(len(phrase[0]), len(phrase[-1])) > 3:
-                yield phrase
-
-
-def _words(technique: str) -> str:
-    return technique.rpartition("/")[2].rpartition("#")[2].replace("-", " ")
+    for line, cluster in zip(papers, of, strict=False):
+        label = shortened(line.title.partition(":")[0] or line.id, _LABEL)
+        radius = min(7 + 3.4 * math.sqrt(proven(line)), 34.0)
+        hollow = not at_least(line, Level.EXECUTED)
+        nodes.append(Node("paper", line.id, label, _about(line), radius, cluster % COLOURS, hollow))
+    for (technique, _), cluster in zip(concepts, of[len(papers) :], strict=True):
+        name = words_of(technique)
+        nodes.append(Node("concept", technique, shortened(name, _LABEL), f"concept: {name}", 7.0, cluster % COLOURS))
+    height = min(max(240.0, 60.0 * len(nodes)), max(HEIGHT, 11.0 * len(nodes)))
+    return arranged(nodes, edges, (WIDTH, height)), height
 
 
 def _about(line: PaperLine) -> str:

@@ -1,11 +1,11 @@
-"""Places the nodes of a drawing: distances follow those in the graph (stress majorization, Gansner, Koren and North,
-2004), then labels are moved apart. Also finds clusters of nodes (label propagation, Raghavan et al., 2007). The same
-graph always gives the same drawing."""
+"""Drawings of graphs: where the nodes are, with distances as in the graph (stress majorization, Gansner, Koren and
+North, 2004), then labels moved apart; and which nodes are one cluster (label propagation, Raghavan et al., 2007). The
+same graph gives the same drawing."""
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +21,54 @@ _FAR = 0.5
 Edge = tuple[int, int, float]
 """Two node numbers, and how strongly the nodes attract each other."""
 Point = tuple[float, float]
+
+
+class Node(NamedTuple):
+    """`kind` is `paper`, `technique` or `concept`, which several papers share; the centre is in units of the
+    drawing."""
+
+    kind: str
+    id: str
+    label: str
+    title: str
+    radius: float
+    cluster: int
+    hollow: bool = False
+    x: float = 0.0
+    y: float = 0.0
+
+
+class Line(NamedTuple):
+    """An edge between two nodes by number; `kind` is `cites`, `concept` or `alike`."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    kind: str
+    ends: str
+
+
+def words_of(node_id: str) -> str:
+    return node_id.rpartition("/")[2].rpartition("#")[2].replace("-", " ")
+
+
+def arranged(nodes: Sequence[Node], edges: Sequence[Edge], size: Point) -> list[Node]:
+    """The nodes with their places."""
+    places = placed([node.radius for node in nodes], [node.label for node in nodes], edges, size)
+    return [node._replace(x=x, y=y, radius=round(node.radius, 1)) for node, (x, y) in zip(nodes, places, strict=True)]
+
+
+def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
+    """From the rim of one node to that of the other."""
+    a, b = nodes[first], nodes[second]
+    dx, dy = b.x - a.x, b.y - a.y
+    length = math.hypot(dx, dy) or 1.0
+    start, end = a.radius / length, (b.radius + (4 if kind == "cites" else 0)) / length
+    return Line(
+        round(a.x + dx * start, 1), round(a.y + dy * start, 1), round(b.x - dx * end, 1), round(b.y - dy * end, 1),
+        kind, f"{first} {second}",
+    )  # fmt: skip
 
 
 def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
