@@ -78,7 +78,8 @@ def test_spellings_have_one_name(name: str, text: str) -> None:
      "https://github.com/owner", "A Title: Of This/That", "https://github.com\\owner\\name", "https://git hub.com/o/n",
      "https://github.com\\@evil.example/o/n", "https://github.com/o\n/n", "file:///a/b/c", "ftp://github.com/o/n",
      "https://github.com/o/.git", "https://github.com/o/..git", "https://[::1/o/n", "https://github.com:99999/o/n",
-     "https://github..com/o/n", "https://1.2.3.4.5/o/n", "ext::sh -c x/y/z", "https://%2f/o/n"],
+     "https://github..com/o/n", "https://1.2.3.4.5/o/n", "ext::sh -c x/y/z", "https://%2f/o/n",
+     "https://www.alphaxiv.org/abs/2401.01234v2", "arxiv.org/abs/2401.01234", "https://papers.cool/arxiv/2401.01234"],
 )  # fmt: skip
 def test_what_is_no_repository(text: str) -> None:
     assert repository_address(text) is None

@@ -49,6 +49,8 @@ _ARCHIVED = re.compile(
 )
 _RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com", "mybinder.org"))
 """Hosts on which a reference follows the repository at once."""
+_PAPERS = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv)\.org|(?:scirate|emergentmind)\.com|papers\.cool)")
+"""Hosts that have papers and no repositories."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
@@ -156,7 +158,7 @@ def repository_address(text: str) -> RepositoryAddress | None:
         place = address(url)
     except ValueError:
         return None
-    if is_bare and "." not in place.host and place.host != "localhost":
+    if (is_bare and "." not in place.host and place.host != "localhost") or _PAPERS.fullmatch(place.host):
         return None
     path, at, reference = place.path.rpartition("@")
     if not at or path.endswith("/") or not path:

@@ -4,7 +4,7 @@ Values come from settings in the document itself (`\newif`, toggles, macros of o
 interpreter: a conditional with any other test has no value, and both of its branches are read."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the c
 _T = TypeVar("_T")
 State = tuple[bool | None, bool | None, str | None, bool, bool]
 _NAMES = (
-    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused unread"
+    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name environment register flag"
 ).split()
 
 SETTING = (
@@ -30,18 +30,19 @@ SETTING = (
     r"|\\set(?P<set>bool(?:ean)?|toggle)[ \t]*+\{(?P<set_name>[^{}\\\n]{1,60})\}[ \t]*+\{(?P<set_value>true|false)\}"
     r"|\\(?P<turn>bool|toggle)(?P<turn_value>true|false)[ \t]*+\{(?P<turn_name>[^{}\\\n]{1,60})\}"
     r"|\\(?P<switch>(?!if)[a-zA-Z@]{1,40}?)(?P<switch_value>true|false)(?![a-zA-Z@])"
-    r"|\\(?:(?:re)?newcommand|(?P<provide>providecommand)|[gex]?def|DeclareRobustCommand|(?:New|Renew|Declare)DocumentCommand)\*?"
-    r"[ \t]*+(?:\{\\(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))(?:\[0\])?"
-    r"(?:[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20}"
+    r"|\\(?:(?:re)?newcommand|(?P<provide>providecommand)|[gex]?def|DeclareRobustCommand|csg?def"
+    r"|(?P<specified>(?:New|Renew|Provide|Declare)(?:Expandable)?DocumentCommand))\*?"
+    r"[ \t]*+(?:\{\\?(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))(?:\[0\])?"
+    r"(?:[ \t]*+(?(specified)\{\}[ \t]*+)\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20}"
     r"|(?P<path>[\w./-]{0,80}(?:\\[a-zA-Z@]{1,40}(?:/[\w.-]{1,80}){1,10}){1,3}/?))\})?"
     r"|\\let[ \t]*+\\(?P<let>[a-zA-Z@]{1,40})[ \t]*+=?[ \t]*+(?P<let_to>\\[a-zA-Z@]{1,40})?"
     r"|\\(?P<swallow>ex|in)clude(?:comment|version)[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
     r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
-    r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
-    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox|killcontents|Collect@Body[ \t]*+\\@gobble)"
-    r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
-    r"|\\(?:New|Renew|Provide|Declare)DocumentEnvironment[ \t]*+\{(?P<unread>[a-zA-Z*]{1,40})\}"
-    r"\s*+\{\s*+\+?b\s*+\}\s*+\{\s*+\}"
+    r"|\\(?P<kind>(?:re)?newenvironment|(?:Ren|N)ewEnviron|(?:New|Renew|Provide|Declare)DocumentEnvironment)\*?[ \t]*+"
+    r"\{(?P<environment>[a-zA-Z@]{1,40}\*?)\}"
+    r"|\\bool_g?set_(?P<flag_value>true|false):N[ \t]*+\\(?P<flag>\w{1,60})"
+    r"|\\setcounter[ \t]*+\{(?P<counter>[a-zA-Z@]{1,40})\}[ \t]*+\{(?P<count>-?\d{1,9})\}"
+    r"|\\(?P<register>[a-zA-Z@]{1,40})[ \t]*+=[ \t]*+(?P<number>-?\d{1,9})(?![\d.]|[ \t]?[a-z]{2})"
     r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
@@ -50,7 +51,8 @@ SETTING = (
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
     r"|\\(?P<braced_if>nottoggle|notbool|notblank|IfFileExists|InputIfFileExists"
-    r"|@if(?:undefined|(?:class|package)(?:loaded|with))|If(?:Class|Package)Loaded(?:WithOptions)?TF)(?![a-zA-Z@])"
+    r"|@if(?:undefined|(?:class|package)(?:loaded|with))|If(?:Class|Package)Loaded(?:WithOptions)?TF"
+    r"|(?:bool_if:N|If(?:Boolean|(?:No)?Value))(?:TF?|F))(?![a-zA-Z@])"
 )
 
 _NESTED = re.compile(
@@ -70,13 +72,17 @@ _TESTS = {
         "ifdraft ifoptiondraft ifoptionfinal",
         "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
         "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty iftagged @ifclassloaded "
-        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF",
+        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF bool_if:NTF bool_if:NT bool_if:NF IfBooleanTF IfBooleanT "
+        "IfBooleanF IfValueTF IfValueT IfValueF IfNoValueTF IfNoValueT IfNoValueF",
         "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
         "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
         "ifnumcomp",
     ))
     for name in names.split()
 }  # fmt: skip
+_ONE_BRANCH = re.compile(r"(?:bool_if:N|If(?:Boolean|(?:No)?Value))(?:T|(?P<no>F))")
+_FLAG = re.compile(r"\s*+\\\w{1,60}")
+_EXPANDED = re.compile(r"(?:\s*+\\expandafter(?![a-zA-Z]))++")
 _LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
 _OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
 _DEFAULTS = re.compile(r"\\ExecuteOptions[ \t]*+\{([^{}\\]{1,400})\}")
@@ -87,9 +93,14 @@ _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
 _DEFINING = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|[gex]?def|DeclareOption|DeclareRobustCommand)(?![a-zA-Z])"
 )
+_SWALLOWS = re.compile(
+    r"(?:\s|\\expandafter(?![a-zA-Z]))*+\\(?:comment(?![a-zA-Z])|begin\{comment\}|killcontents"
+    r"|Collect@Body[ \t]*+\\@gobble|(?P<box>setbox))"
+)
+_COUNTER = re.compile(r"\\value\s*+\{([a-zA-Z@]+)\}")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)[ \t]*+\n?[ \t]*+")
 _NUMBERS = re.compile(
-    r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)\s*+([<>=])\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\\relax(?![a-zA-Z@]))?\s?"
+    r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+(?:\{[a-zA-Z@]+\})?)\s*+([<>=])\s*+(-?\d{1,9}|\\[a-zA-Z@]+(?:\{[a-zA-Z@]+\})?)(?:\\relax(?![a-zA-Z@]))?\s?"
 )
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
@@ -115,6 +126,15 @@ def defines(text: str, at: int) -> bool:
 def set_name(match: re.Match[str]) -> str | None:
     """The name that a `SETTING` sets."""
     return next((match[group] for group in _NAMES if match[group]), None)
+
+
+def environment_codes(tex: Tex, match: re.Match[str]) -> list[str]:
+    """The arguments of a definition of an environment after its name, without options."""
+    codes, at = list[str](), tex.skip_options(match.end())
+    while len(codes) < 3 and (group := tex.group(at)):
+        codes.append(tex.inner(group))
+        at = group.after
+    return codes
 
 
 def _listed(names: str) -> frozenset[str]:
@@ -150,7 +170,7 @@ class Conditions:
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
     defined: set[str] = field(default_factory=set)
     toggles: dict[str, bool] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
+    words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": "", "relax": "\\relax"})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
     loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # the options of classes and packages, by file
@@ -194,8 +214,14 @@ class Conditions:
                 self.defined.discard(name)
         elif name := match["swallow_name"]:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
-        elif name := match["hidden"] or match["unused"] or match["unread"] or match["let_comment"]:
+        elif name := match["let_comment"]:
             self.swallowed.add(name)
+        elif name := match["flag"]:
+            self.toggles[name] = match["flag_value"] == "true"
+        elif match["counter"]:
+            self.words[f"c@{match['counter']}"] = match["count"]
+        elif name := match["register"]:
+            self.words[name] = match["number"]
         elif match["only"] is not None:
             self.only = _listed(match["only"])
         elif match["tag"]:
@@ -215,7 +241,8 @@ class Conditions:
         a condition run later or never, so that what they set is not known."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
-        spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
+        tex = Tex(text)
+        spans = sorted([*tex.pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
         spans.reverse()
         until, own, unsure = 0, set[str](), set[str]()
         for match in SETTINGS.finditer(text):
@@ -224,12 +251,26 @@ class Conditions:
             name = set_name(match)
             if match.start() < until:
                 unsure |= {name} if name else set()
-            elif not match[0].endswith("\\setbox"):  # a class may print the box elsewhere
+            elif match["environment"]:
+                self.set_environment(match, environment_codes(tex, match), boxes=False)
+            else:
                 own |= {name} if name else set()
                 self.set(text, match)
         for name in own & unsure:
             for table in (self.values, self.toggles, self.words):
                 table.pop(name, None)
+
+    def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
+        """Records whether an environment with these codes prints its body. A class may print a box elsewhere."""
+        if match["kind"].endswith("Environ"):
+            hides = bool(codes) and "\\BODY" not in codes[0]
+        elif match["kind"].endswith("DocumentEnvironment"):
+            last = f"#{codes[0].count('m') + codes[0].count('o') + codes[0].count('O') + 1}" if codes else ""
+            hides = len(codes) > 1 and "b" in codes[0] and last not in codes[1]
+        else:
+            found = _SWALLOWS.match(codes[0]) if codes else None
+            hides = found is not None and (boxes or not found["box"])
+        (self.swallowed.add if hides else self.swallowed.discard)(match["environment"])
 
     def has_tag(self, names: str) -> bool:
         """Whether one of the listed tags is in use."""
@@ -352,6 +393,8 @@ class Conditions:
         """The value of a test, and the offset after it."""
         if name in ("iftrue", "iffalse"):
             return name == "iftrue", after
+        if name == "ifmmode":
+            return False, after
         if name == "if":
             return self._same_characters(text, after)
         if name == "ifnum" and (match := _NUMBERS.match(text, after)):
@@ -372,7 +415,7 @@ class Conditions:
 
     def _compared(self, left: str, sign: str, right: str) -> bool | None:
         try:
-            a, b = int(self.expanded(left)), int(self.expanded(right))
+            a, b = (int(self.expanded(_COUNTER.sub(r"\\c@\1 ", side))) for side in (left, right))
         except ValueError:
             return None
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
@@ -400,13 +443,24 @@ class Conditions:
     ) -> list[Span] | None:
         """The unprinted spans of a conditional with its branches in braces."""
         tests: list[str] = []
-        while len(tests) < _TESTS.get(name, 1) and (argument := tex.argument(after)):
-            tests.append(tex.inner(argument).strip())
+        if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
+            tests, after = [flag[0].strip()], flag.end()
+        while len(tests) < _TESTS.get(name, 1):
+            expanded = _EXPANDED.match(tex.text, after)
+            argument = tex.argument(expanded.end() if expanded else after)
+            if argument is None:
+                break
+            inner = tex.inner(argument).strip()
+            tests.append(self.expanded(inner) if expanded else inner)
             after = argument.after
-        yes = tex.group(after)
-        no = tex.group(yes.after) if yes is not None else None
         value = self._tested(name, tests, exists) if len(tests) == _TESTS.get(name) else None
-        if value is None or yes is None or no is None:
+        yes = tex.group(after)
+        if value is None or yes is None:
+            return None
+        if one := _ONE_BRANCH.fullmatch(name):
+            return [(start, yes.start), (yes.end, yes.after)] if value is not bool(one["no"]) else [(start, yes.after)]
+        no = tex.group(yes.after)
+        if no is None:
             return None
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
@@ -419,6 +473,12 @@ class Conditions:
             value = self._tested(positive, tests, exists)
             return None if value is None else not value
         match name:
+            case _ if name.startswith("bool_if"):
+                return self.toggles.get(macro, False)
+            case _ if name.startswith("IfBoolean"):
+                return macro == "BooleanTrue" if macro.startswith("Boolean") else None
+            case _ if name.startswith(("IfValue", "IfNoValue")):
+                return None if "#" in first else (first == "-NoValue-") is name.startswith("IfNo")
             case "ifdraft":
                 return self.values["draft"]
             case "ifoptiondraft" | "ifoptionfinal":
@@ -435,7 +495,7 @@ class Conditions:
             case "ifblank" | "ifstrempty":
                 return None if "\\" in first or "#" in first else not first
             case "ifdefstring" | "ifcsstring":
-                return self.words[macro] == second if macro in self.words else None
+                return self.words[macro] == second if macro in self.words and "#" not in second else None
             case "ifstrequal":
                 return None if "#" in first + second else first == second
             case "ifdefequal":
@@ -460,6 +520,7 @@ class Conditions:
 
     def _combined(self, test: str) -> bool | None:
         """The value of tests that are combined from left to right."""
+        test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False
         for match in (*_OPERATOR.finditer(test), None):
@@ -488,4 +549,4 @@ class Conditions:
         if match["sign"]:
             return self._compared(match["left"], match["sign"], match["right"])
         a, b = self.expanded(match["a"]), self.expanded(match["b"])
-        return None if "\\" in a + b else a.strip() == b.strip()
+        return None if re.search(r"[\\#]", a + b) else a.strip() == b.strip()

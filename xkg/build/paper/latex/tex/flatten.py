@@ -14,8 +14,19 @@ from xkg.build.paper.latex.tex.conditions import (
     Conditions,
     Parts,
     State,
-    defines,
+    environment_codes,
     set_name,
+)
+from xkg.build.paper.latex.tex.macros import arguments_end
+from xkg.build.paper.latex.tex.own_macros import (
+    ALWAYS,
+    BY_FILE,
+    Macro,
+    arguments,
+    called,
+    definition,
+    is_prose,
+    macro,
 )
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
 from xkg.errors import UnsafeInputError
@@ -29,7 +40,6 @@ _TOKEN = re.compile(
     r"|(?P<url>\\(?:url|path|href)[ \t]*+\{[^{}\n]{0,2000}\})"
     r"|\\begin[ \t]*+\{(?P<begin>[a-zA-Z@]{1,40}\*?)\}"
     r"|(?P<setting>" + SETTING + r")"
-    r"|\\(?P<change>(?:ch)?(?:deleted|replaced))(?![a-zA-Z@])"
     r"|\\(?P<pair>import|subimport|inputfrom|subinputfrom|includefrom|subincludefrom)\*?[ \t]*+"
     r"\{(?P<folder>[^{}\n]{0,300})\}[ \t]*+\{(?P<file>[^{}\n]{1,300})\}"
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
@@ -53,10 +63,10 @@ _OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # in wh
 _SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
-_PARAMETERS = re.compile(
-    r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
+_BY_NAME = re.compile(
+    r"(?:\\expandafter[ \t]*+(\\(?:[gex]?def|let)))?\\csname[ \t]*+"
+    r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
-_BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
 _BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
 _BY_TAG = frozenset(("\\opt", "\\optv", "\\tagged", "\\untagged"))
 _LOOP = re.compile(
@@ -67,6 +77,9 @@ _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
 _INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
+_COMMANDS = re.compile(
+    r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
+)  # that print no text of their own, most likely
 _LONGEST_LOOP = 2000
 
 
@@ -77,16 +90,6 @@ class Flat:
     text: str
     spans: tuple[SourceSpan, ...]
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Dropping:
-    """A macro that does not print all of its arguments. `optional` tells whether the first argument is optional, and
-    `dropped` which arguments are not printed. `bare` is True if the macro prints only its other arguments."""
-
-    optional: bool
-    dropped: tuple[bool, ...]
-    bare: bool
 
 
 @dataclass(slots=True)
@@ -103,13 +106,7 @@ class _Output:
     alone: bool = False  # only the body of a definition is read, without inputs and nested definitions
     deferred: bool = False  # a definition before the body has a condition
     ended: bool = False
-    dropping: dict[str, "_Dropping"] = field(
-        default_factory=lambda: {
-            "@gobble": _Dropping(False, (True,), True),
-            "@firstoftwo": _Dropping(False, (False, True), True),
-            "@secondoftwo": _Dropping(False, (True, False), True),
-        }
-    )
+    dropping: dict[str, Macro] = field(default_factory=lambda: dict(ALWAYS))
     written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
     reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
     at_body: Conditions | None = None  # the settings at the start of the body
@@ -148,7 +145,7 @@ class _File:
         self, files: PaperFiles, path: str, text: str, output: _Output, stack: tuple[str, ...], start: int = 0
     ) -> None:
         self.files, self.path, self.output, self.stack = files, path, output, stack
-        self.text = _BY_NAME.sub(r"\\\1 ", text)
+        self.text = _BY_NAME.sub(r"\1\\\2 ", text)
         self.at = start
         self.line, self.line_at = 1, 0
         self.definition = 0  # end of the definition that began last
@@ -185,15 +182,15 @@ class _File:
                 self._remember(match)
                 self.output.conditions.set(self.text, match)
                 if (name := match["macro"] or match["def"]) and match["word"] is None:
-                    self._define(name, at)
+                    self._define(name, at, specified=match["specified"] is not None)
+                elif match["environment"]:
+                    self._define_environment(match)
                 elif match["packages"] and not self.output.alone:
                     self._styles(match)
                 elif match["let"] and (other := self.output.dropping.get((match["let_to"] or "")[1:])):
                     self.output.dropping[match["let"]] = other
             elif match["conditional"]:
                 at = self._conditional(match)
-            elif match["change"]:
-                at = self._change(match)
             elif match["pair"] or match["command"]:
                 name = match["braced"] or match["bare"] or ""
                 if match["pair"]:
@@ -226,6 +223,8 @@ class _File:
     def _styles(self, loaded: re.Match[str]) -> None:
         """Takes over the settings of a class or of packages that are files in the paper's folder, and of the files that
         these load."""
+        for name in loaded["packages"].split(","):
+            self.output.dropping |= BY_FILE.get(name.strip().rstrip("0123456789"), {})
         pending, texts = [loaded], dict[str, str]()
         while pending:
             match = pending.pop()
@@ -342,8 +341,8 @@ class _File:
             conditions = self.output.at_body or conditions
         spans = conditions.unprinted(self.text, match, self._braces, self._parts_of, self._is_there)
         if spans is None:
-            name = match["if"] or match["braced_if"]
-            if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
+            if self.output.in_body and not self.output.alone and self._decides_text(match):
+                name = match["if"] or match["braced_if"]
                 test = _TEST.match(self.text, match.end())
                 whole = name + (test[0] if test else "")
                 self.output.warn(f"{self.path}: the value of \\{whole} is not known; both of its branches are read")
@@ -356,56 +355,75 @@ class _File:
             return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
         return self._drop(start, after)
 
-    def _define(self, name: str, at: int) -> None:
-        """Records a macro whose parameters begin at an offset: the end of its definition, and the arguments that it
-        does not print, for example because of a condition in it."""
-        parameters = _PARAMETERS.match(self.text, at)
-        group = self._braces().group(parameters.end()) if parameters else None
-        self.output.dropping.pop(name, None)
-        if parameters is None or group is None:
-            return
-        if not self.output.in_body:
-            self.definition = group.after
-        count = int(parameters["count"] or 0) or parameters[0].count("#")
-        self.output.reading.pop(name, None)
-        files = tuple(_READS.findall(self._braces().inner(group)))
-        if files and parameters["default"] is None and len(self.output.reading) < _MOST_INPUTS:
-            self.output.reading[name] = count, files
-            self.reading = group.after
-        if not count or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
-            return
-        body = self._braces().inner(group)
-        if _BY_ARGUMENT.search(body):
-            self.output.warn(f"{self.path}: the condition in \\{name} is named by an argument; its text is read")
-        values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
-        if "\\if" in body:
-            scratch = _Output(conditions=values.copy(), in_body=True, alone=True)
-            _File(self.files, self.path, body, scratch, self.stack).copy()
-            body = "".join(scratch.pieces)
-        dropped = tuple(f"#{n}" not in body for n in range(1, count + 1))
-        if any(dropped):
-            bare = dropped.count(False) <= 1 and re.fullmatch(r"(?:\s|#\d)*", body) is not None
-            self.output.dropping[name] = _Dropping(parameters["default"] is not None, dropped, bare)
+    def _decides_text(self, match: re.Match[str]) -> bool:
+        """Whether a conditional has a text, a heading or an input in its branches."""
+        parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
+        if parts is None:
+            end = arguments_end(self._braces(), end)
+        text = self.text[match.end() : parts[2][0] if parts else end]
+        return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
-    def _drop_arguments(self, start: int, at: int, macro: "_Dropping") -> int:
+    def _define(self, name: str, at: int, *, specified: bool) -> None:
+        """Records a macro whose parameters begin at an offset: the end of its definition, the files that it reads, and
+        the arguments that it does not print, for example because of a condition in it."""
+        found = definition(self._braces(), at, specified=specified)
+        self.output.dropping.pop(name, None)
+        self.output.reading.pop(name, None)
+        if found is None:
+            return
+        kinds, code = found.kinds, self._braces().inner(found.code)
+        if not self.output.in_body:
+            self.definition = found.code.after
+        files = tuple(_READS.findall(code))
+        if files and "o" not in kinds and len(self.output.reading) < _MOST_INPUTS:
+            self.output.reading[name] = len(kinds), files
+            self.reading = found.code.after
+        if not kinds or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
+            return
+        if _BY_ARGUMENT.search(code):
+            self.output.warn(f"{self.path}: the condition in \\{name} is named by an argument; its text is read")
+        if known := macro(kinds, code, self._printed(code), found.default):
+            self.output.dropping[name] = known
+
+    def _printed(self, code: str) -> str:
+        """The part of a definition's code that is printed under the settings at the start of the body."""
+        if "\\" not in code:
+            return code
+        values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
+        scratch = _Output(conditions=values.copy(), in_body=True, alone=True, dropping=self.output.dropping)
+        _File(self.files, self.path, code, scratch, self.stack).copy()
+        return "".join(scratch.pieces)
+
+    def _define_environment(self, match: re.Match[str]) -> None:
+        codes = environment_codes(self._braces(), match)
+        if not self.output.in_body:
+            self.definition = match.end() + sum(map(len, codes))
+        if not self.output.alone:
+            self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
+
+    def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
         """Drops the arguments that a macro does not print, and its command if it prints only the others."""
         tex = self._braces()
-        option = tex.option(at) if macro.optional else None
-        at = end = option.after if option else at
-        spans: list[tuple[int, int]] = []
-        kept: list[tuple[int, int]] = []
-        for dropped in macro.dropped[macro.optional :]:
-            group = tex.group(end)
-            if group is None:
-                return at
-            (spans if dropped else kept).append((group.start, group.end))
-            end = group.after
-        if macro.bare and not (macro.optional and not macro.dropped[0]):
-            (inner, close), *_ = [*kept, (end, end)]
+        found = arguments(tex, at, known.kinds)
+        if found is None:
+            return at
+        groups, end = found
+        if known.body:
+            given = [None if group is None else tex.inner(group) for group in groups]
+            code = called(known, given)
+            known = macro(known.kinds, code, self._printed(code)) or Macro(known.kinds, (False,) * len(groups))
+        pairs = list(zip(groups, known.dropped, strict=True))
+        kept = [group for group, dropped in pairs if group and not dropped]
+        if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
+            name = self.text[start:at].strip()
+            self.output.warn(f"{self.path}: whether {name} prints its text is not known; it is read")
+        if known.bare:
+            inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))
             return self._drop(start, inner)
-        for span in spans:
-            heappush(self.pending, span)
+        for group, dropped in pairs:
+            if group and dropped:
+                heappush(self.pending, (group.start, group.end))
         return at
 
     def _read_by(self, at: int, count: int, files: tuple[str, ...]) -> int:
@@ -423,20 +441,6 @@ class _File:
 
     def _is_there(self, name: str) -> bool:
         return self._resolve(name)[1] is not None
-
-    def _change(self, match: re.Match[str]) -> int:
-        """Drops text that the package changes marks as deleted."""
-        tex, at = self._braces(), match.end()
-        new = tex.group(tex.skip_options(at))
-        if new is None or defines(self.text, match.start()):
-            return at
-        if match["change"].endswith("deleted"):
-            return self._drop(match.start(), new.after)
-        old = tex.group(new.after)
-        if old is None:
-            return at
-        heappush(self.pending, (new.end, old.after))
-        return self._drop(match.start(), new.start)
 
     def _parts_of(self) -> Parts:
         if self._parts is None:
