@@ -44,7 +44,7 @@ _SLIDE_LEVELS = {"frametitle": 3, "framesubtitle": 4}
 _SLIDE_BLOCKS = frozenset(("block", "exampleblock", "alertblock"))
 _SECTIONS = frozenset(["section", "addsec", "subsection", "subsubsection"])
 _STYLES = {
-    "emph": "italic", "textit": "italic", "textsl": "italic", "textbf": "bold", "textsc": "small-caps",
+    "emph": "italic", "textit": "italic", "textsl": "italic", "underline": "italic", "textbf": "bold", "textsc": "small-caps",
     "texttt": "monospace", "it": "italic", "em": "italic", "itshape": "italic", "sl": "italic", "bf": "bold",
     "bfseries": "bold", "sc": "small-caps", "scshape": "small-caps", "tt": "monospace", "ttfamily": "monospace",
 }  # fmt: skip
@@ -66,6 +66,7 @@ _ENVIRONMENT = re.compile(
     r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
 )
 _COUNT = re.compile(r"\s*+(?:\[(\d)\](\[)?|\{([a-zA-Z ]{0,20})\})")  # of an environment's arguments
+_ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # environments of classes
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
@@ -289,11 +290,15 @@ class _Scan:
             if first and second and "abstract" in self.text[first.start : second.end].lower():
                 count = _COUNT.match(self.text, match.end())
                 names[match[1]] = int(count[1] or 0) - bool(count[2]) + (count[3] or "").count("m") if count else 0
-        own = (e for e in self.environment_list if e.closed and e.name in names and not self._is_defined(e.start))
+        own = (
+            e
+            for e in self.environment_list
+            if e.closed and (e.name in names or _ABSTRACTS.fullmatch(e.name)) and not self._is_defined(e.start)
+        )
         if (found := next(own, None)) is None:
             return None
         start = self.tex.skip_options(found.body_start)
-        for _ in range(names[found.name]):
+        for _ in range(names.get(found.name, 0)):
             argument = self.tex.group(start)
             start = argument.after if argument else start
         return start, found.body_end
@@ -304,7 +309,7 @@ class _Scan:
     def _headed_abstract(self) -> tuple[int, int] | None:
         """The text between "Abstract", as a heading or in bold, and the next heading."""
         headings = self.structure.headings
-        starts = [h.body_start for h in headings[:2] if h.title.lower() == "abstract"]
+        starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(_ENDS).lower() == "abstract"]
         if not starts:
             return None
@@ -339,6 +344,13 @@ class _Scan:
             self.appendix = True
         elif word in _STYLES:
             return self._emphasis(word, start, after)
+        elif word == "item" and (label := self.tex.option(after)):
+            title = one_line(self.readable(label.start, label.end))
+            if re.search(r"[^\W\d_]{3}", title):  # a description, whose label is in bold
+                self.structure.emphases.append(
+                    Emphasis(start=label.start, end=label.end, text=f"{title.rstrip(_ENDS)}:", style="bold")
+                )
+            return label.after
         return after
 
     def _environment(self, environment: Environment) -> int:
