@@ -129,6 +129,8 @@ def test_others_are_other_repositories() -> None:
         ("https://gitee.com/o/n/blob/master/a.py", "a.py", "master"),
         ("https://colab.research.google.com/github/o/n/blob/main/a.ipynb", "a.ipynb", "main"),
         ("https://mybinder.org/v2/gh/o/n/HEAD", "", "HEAD"),
+        ("https://git.example.org/o/n/src/branch/main/a.py", "a.py", "main"),
+        ("https://github.example.edu/o/n/tree/main/x", "x", "main"),
     ],
 )
 def test_pages_of_a_branch_tag_or_commit(page: str, within: str, reference: str) -> None:

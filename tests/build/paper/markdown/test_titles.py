@@ -291,6 +291,21 @@ def test_titles_in_bold_on_their_own_lines_are_headings_if_nothing_else_is(tmp_p
     ]
 
 
+@pytest.mark.parametrize("title", ["**Gated Ripple**\n**Sampling**", "Gated Ripple Sampling"])
+def test_a_title_above_headings_in_bold(tmp_path: Path, title: str) -> None:
+    document = paper(tmp_path, BOLD_ONLY.replace("**Gated Ripple Sampling**", title))
+    assert (document.title, document.authors) == (TITLE, ("Ann Lee", "Bo Ray"))
+
+
+def test_the_id_that_arxiv_puts_before_a_title_is_no_part_of_it(tmp_path: Path) -> None:
+    assert paper(tmp_path, f"# [2403.01234] {TITLE}\n\n## Abstract\n\nWe gate.\n").title == TITLE
+
+
+@pytest.mark.parametrize("abstract", ["***Abstract***—We gate.", "## Summary\n\nWe gate."])
+def test_an_abstract_in_bold_italics_or_by_another_name(tmp_path: Path, abstract: str) -> None:
+    assert paper(tmp_path, f"# {TITLE}\n\n{abstract}\n\n## Introduction\n\nRivers.\n").abstract == "We gate."
+
+
 @pytest.mark.parametrize("heading", ["## Introduction", "**1 Introduction**"])
 def test_a_line_in_bold_is_no_heading_below_other_headings(tmp_path: Path, heading: str) -> None:
     document = paper(tmp_path, f"# T\n\n{heading}\n\nRivers ripple.\n\n**The Ripple Gate**\n\nA gate opens.\n")

@@ -18,7 +18,7 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|aff(?:mark)?|IEEEmembership|[eE]mail|texttt|thanks"
+    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|aff(?:mark)?|IEEEmembership|[eE]mail|texttt|thanks|inits"
     r"|footnote|vspace|correspondingauthor)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
     r"|\\[a-zA-Z]{1,30}\*?(?:\[[^\]]{0,400}+\])?\{[^{}@]{0,100}@[^{}]{0,200}\}"

@@ -44,10 +44,15 @@ _SLIDE_LEVELS = {"frametitle": 3, "framesubtitle": 4}
 _SLIDE_BLOCKS = frozenset(("block", "exampleblock", "alertblock"))
 _SECTIONS = frozenset(["section", "addsec", "subsection", "subsubsection"])
 _STYLES = {
-    "emph": "italic", "textit": "italic", "textsl": "italic", "underline": "italic", "textbf": "bold", "textsc": "small-caps",
-    "texttt": "monospace", "it": "italic", "em": "italic", "itshape": "italic", "sl": "italic", "bf": "bold",
-    "bfseries": "bold", "sc": "small-caps", "scshape": "small-caps", "tt": "monospace", "ttfamily": "monospace",
-}  # fmt: skip
+    name: style
+    for style, names in {
+        "italic": "emph textit textsl underline it em itshape sl",
+        "bold": "textbf bf bfseries",
+        "small-caps": "textsc sc scshape",
+        "monospace": "texttt tt ttfamily",
+    }.items()
+    for name in names.split()
+}
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")

@@ -63,9 +63,7 @@ _STATEMENT = re.compile(
     r"(?i)(?:proof|theorem|lemma|proposition|corollary|definition|figure|table|algorithm)\b"
     r"|(?:assumption|claim|example|remark)\s\d"
 )
-_ABSTRACT_RUN_IN = re.compile(
-    r"(?:\*\*|__|\*|_)?abstract(?:\*\*|__|\*|_)?\s{0,3}[.:—–-]+(?:\*\*|__|\*|_)?\s*(?=\S)", re.IGNORECASE
-)
+_ABSTRACT_RUN_IN = re.compile(r"[*_]{0,3}abstract[*_]{0,3}\s{0,3}[.:—–-]+[*_]{0,3}\s*(?=\S)", re.IGNORECASE)
 _TERMINAL = re.compile(r"[.:!?”\")\]}$|]$")
 _EMPHASIS = re.compile(
     r"\*\*(?P<bold>[^*\n]{1,150})\*\*|(?<![\w_])__(?P<bold2>[^_\n]{1,150})__(?![\w_])"
@@ -85,6 +83,7 @@ _MARKUP = re.compile(
 _CELL_END = re.compile(r"</(?:td|th|p|div|li)>", re.I)
 _ITEM = re.compile(r"(?:[-+•]|\*(?!\*)|\d{1,2}[.)])\s+|<li>\s*", re.I)
 _AUTHORS_HEADING = re.compile(r"(?i)#+\W{0,5}authors?\W*$")
+_LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # as arXiv titles its pages
 _BOLD_BESIDE = re.compile(r"(\*\*[^*\n]{1,200}\*\*)(?![^*\n]*\*\*)\W{0,20}((?!and\b)[^\W\d_]{2}.{0,300})$")
 _NOTE = re.compile(r"\^\[[^\[\]\n]{0,400}\]")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\n]{1,300}\)")
@@ -244,7 +243,8 @@ class _Paper:
         marked = self._marked_headings()
         if marked and (normalised(marked[0][1]) == normalised(stated) if stated else self._is_title(*marked)):
             lines = self._title_lines(marked)
-            return _Title(" ".join(name for _, name in lines), lines[-1][0].body_start)
+            name = _LISTED.sub("", " ".join(name for _, name in lines))
+            return _Title(name, lines[-1][0].body_start)
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
@@ -279,19 +279,25 @@ class _Paper:
         return heading.start - before <= _BEFORE_TITLE
 
     def _bold_title(self) -> _Title:
-        """A line in bold at the very top."""
+        """The lines in bold at the very top; above headings without markup or in bold, a line without markup too."""
+        found: list[str] = []
+        after = 0
         for start, end in self.lines:
-            if self.text[start:end].strip() and inside_any(self.regions, start) is None:
-                line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
-                if not line or _RUNNING.match(line):
-                    continue
-                match = _BOLD_LINE.match(line)
-                name = self.readable(match[1]).strip(" .:") if match else ""
-                plain = self._marked_headings()[:1]
-                if not name and plain and plain[0][0].start > end and self.text[plain[0][0].start] not in "#*_<\\":
-                    name = line if len(line) <= 2 * _LONGEST_PLAIN and line[-1] not in ".:;," else ""
-                return _Title(name, end if name else 0)
-        return _Title("", 0)
+            if inside_any(self.regions, start) is not None:
+                continue
+            line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
+            if (not line and not found) or _RUNNING.match(line):
+                continue
+            match = _BOLD_LINE.match(line)
+            name = self.readable(match[1]).strip(" .:") if match else ""
+            if not found and not name and (first := self._marked_headings()[:1]) and first[0][0].start > end:
+                plain = self.text[first[0][0].start] not in "#<\\" and len(line) <= 2 * _LONGEST_PLAIN
+                return _Title(line, end) if plain and line[-1] not in ".:;," else _Title("", 0)
+            if not name or (found and all(map(is_person, may_be_names(name)))):
+                break
+            found.append(name)
+            after = end
+        return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
         """Headings by their markup only, with the markup's levels."""
@@ -395,7 +401,7 @@ class _Paper:
             following = next((h.start for h in headings if h.start > inside), len(self.text))
             return (inside, close if close >= 0 else min(following, inside + 5000)), headings
         for index, heading in enumerate(headings):
-            if normalised(heading.title) == "abstract":
+            if normalised(heading.title) in (("abstract",) if index else ("abstract", "summary")):
                 end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
                 front = [h for h in headings[:index] if index > _MOST_IN_FRONT or split_number(h.title)[0]]
                 return (heading.body_start, end), [*front, *headings[index + 1 :]]
