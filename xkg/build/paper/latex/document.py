@@ -67,10 +67,6 @@ _OTHER_TITLES, _OTHER_AUTHORS = (
 _NAME_IN_PARTS = re.compile(
     r"\\(?:name|Author)\*?\s*+(?:\[[^][]{0,200}\]\s*+){1,2}\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
 )  # used by Interspeech and Copernicus
-_ENVIRONMENT = re.compile(
-    r"\\(?:(?:re)?newenvironment\*?|(?:New|Renew|Declare)DocumentEnvironment)\s*+\{([a-zA-Z]{1,40}\*?)\}"
-)
-_COUNT = re.compile(r"\s*+(?:\[(\d)\](\[)?|\{([a-zA-Z ]{0,20})\})")  # of an environment's arguments
 _ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # environments of classes
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
@@ -288,13 +284,13 @@ class _Scan:
 
     def _own_abstract(self) -> tuple[int, int] | None:
         """The first abstract in the preamble, or in an environment of the paper with that word in its definition."""
-        names = {"abstract": 0}  # with the number of arguments
-        for match in _ENVIRONMENT.finditer(self.text):
-            first = self.tex.group(self.tex.skip_options(match.end()))
-            second = self.tex.group(first.after) if first else None
-            if first and second and "abstract" in self.text[first.start : second.end].lower():
-                count = _COUNT.match(self.text, match.end())
-                names[match[1]] = int(count[1] or 0) - bool(count[2]) + (count[3] or "").count("m") if count else 0
+        table = self.macros.table
+        names = {
+            name: count - (begin_key(name) in self.macros.defaults)
+            for name in {e.name for e in self.environment_list}
+            for count, code in [table.get(begin_key(name), (0, ""))]
+            if "abstract" in (code + table.get(end_key(name), (0, ""))[1]).lower()
+        }
         own = (
             e
             for e in self.environment_list

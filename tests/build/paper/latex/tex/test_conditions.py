@@ -214,9 +214,13 @@ def test_other_settings_in_a_style_file_decide_too() -> None:
     assert read.count("kept") == 3
 
 
-def test_a_condition_named_by_an_argument_is_said() -> None:
-    found = flat({"main.tex": r"\begin{document}\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}\when{long}{x}"})
-    assert any("named by an argument" in warning for warning in found.warnings)
+def test_a_condition_named_by_an_argument() -> None:
+    macro = r"\begin{document}\newif\iflong\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}" "\n"
+    found = flat(
+        {"main.tex": macro + r"\when{long}{gone}\longtrue\when{long}{kept} \when{short}{kept for a while and longer}"}
+    )
+    assert re.findall("gone|kept", found.text) == ["kept", "kept"]
+    assert r"whether \when prints" in found.warnings[0]
 
 
 @pytest.mark.parametrize(

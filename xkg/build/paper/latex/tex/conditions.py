@@ -5,8 +5,9 @@ interpreter: a conditional with any other test has no value, and both of its bra
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
 from xkg.build.paper.latex.tex.text import is_known
@@ -16,8 +17,7 @@ Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
 r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the conditional."""
 
-_T = TypeVar("_T")
-State = tuple[bool | None, bool | None, str | None, bool, bool]
+State = tuple[list[Any], bool, bool]
 _NAMES = (
     "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name environment register flag"
 ).split()
@@ -155,13 +155,6 @@ def _with_options(text: str, options: frozenset[str]) -> str:
     return f"{bare[:at]}{runs}\n{bare[at:]}" if codes and at >= 0 else text
 
 
-def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
-    if value is None:
-        table.pop(name, None)
-    else:
-        table[name] = value
-
-
 @dataclass(slots=True)
 class Conditions:
     """The document's settings so far. `words` are macros of one word; `swallowed` are environments that are not
@@ -178,16 +171,7 @@ class Conditions:
 
     def copy(self) -> "Conditions":
         """A copy that is independent of later settings."""
-        return Conditions(
-            dict(self.values),
-            self.defined.copy(),
-            dict(self.toggles),
-            dict(self.words),
-            self.swallowed.copy(),
-            self.only,
-            dict(self.loaded),
-            None if self.tags is None else self.tags.copy(),
-        )
+        return replace(self, **{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
     def set(self, text: str, match: re.Match[str]) -> None:
         """Applies a `SETTING`."""
@@ -257,7 +241,7 @@ class Conditions:
                 own |= {name} if name else set()
                 self.set(text, match)
         for name in own & unsure:
-            for table in (self.values, self.toggles, self.words):
+            for table in self._tables():
                 table.pop(name, None)
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
@@ -276,24 +260,21 @@ class Conditions:
         """Whether one of the listed tags is in use."""
         return bool(self.tags and self.tags & _listed(names))
 
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        return self.values, self.toggles, self.words
+
     def state(self, name: str) -> State:
         """All settings of a name."""
-        return (
-            self.values.get(name),
-            self.toggles.get(name),
-            self.words.get(name),
-            name in self.defined,
-            name in self.swallowed,
-        )
+        return [table.get(name) for table in self._tables()], name in self.defined, name in self.swallowed
 
     def put_back(self, name: str, state: State) -> None:
         """Restores earlier settings of a name."""
-        value, toggle, word, defined, swallowed = state
-        _put(self.values, name, value)
-        _put(self.toggles, name, toggle)
-        _put(self.words, name, word)
-        for names, there in ((self.defined, defined), (self.swallowed, swallowed)):
-            (names.add if there else names.discard)(name)
+        settings, *there = state
+        for table, value in zip(self._tables(), settings, strict=True):
+            table.pop(name, None)
+            table.update({} if value is None else {name: value})
+        for names, is_there in zip((self.defined, self.swallowed), there, strict=True):
+            (names.add if is_there else names.discard)(name)
 
     def _define(self, name: str, word: str | None) -> None:
         self.defined.add(name)

@@ -67,8 +67,6 @@ _BY_NAME = re.compile(
     r"(?:\\expandafter[ \t]*+(\\(?:[gex]?def|let)))?\\csname[ \t]*+"
     r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
-_BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
-_BY_TAG = frozenset(("\\opt", "\\optv", "\\tagged", "\\untagged"))
 _LOOP = re.compile(
     r"[ \t]*+(?P<names>\\[a-zA-Z@]{1,40}(?:[ \t]*+/[ \t]*+\\[a-zA-Z@]{1,40}){0,4})[ \t]*+(?:\[[^][]{0,200}\])?"
     r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
@@ -202,8 +200,6 @@ class _File:
                     at = self._input(match.start(), at, name.strip())
             elif match["loop"]:
                 at = self._loop(match)
-            elif match["escaped"] in _BY_TAG and self.output.conditions.tags is not None:
-                at = self._by_tag(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
                 self.output.warn(f"{self.path}: the tags of the package optional are not known; all its text is read")
@@ -271,17 +267,6 @@ class _File:
         for name, state in before:
             self.output.conditions.put_back(name, state)
         return self._drop(body.end, body.after)
-
-    def _by_tag(self, match: re.Match[str]) -> int:
-        """Drops a text of which no tag is in use, else the command around it."""
-        tags = self._braces().group(match.end())
-        text = self._braces().group(tags.after) if tags else None
-        if tags is None or text is None or "#" in self._braces().inner(tags):
-            return match.end()
-        if self.output.conditions.has_tag(self._braces().inner(tags)) == (match["escaped"] == "\\untagged"):
-            return self._drop(match.start(), text.after)
-        heappush(self.pending, (text.end, text.after))
-        return self._drop(match.start(), text.start)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Stores the value that a setting replaces, if the setting is within a group."""
@@ -380,8 +365,6 @@ class _File:
             self.reading = found.code.after
         if not kinds or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
-        if _BY_ARGUMENT.search(code):
-            self.output.warn(f"{self.path}: the condition in \\{name} is named by an argument; its text is read")
         if known := macro(kinds, code, self._printed(code), found.default):
             self.output.dropping[name] = known
 

@@ -11,8 +11,8 @@ _PARAMETERS = re.compile(
     r"[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
 _SPECIFIED = re.compile(r"[+!\s]|(?P<star>s)|(?P<optional>o|O\s*+\{(?P<default>[^{}]*+)\})|m")
-_LEFT = re.compile(r"\\(?:if(?!f(?![a-zA-Z])|mmode)|If(?:Boolean|Value|NoValue)|bool_if)")
-_TESTED = re.compile(r"\\[iI]f[a-zA-Z]{0,30}[^#\n]{0,30}?#(\d)")
+_LEFT = re.compile(r"\\(?:if(?!f(?![a-zA-Z])|mmode)|If(?:Boolean|Value|NoValue)|bool_if|csname[ \t]*+if)")
+_TESTED = re.compile(r"\\(?:[iI]f|csname[ \t]*+if)[a-zA-Z]{0,30}[^#\n]{0,30}?#(\d)")
 _PROSE = re.compile(r"(?:\\[a-zA-Z@]+|\$[^$]*+\$|[^\w$\\]|\d)++")
 NO_VALUE = "-NoValue-"  # of LaTeX, for an optional argument without a default that is not given
 FEWEST_WORDS = 5
@@ -54,7 +54,13 @@ ALWAYS = _known(
     at_gobble="m", at_firstoftwo="Mm", at_secondoftwo="mM", deleted="om", chdeleted="om", replaced="oMm",
     chreplaced="oMm", DIFdel="m", DIFdelFL="m",
 )  # fmt: skip
+_TAGGED = {
+    name: Macro("mm", (True, False), bare=True, body=rf"\iftagged{{#1}}{code}")
+    for name, code in {"tagged": "{#2}{}", "opt": "{#2}{}", "optv": "{#2}{}", "untagged": "{}{#2}"}.items()
+}
 BY_FILE = {
+    "tagging": _TAGGED,
+    "optional": _TAGGED,
     "changes": _known(comment="om", chcomment="om"),
     "trackchanges": _known(add="oM", remove="om", change="omM", note="om", annote="oMm", refneeded="oM"),
     "easyReview": _known(remove="m", replace="mM", comment="Mm"),
