@@ -131,7 +131,7 @@ def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, t
     return table, defaults
 
 
-def _date(scan: "Scan") -> int | None:
+def _date(scan: Scan) -> int | None:
     group = scan.first_group(re.compile(r"\\date(?![a-zA-Z])"))
     year = re.search(r"\b(?:19|20)\d\d\b", scan.text[group[0] : group[1]]) if group else None
     return int(year.group()) if year else None

@@ -3,18 +3,14 @@
 import bisect
 import datetime
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-import yaml
-
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
 from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import (
-    FrontRow,
     arxiv_id_in,
     doi_in,
     first_year,
@@ -44,6 +40,7 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.markdown.algorithms import markdown_algorithms
 from xkg.build.paper.markdown.blocks import Region, inside_any, is_mathpix, lines_of, regions
+from xkg.build.paper.markdown.front import author_name, front_fields, front_rows
 from xkg.build.paper.markdown.references import markdown_references
 from xkg.build.paper.markdown.text import ATTRIBUTES, inline, markdown_text
 
@@ -73,29 +70,13 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_RAISED = re.compile(
-    r"\$[^$\n]{0,80}\$|\\\((?:[^\\\n]|\\[^)\n]){0,80}\\\)|<su[pb]>[^<\n]{0,80}</su[pb]>|\^[^^\s]{1,10}\^|\\textsuperscript\{[^{}\n]{0,80}\}"
-    r"|\[\^?[\d,∗*†‡§¶ ]{1,12}\](?:\([^()\n]{0,200}\))?|!\[[^\]\n]{0,200}\]\([^()\n]{0,300}\)"
-)
-_MARKUP = re.compile(
-    r"^#+\s+|<[^<>@\n]{1,80}>|(?<!\*)\*\*++(?=[^\W\d_])|(?<=[^\W\d_])\*\*+|(?<!\w)_(?=[^\W\d_])|(?<=\w)_(?!\w)"
-)
-_CELL_END = re.compile(r"</(?:td|th|p|div|li)>", re.I)
-_ITEM = re.compile(r"(?:[-+•]|\*(?!\*)|\d{1,2}[.)])\s+|<li>\s*", re.I)
-_AUTHORS_HEADING = re.compile(r"(?i)#+\W{0,5}authors?\W*$")
 _LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # as arXiv titles its pages
-_BOLD_BESIDE = re.compile(r"(\*\*[^*\n]{1,200}\*\*)(?![^*\n]*\*\*)\W{0,20}((?!and\b)[^\W\d_]{2}.{0,300})$")
-_NOTE = re.compile(r"\^\[[^\[\]\n]{0,400}\]")
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\n]{1,300}\)")
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.I)
 _TAG_MARK = re.compile(r"</?[a-z][^<>\n]{0,200}>", re.I)
 _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
-_FRONT_FIELD = re.compile(
-    r"^(title|authors?|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
-)
 # Lines that conferences and arXiv print above titles.
 _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
@@ -156,61 +137,6 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
     )
 
 
-def _name(author: Any) -> str:
-    """The name of an author in a field."""
-    name = (author.get("name") or author) if isinstance(author, dict) else author
-    if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
-        name = next(iter(name))
-    whole = f"{name.get('given', '')} {name.get('family', '')}" if isinstance(name, dict) else str(name)
-    return _NOTE.sub("", _RAISED.sub("", whole))
-
-
-def _unquoted(value: str) -> str:
-    """The value of a field without its closing quote."""
-    value = value.rstrip()
-    return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
-
-
-def _front_fields(block: str) -> Mapping[str, Any]:
-    """The fields of a YAML, TOML or Pandoc block, by name. If the block is not valid, its single-line fields are still
-    read."""
-    if block.startswith("%"):
-        parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
-        return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}
-    if block.startswith("**"):
-        block = block.replace("**", "")
-    try:
-        fields = tomllib.loads(block) if re.match(r"\s*\w+\s*=", block) else yaml.safe_load(block)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        fields = {name: _unquoted(value) for name, value in _FRONT_FIELD.findall(block)}
-    return {str(name).lower(): value for name, value in fields.items()} if isinstance(fields, dict) else {}
-
-
-def _front_rows(text: str) -> Iterator[FrontRow]:
-    """The lines between a title and the next heading. A list of names may be a heading itself."""
-    first = apart = True
-    items: list[str] = []
-    for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):
-        plain = _LINK.sub(r"\1", _RAISED.sub("†", line)).strip()
-        if item := _ITEM.match(plain):
-            items.append(re.split(r"[,(:–—]", _MARKUP.sub("", plain[item.end() :]), maxsplit=1)[0])
-            continue
-        if items:  # all items begin with names, or none does
-            yield FrontRow("; ".join(items), "list", apart)
-            items = []
-        if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):
-            if _AUTHORS_HEADING.match(plain):
-                continue
-            return
-        if plain:
-            look = (plain.startswith("#"), plain.startswith("**"), plain.startswith("_"))
-            beside = _BOLD_BESIDE.match(plain)  # a name before its affiliation
-            for part in beside.groups() if beside else (plain,):
-                yield FrontRow(_MARKUP.sub("", part), look, apart)
-                look, apart = (False, False, False), False
-        first, apart = first and not plain, not plain
-
-
 class _Paper:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -230,7 +156,7 @@ class _Paper:
 
     def _front(self) -> Mapping[str, Any]:
         front = self.regions[0] if self.regions and self.regions[0].kind == "front" else None
-        return _front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
+        return front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
         """The title from LaTeX, from the YAML block, or from the first heading if that is not the heading of a
@@ -474,13 +400,13 @@ class _Paper:
                 return authors_in([source], {}, {})
         if not title.end:
             stated = self._front().get("author") or self._front().get("authors") or []
-            people = map(_name, stated[:200] if isinstance(stated, list) else [stated])
+            people = map(author_name, stated[:200] if isinstance(stated, list) else [stated])
             several = may_be_names if isinstance(stated, str) else str.splitlines
             names = (name.strip() for each in people for name in in_order(each) or several(each))
             return tuple(dict.fromkeys(filter(None, names)))
         sections = (h.start for h in headings if KNOWN_TITLE.match(split_number(h.title)[1]))
         stop = abstract[0] if abstract else next(sections, title.end + 2000)
-        return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
+        return listed_authors(list(front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
 
     def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
         spans = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]
