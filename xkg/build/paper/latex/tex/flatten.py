@@ -7,16 +7,7 @@ from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
-from xkg.build.paper.latex.tex.conditions import (
-    CONDITIONAL,
-    SETTING,
-    SETTINGS,
-    Conditions,
-    Parts,
-    State,
-    environment_codes,
-    set_name,
-)
+from xkg.build.paper.latex.tex.conditions import CONDITIONAL, Conditions, Parts
 from xkg.build.paper.latex.tex.macros import arguments_end
 from xkg.build.paper.latex.tex.own_macros import (
     ALWAYS,
@@ -28,6 +19,7 @@ from xkg.build.paper.latex.tex.own_macros import (
     is_prose,
     macro,
 )
+from xkg.build.paper.latex.tex.settings import SETTING, SETTINGS, State, environment_codes, set_name
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
 from xkg.errors import UnsafeInputError
 
