@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
-from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
+from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.latex.tex.conditions import CONDITIONAL, Conditions, Parts
+from xkg.build.paper.latex.tex.copying import Copier, Copy
 from xkg.build.paper.latex.tex.macros import arguments_end
 from xkg.build.paper.latex.tex.own_macros import (
     ALWAYS,
@@ -20,8 +21,7 @@ from xkg.build.paper.latex.tex.own_macros import (
     macro,
 )
 from xkg.build.paper.latex.tex.settings import SETTING, SETTINGS, State, environment_codes, set_name
-from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
-from xkg.errors import UnsafeInputError
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups
 
 _DEEPEST = 40
 _MOST_INPUTS = 2000
@@ -65,7 +65,6 @@ _LOOP = re.compile(
 )
 _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
-_INDENT = re.compile(r"[ \t]*+")
 _READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
@@ -83,11 +82,7 @@ class Flat:
 
 
 @dataclass(slots=True)
-class _Output:
-    pieces: list[str] = field(default_factory=list)
-    length: int = 0
-    spans: list[tuple[int, int, str, int]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+class _Output(Copy):
     inputs: int = 0
     styles: set[str] = field(default_factory=set)  # the packages whose style file was looked for
     conditions: Conditions = field(default_factory=Conditions)
@@ -100,10 +95,6 @@ class _Output:
     written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
     reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
     at_body: Conditions | None = None  # the settings at the start of the body
-
-    def warn(self, line: str) -> None:
-        if line not in self.warnings and len(self.warnings) < 50:
-            self.warnings.append(line)
 
 
 def flatten(files: PaperFiles, main: str) -> Flat:
@@ -130,21 +121,17 @@ def is_slides(text: str) -> bool:
     return _SLIDES.search(text) is not None
 
 
-class _File:
+class _File(Copier):
     def __init__(
         self, files: PaperFiles, path: str, text: str, output: _Output, stack: tuple[str, ...], start: int = 0
     ) -> None:
-        self.files, self.path, self.output, self.stack = files, path, output, stack
-        self.text = _BY_NAME.sub(r"\1\\\2 ", text)
-        self.at = start
-        self.line, self.line_at = 1, 0
+        super().__init__(path, _BY_NAME.sub(r"\1\\\2 ", text), output, start)
+        self.files, self.output, self.stack = files, output, stack
         self.definition = 0  # end of the definition that began last
         self.reading = 0  # end of the last definition that reads files when it is used
-        self.never: set[str] = set()
         self.pending: list[tuple[int, int]] = []
         self.local: list[tuple[int, str, State]] = []  # end of a group, and the setting to restore there
         self._groups: Groups | None = None
-        self._tex: Tex | None = None
         self._parts: Parts | None = None
 
     def copy(self, end: int | None = None) -> None:
@@ -158,14 +145,14 @@ class _File:
                 if limit == end and not (self.pending and self.pending[0][0] == end):
                     break
                 at = max(self.at, heappop(self.pending)[1])
-                self._drop(limit, at)
+                self.drop(limit, at)
                 continue
             at = match.end()
             self._leave_groups(match.start())
             if self.output.slides and (match["overlay"] or match["note"]):
                 at = self._beside(match)
             elif match["comment"]:
-                at = self._comment(match.start())
+                at = self.comment(match.start())
             elif match["begin"]:
                 at = self._environment(match["begin"], match.start(), at)
             elif match["setting"]:
@@ -187,7 +174,7 @@ class _File:
                     name = posixpath.join(match["folder"].strip(), match["file"].strip())
                 only = self.output.conditions.only if match["command"] == "include" else None
                 if only is not None and name.strip() not in only:
-                    at = self._drop(match.start(), at)
+                    at = self.drop(match.start(), at)
                 else:
                     at = self._input(match.start(), at, name.strip())
             elif match["loop"]:
@@ -201,11 +188,11 @@ class _File:
                 at = self._read_by(at, *reading)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
                 self.output.ended = match["last"] is not None
-                self._drop(at if match["last"] else match.start(), at)
+                self.drop(at if match["last"] else match.start(), at)
                 return
             if self.output.ended:
                 return
-        self._drop(end, end)
+        self.drop(end, end)
         self._leave_groups(end)
 
     def _styles(self, loaded: re.Match[str]) -> None:
@@ -228,7 +215,7 @@ class _File:
 
     def _loop(self, match: re.Match[str]) -> int:
         """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
-        at, words, tex = match.end(), self.output.conditions.words, self._braces()
+        at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
         if match["loop"] == "forcsvlist":
@@ -236,7 +223,7 @@ class _File:
             listed = tex.group(does.after) if does else None
             if does is None or listed is None or tex.inner(does) not in ("\\input", "\\include"):
                 return at
-            self._drop(match.start(), listed.after)
+            self.drop(match.start(), listed.after)
             for value in tex.inner(listed).split(","):
                 self._input(listed.after, listed.after, value.strip())
             return listed.after
@@ -249,7 +236,7 @@ class _File:
         values = self.output.conditions.expanded(loop["listed"] or loop["values"])
         values = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), values)
         before = [(name, self.output.conditions.state(name)) for name in names]
-        self._drop(match.start(), body.start)
+        self.drop(match.start(), body.start)
         place = self.line, self.line_at
         for value in values.split(","):
             self.at = body.start
@@ -258,7 +245,7 @@ class _File:
             self.copy(body.end)
         for name, state in before:
             self.output.conditions.put_back(name, state)
-        return self._drop(body.end, body.after)
+        return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Stores the value that a setting replaces, if the setting is within a group."""
@@ -269,7 +256,7 @@ class _File:
         if before.endswith("\\global") or match[0].startswith(("\\gdef", "\\xdef")):
             self.local = [each for each in self.local if each[1] != name]
             return
-        self._groups = self._groups or Groups(self._braces())
+        self._groups = self._groups or Groups(self.braces())
         end = self._groups.end_around(match.start())
         if end is not None:
             self.local.append((end, name, self.output.conditions.state(name)))
@@ -284,39 +271,39 @@ class _File:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
         swallowed = name in self.output.conditions.swallowed
-        if name.startswith("filecontents") and (file := self._braces().group(self._braces().skip_options(at))):
-            close = self._find(f"\\end{{{name}}}", file.after)
+        if name.startswith("filecontents") and (file := self.braces().group(self.braces().skip_options(at))):
+            close = self.find(f"\\end{{{name}}}", file.after)
             if close >= 0:
-                self.output.written[posixpath.normpath(self._braces().inner(file))] = self.text[file.after : close]
+                self.output.written[posixpath.normpath(self.braces().inner(file))] = self.text[file.after : close]
                 return close
         if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
-            tags = self._braces().group(at)
+            tags = self.braces().group(at)
             if tags is None:
                 return at
-            swallowed = self.output.conditions.has_tag(self._braces().inner(tags)) == (name == "untaggedblock")
+            swallowed = self.output.conditions.has_tag(self.braces().inner(tags)) == (name == "untaggedblock")
             if not swallowed:
-                return self._drop(tags.start - 1, tags.after)
+                return self.drop(tags.start - 1, tags.after)
         if not swallowed and name not in VERBATIM:
             return at
-        close = self._find(f"\\end{{{name}}}", at)
+        close = self.find(f"\\end{{{name}}}", at)
         if close < 0:
             return at
-        return self._drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
+        return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
         """Drops a slide's note, or the steps at which something is shown."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
-            return self._drop(match.start("overlay"), match.end())
-        tex = self._braces()
+            return self.drop(match.start("overlay"), match.end())
+        tex = self.braces()
         group = tex.group(tex.skip_options(match.end()))
-        return self._drop(match.start(), group.after) if group else match.end()
+        return self.drop(match.start(), group.after) if group else match.end()
 
     def _conditional(self, match: re.Match[str]) -> int:
         conditions = self.output.conditions
         if match.start() < self.definition:
             self.output.deferred = True
             conditions = self.output.at_body or conditions
-        spans = conditions.unprinted(self.text, match, self._braces, self._parts_of, self._is_there)
+        spans = conditions.unprinted(self.text, match, self.braces, self._parts_of, self._is_there)
         if spans is None:
             if self.output.in_body and not self.output.alone and self._decides_text(match):
                 name = match["if"] or match["braced_if"]
@@ -327,28 +314,28 @@ class _File:
         (start, after), *later = spans
         for span in later:
             heappush(self.pending, span)
-        if match["braced_if"] == "InputIfFileExists" and (file := self._braces().group(match.end())):
+        if match["braced_if"] == "InputIfFileExists" and (file := self.braces().group(match.end())):
             name = self.text[file.start : file.end].strip()
-            return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
-        return self._drop(start, after)
+            return self._input(start, after, name) if self._is_there(name) else self.drop(start, after)
+        return self.drop(start, after)
 
     def _decides_text(self, match: re.Match[str]) -> bool:
         """Whether a conditional has a text, a heading or an input in its branches."""
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
-            end = arguments_end(self._braces(), end)
+            end = arguments_end(self.braces(), end)
         text = self.text[match.end() : parts[2][0] if parts else end]
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
         """Records a macro whose parameters begin at an offset: the end of its definition, the files that it reads, and
         the arguments that it does not print, for example because of a condition in it."""
-        found = definition(self._braces(), at, specified=specified)
+        found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
         self.output.reading.pop(name, None)
         if found is None:
             return
-        kinds, code = found.kinds, self._braces().inner(found.code)
+        kinds, code = found.kinds, self.braces().inner(found.code)
         if not self.output.in_body:
             self.definition = found.code.after
         files = tuple(_READS.findall(code))
@@ -370,7 +357,7 @@ class _File:
         return "".join(scratch.pieces)
 
     def _define_environment(self, match: re.Match[str]) -> None:
-        codes = environment_codes(self._braces(), match)
+        codes = environment_codes(self.braces(), match)
         if not self.output.in_body:
             self.definition = match.end() + sum(map(len, codes))
         if not self.output.alone:
@@ -378,7 +365,7 @@ class _File:
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
         """Drops the arguments that a macro does not print, and its command if it prints only the others."""
-        tex = self._braces()
+        tex = self.braces()
         found = arguments(tex, at, known.kinds)
         if found is None:
             return at
@@ -395,7 +382,7 @@ class _File:
         if known.bare:
             inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))
-            return self._drop(start, inner)
+            return self.drop(start, inner)
         for group, dropped in pairs:
             if group and dropped:
                 heappush(self.pending, (group.start, group.end))
@@ -405,10 +392,10 @@ class _File:
         """Reads the files that a macro inputs, after its arguments."""
         arguments = []
         for _ in range(count):
-            group = self._braces().group(at)
+            group = self.braces().group(at)
             if group is None:
                 return at
-            arguments.append(self._braces().inner(group))
+            arguments.append(self.braces().inner(group))
             at = group.after
         for name in files:
             self._input(at, at, re.sub(r"#([1-9])", lambda m: "".join(arguments[int(m[1]) - 1 : int(m[1])]), name))
@@ -422,54 +409,6 @@ class _File:
             self._parts = self.output.conditions.parts(self.text)
         return self._parts
 
-    def _braces(self) -> Tex:
-        if self._tex is None:
-            self._tex = Tex(self.text)
-        return self._tex
-
-    def _find(self, needle: str, at: int) -> int:
-        """Like `str.find`, but does not search again for a needle that was not found."""
-        if needle in self.never:
-            return -1
-        position = self.text.find(needle, at)
-        if position < 0:
-            self.never.add(needle)
-        return position
-
-    def _drop(self, start: int, end: int) -> int:
-        """Copies the text before `start` and continues at `end`."""
-        if start > self.at:
-            self.line += self.text.count("\n", self.line_at, self.at)
-            self.line_at = self.at
-            output = self.output
-            piece = self.text[self.at : start]
-            if output.length + len(piece) > LARGEST_TEXT:
-                raise UnsafeInputError(
-                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper does that"
-                )
-            output.pieces.append(piece)
-            output.spans.append((output.length, output.length + len(piece), self.path, self.line))
-            output.length += len(piece)
-        self.at = end
-        return end
-
-    def _comment(self, start: int) -> int:
-        """Removes a comment with its line end and the next line's indentation, as TeX does, but never a blank line."""
-        text = self.text
-        line_end = text.find("\n", start)
-        if line_end < 0:
-            return self._drop(start, len(text))
-        line_start = text.rfind("\n", max(0, start - 200), start) + 1
-        alone = start - line_start < 200 and not text[line_start:start].strip()
-        indent = _INDENT.match(text, line_end + 1)
-        after = indent.end() if indent else line_end + 1
-        blank_follows = after >= len(text) or text[after] == "\n"
-        if alone and line_start >= self.at:
-            return self._drop(line_start, line_end + 1)
-        if blank_follows or text[start - 1 : start].isspace() or start == self.at:
-            return self._drop(start, line_end)
-        return self._drop(start, after)
-
     def _input(self, start: int, at: int, name: str) -> int:
         output = self.output
         name = output.conditions.expanded(name.strip('"'))
@@ -477,21 +416,21 @@ class _File:
             return at
         if "\\" in name:
             output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")
-            return self._drop(start, at)
+            return self.drop(start, at)
         if name.lower().endswith(_PICTURES):
-            return self._drop(start, at)
+            return self.drop(start, at)
         output.inputs += 1
         if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
             output.warn(f"{self.path}: the input {name} was left out, there are too many")
-            return self._drop(start, at)
+            return self.drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:
             output.warn(f"{self.path}: the input {name} was not found")
-            return self._drop(start, at)
+            return self.drop(start, at)
         if path in self.stack:
             output.warn(f"{self.path}: the input {name} is part of a cycle and was left out")
-            return self._drop(start, at)
-        self._drop(start, at)
+            return self.drop(start, at)
+        self.drop(start, at)
         child = _File(self.files, path, text, output, (*self.stack, path))
         body = _BODY.search(child.text)
         if body and _CLASS.search(child.text, 0, body.start()):
