@@ -9,10 +9,11 @@ from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.latex.tex.conditions import CONDITIONAL, Conditions, Parts
 from xkg.build.paper.latex.tex.copying import Copier, Copy
-from xkg.build.paper.latex.tex.macros import arguments_end
+from xkg.build.paper.latex.tex.macros import arguments_end, filled
 from xkg.build.paper.latex.tex.own_macros import (
     ALWAYS,
     BY_FILE,
+    READS,
     Macro,
     arguments,
     called,
@@ -65,7 +66,6 @@ _LOOP = re.compile(
 )
 _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
-_READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
 )  # that print no text of their own, most likely
@@ -93,7 +93,6 @@ class _Output(Copy):
     ended: bool = False
     dropping: dict[str, Macro] = field(default_factory=lambda: dict(ALWAYS))
     written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
-    reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
     at_body: Conditions | None = None  # the settings at the start of the body
 
 
@@ -184,8 +183,6 @@ class _File(Copier):
                 self.output.warn(f"{self.path}: the tags of the package optional are not known; all its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
-            elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
-                at = self._read_by(at, *reading)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
                 self.output.ended = match["last"] is not None
                 self.drop(at if match["last"] else match.start(), at)
@@ -230,7 +227,7 @@ class _File(Copier):
         loop = _LOOP.match(self.text, at, at + 2 * _LONGEST_LOOP)
         body = tex.group(loop.end()) if loop else None
         inner = tex.inner(body) if body and body.end - body.start < _LONGEST_LOOP else ""
-        if loop is None or body is None or not _READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
+        if loop is None or body is None or not READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
             return at
         names = re.findall(r"[a-zA-Z@]+", loop["names"])
         values = self.output.conditions.expanded(loop["listed"] or loop["values"])
@@ -332,19 +329,16 @@ class _File(Copier):
         the arguments that it does not print, for example because of a condition in it."""
         found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
-        self.output.reading.pop(name, None)
         if found is None:
             return
-        kinds, code = found.kinds, self.braces().inner(found.code)
+        code = self.braces().inner(found.code)
         if not self.output.in_body:
             self.definition = found.code.after
-        files = tuple(_READS.findall(code))
-        if files and "o" not in kinds and len(self.output.reading) < _MOST_INPUTS:
-            self.output.reading[name] = len(kinds), files
+        if READS.search(code):
             self.reading = found.code.after
-        if not kinds or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
+        if self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
-        if known := macro(kinds, code, self._printed(code), found.default):
+        if known := macro(found.kinds, code, self._printed(code) if found.kinds else code, found.default):
             self.output.dropping[name] = known
 
     def _printed(self, code: str) -> str:
@@ -386,20 +380,10 @@ class _File(Copier):
         for group, dropped in pairs:
             if group and dropped:
                 heappush(self.pending, (group.start, group.end))
-        return at
-
-    def _read_by(self, at: int, count: int, files: tuple[str, ...]) -> int:
-        """Reads the files that a macro inputs, after its arguments."""
-        arguments = []
-        for _ in range(count):
-            group = self.braces().group(at)
-            if group is None:
-                return at
-            arguments.append(self.braces().inner(group))
-            at = group.after
-        for name in files:
-            self._input(at, at, re.sub(r"#([1-9])", lambda m: "".join(arguments[int(m[1]) - 1 : int(m[1])]), name))
-        return at
+        given = [tex.inner(group) if group else "" for group in groups]
+        for name in known.files:
+            self._input(end, end, filled(name, given))
+        return end if known.files else at
 
     def _is_there(self, name: str) -> bool:
         return self._resolve(name)[1] is not None

@@ -3,6 +3,7 @@ r"""What macros do with their arguments: print them or not. `\deleted` and its l
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
@@ -13,6 +14,7 @@ _PARAMETERS = re.compile(
 _SPECIFIED = re.compile(r"[+!\s]|(?P<star>s)|(?P<optional>o|O\s*+\{(?P<default>[^{}]*+)\})|m")
 _LEFT = re.compile(r"\\(?:if(?!f(?![a-zA-Z])|mmode)|If(?:Boolean|Value|NoValue)|bool_if|csname[ \t]*+if)")
 _TESTED = re.compile(r"\\(?:[iI]f|csname[ \t]*+if)[a-zA-Z]{0,30}[^#\n]{0,30}?#(\d)")
+READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _PROSE = re.compile(r"(?:\\[a-zA-Z@]+|\$[^$]*+\$|[^\w$\\]|\d)++")
 NO_VALUE = "-NoValue-"  # of LaTeX, for an optional argument without a default that is not given
 FEWEST_WORDS = 5
@@ -23,7 +25,8 @@ FEWEST_WORDS = 5
 class Macro:
     """`kinds` has a letter for each argument: `s` for a star, `o` for one in brackets, `m` for one in braces.
     `dropped` tells which are not printed. `bare` is True if the macro prints only its other arguments. `body` is the
-    macro's code if the arguments of a call decide what it prints; `unsure` is True if its conditions have no value."""
+    macro's code if the arguments of a call decide what it prints; `unsure` is True if its conditions have no value.
+    `files` are the names of the files that it reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -31,15 +34,15 @@ class Macro:
     body: str = ""
     unsure: bool = False
     default: str = NO_VALUE
+    files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """The kinds of arguments of a macro as in `Macro`, its code, and what stands for a missing optional argument."""
 
     kinds: str
     code: Group
-    default: str = NO_VALUE
+    default: str
 
 
 def _known(**macros: str) -> dict[str, Macro]:
@@ -112,15 +115,17 @@ def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] |
 
 
 def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro | None:
-    """A macro with this code, of which `printed` remains after its conditions. None if it prints all arguments."""
+    """A macro with this code, of which `printed` remains after its conditions. None if it prints all arguments and
+    reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
     unsure = _LEFT.search(printed) is not None and "#" in printed
-    if not any(dropped) and not unsure:
+    files = tuple(READS.findall(code))
+    if not any(dropped) and not unsure and not files:
         return None
     kept = [kind for kind, gone in zip(kinds, dropped, strict=True) if not gone]
-    bare = kept in ([], ["m"]) and re.fullmatch(r"(?:\s|#\d)*", printed) is not None
+    bare = kept in ([], ["m"]) and kinds != "" and re.fullmatch(r"(?:\s|#\d)*", printed) is not None
     decides = unsure and _TESTED.search(printed) is not None
-    return Macro(kinds, dropped, bare, code if decides else "", unsure, default)
+    return Macro(kinds, dropped, bare, code if decides else "", unsure, default, files)
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
