@@ -66,10 +66,13 @@ _LOOP = re.compile(
 )
 _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
+_MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
+_CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
 )  # that print no text of their own, most likely
 _LONGEST_LOOP = 2000
+_LONGEST_BRANCH = 20_000  # characters that are looked at
 
 
 @dataclass(slots=True)
@@ -321,7 +324,7 @@ class _File(Copier):
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
             end = arguments_end(self.braces(), end)
-        text = self.text[match.end() : parts[2][0] if parts else end]
+        text = self.text[match.end() : min(parts[2][0] if parts else end, match.end() + _LONGEST_BRANCH)]
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
@@ -343,7 +346,7 @@ class _File(Copier):
 
     def _printed(self, code: str) -> str:
         """The part of a definition's code that is printed under the settings at the start of the body."""
-        if "\\" not in code:
+        if not _MAY_HIDE.search(code) and self.output.dropping.keys().isdisjoint(_CONTROL.findall(code)):
             return code
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
         scratch = _Output(conditions=values.copy(), in_body=True, alone=True, dropping=self.output.dropping)
