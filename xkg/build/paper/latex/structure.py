@@ -1,11 +1,12 @@
 """The structure of a LaTeX text: headings, formulas, algorithms, emphasised terms and the abstract, by offset."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.paper.document import Algorithm, Emphasis, Equation
-from xkg.build.paper.headings import Heading
+from xkg.build.paper.headings import Heading, is_noun_phrase
 from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
 from xkg.build.paper.latex.boxes import boxed_algorithm, boxes_in
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
@@ -25,7 +26,7 @@ from xkg.build.paper.latex.tex.macros import (
     opens_algorithm,
     unprinted,
 )
-from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.text import is_known, latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
 
@@ -50,6 +51,11 @@ _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scs
 _ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # environments of classes
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
+_LIKE_HEADING = re.compile(
+    r"^[ \t]*+\\(?!text|begin|end)([a-zA-Z@]{1,40})\*?\{([A-Z][^{}\\\n]{2,80})\}[ \t]*+"
+    r"(?:\\label\{[^{}\n]{1,80}\}[ \t]*+)?\n?[ \t]*+(?=[A-Z][a-z]*+ \w)",
+    re.MULTILINE,
+)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
 _PSEUDOCODE = re.compile(r"(?i)\\caption\s*+\{[^{}]{0,200}\b(?:pseudo-?\s?code|algorithm)\b")
@@ -81,13 +87,21 @@ class Structure:
     warnings: list[str] = field(default_factory=list)
 
 
+def _unknown_headings(text: str) -> dict[str, str]:
+    """The commands that are no known ones, but repeatedly begin a paragraph with a title, as titles of paragraphs."""
+    body = max(text.find("\\section"), text.find("\\chapter"), 0)
+    found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
+    return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
+
+
 class Scan:
     """One pass over the body of a paper."""
 
     def __init__(self, text: str, macros: Macros) -> None:
         self.text, self.macros = text, macros
         self.tex = Tex(text)
-        self.borders, self.heading_aliases = aliases(macros)
+        self.borders, own = aliases(macros)
+        self.heading_aliases = _unknown_headings(text) | own
         self.environment_list = environments(text, self.borders)
         self.environments = {e.start: e for e in self.environment_list}
         self.algorithm_list = [e for e in self.environment_list if e.name in ALGORITHMS and e.closed]
