@@ -202,6 +202,7 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
     [
         "Ann Lee1,2*, Bo Ray1\n\n1 University of Nowhere, 2 New York",
         "Ann Lee<sup>1,∗</sup> Bo Ray<sup>2</sup>\n<sup>1</sup>Some Institute",
+        "**Ann Lee** [1] _[∗]_ **Bo Ray** [1] _[,]_ [2]\n\n1Some Institute",
         "Ann Lee $^{1,2}$ , Bo Ray $^{1\\dagger}$\n\n$^1$ Some Institute",
         "## Ann Lee, Bo Ray\n\nSome Institute",
         "_Ann Lee_[1] and _Bo Ray_[2]",
