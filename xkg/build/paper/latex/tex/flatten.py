@@ -383,9 +383,9 @@ class _File(Copier):
         for group, dropped in pairs:
             if group and dropped:
                 heappush(self.pending, (group.start, group.end))
-        given = [tex.inner(group) if group else "" for group in groups]
+        values = [tex.inner(group) if group else "" for group in groups]
         for name in known.files:
-            self._input(end, end, filled(name, given))
+            self._input(end, end, filled(name, values))
         return end if known.files else at
 
     def _is_there(self, name: str) -> bool:
