@@ -78,7 +78,8 @@ def test_spellings_have_one_name(name: str, text: str) -> None:
      "https://github.com/owner", "A Title: Of This/That", "https://github.com\\owner\\name", "https://git hub.com/o/n",
      "https://github.com\\@evil.example/o/n", "https://github.com/o\n/n", "file:///a/b/c", "ftp://github.com/o/n",
      "https://github.com/o/.git", "https://github.com/o/..git", "https://[::1/o/n", "https://github.com:99999/o/n",
-     "https://github..com/o/n", "https://1.2.3.4.5/o/n", "ext::sh -c x/y/z", "https://%2f/o/n"],
+     "https://github..com/o/n", "https://1.2.3.4.5/o/n", "ext::sh -c x/y/z", "https://%2f/o/n",
+     "https://www.alphaxiv.org/abs/2401.01234v2", "arxiv.org/abs/2401.01234", "https://papers.cool/arxiv/2401.01234"],
 )  # fmt: skip
 def test_what_is_no_repository(text: str) -> None:
     assert repository_address(text) is None
@@ -128,6 +129,8 @@ def test_others_are_other_repositories() -> None:
         ("https://gitee.com/o/n/blob/master/a.py", "a.py", "master"),
         ("https://colab.research.google.com/github/o/n/blob/main/a.ipynb", "a.ipynb", "main"),
         ("https://mybinder.org/v2/gh/o/n/HEAD", "", "HEAD"),
+        ("https://git.example.org/o/n/src/branch/main/a.py", "a.py", "main"),
+        ("https://github.example.edu/o/n/tree/main/x", "x", "main"),
     ],
 )
 def test_pages_of_a_branch_tag_or_commit(page: str, within: str, reference: str) -> None:

@@ -37,6 +37,7 @@ _WITHIN_GITLAB = frozenset(
     "- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update "
     "wikis".split()
 )
+_WITHIN_ANY = frozenset("- blob src tree".split())  # of GitLab, Gitea and GitHub on servers that are not known
 _WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
 _SHOWN = re.compile(
     r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?"
@@ -49,6 +50,8 @@ _ARCHIVED = re.compile(
 )
 _RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com", "mybinder.org"))
 """Hosts on which a reference follows the repository at once."""
+_PAPERS = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv|doi)\.org|(?:scirate|emergentmind)\.com|papers\.cool)")
+"""Hosts that have papers and no repositories."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
@@ -159,7 +162,7 @@ def repository_address(text: str) -> RepositoryAddress | None:
         place = address(url)
     except ValueError:
         return None
-    if is_bare and "." not in place.host and place.host != "localhost":
+    if (is_bare and "." not in place.host and place.host != "localhost") or _PAPERS.fullmatch(place.host):
         return None
     path, at, reference = place.path.rpartition("@")
     if not at or path.endswith("/") or not path:
@@ -226,7 +229,7 @@ def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
     elif forge and forge != _GITLAB:
         count = 2
     else:
-        within = _WITHIN_GITLAB if forge else frozenset("-")
+        within = _WITHIN_GITLAB if forge else _WITHIN_ANY
         for at, word in enumerate(words[1:], start=1):
             if word in within and at > 1:
                 count = at

@@ -27,6 +27,8 @@ from xkg.errors import InputError
         ),
         ("a.html", "<html><h1>Access through your institution</h1><p>Buy it.</p></html>", "a web page without a paper"),
         ("a.xml", '<?xml version="1.0"?><feed><title>arXiv query</title></feed>', "XML"),
+        ("a.xml", '<article article-type="research-article"><front/></article>', "is JATS"),
+        ("a.md", "# Deep Gates\n\nThis paper has been withdrawn by the author.\n", "was withdrawn"),
         ("a.tex", "%auto-ignore\nThis paper has been withdrawn by the author: Lemma 2 is wrong.\n", "was withdrawn"),
         ("a.tex", "% refs\n@article{a, title={B}}\n", "a bibliography"),
         ("a.bib", "", "a bibliography"),

@@ -232,6 +232,20 @@ def test_a_layer_of_a_network_is_not_the_network(tmp_path: Path) -> None:
     ]
 
 
+def test_a_part_named_almost_like_the_method_is_listed(tmp_path: Path) -> None:
+    """By the formula under it as a part of its own; in the singular, as another name of the method."""
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\title{Siphon Networks for Radar}\\begin{document}\\maketitle\n"
+        "\\begin{abstract}We propose siphon networks, which pass means between channels.\\end{abstract}\n"
+        "\\section{Method}\n\\subsection{Siphon Network}\nThe siphon network moves a mean into a bias.\n"
+        "\\subsection{Siphon Network Decoder}\nMeans return to the input by\n\\[ y = W x \\]\n\\end{document}\n"
+    )
+    root, *parts = extract(parse_paper(path), "title:siphon").techniques
+    assert (root.name, root.aliases) == ("Siphon Networks", ("Siphon Network",))
+    assert [part.name for part in parts] == ["Siphon Network Decoder"]
+
+
 @pytest.mark.parametrize(("first", "expected"), [("Heron Search", True), ("Speed of Translation", False)])
 def test_results_describe_the_method_if_one_of_their_headings_is_its_name(
     tmp_path: Path, first: str, expected: bool

@@ -27,6 +27,7 @@ _DECLARED = re.compile(
 _NAMED = {"ansinew": "cp1252", "applemac": "mac_roman", "latin9": "iso8859-15", "latin10": "iso8859-16"}
 """Encodings that have different names in LaTeX and Python."""
 _KANA = re.compile(r"[ぁ-ん].{0,20}[ぁ-ん].{0,20}[ぁ-ん]")
+_LFS = "version https://git-lfs.github.com/"
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
 """Maximum number and share of control characters in a text. Prose has almost none in any encoding; compressed data has
@@ -143,7 +144,10 @@ class PaperFiles:
             self._warn(f"{path} is outside the paper's folder and was not read")
             return None
         try:
-            return self._load(normal)
+            text = self._load(normal)
+            if text is not None and text.startswith(_LFS):
+                raise InputError(f"{normal} is a Git LFS pointer: run `git lfs pull`")
+            return text
         except InputError as error:
             self._texts[normal] = None
             self._warn(f"not read: {error}")

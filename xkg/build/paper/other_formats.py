@@ -17,7 +17,10 @@ _BY_START = (
     (rb"\xd0\xcf\x11\xe0|PK\x03\x04(?s:.{26})\[Content_Types\]", f"a Microsoft Office document: {SUPPORTED}"),
     (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {SUPPORTED}"),
     (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {SUPPORTED}"),
-    (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {SUPPORTED}"),
+    (
+        rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b|<article\s[^>]{0,900}?(?:xmlns:|-type=|dtd-)",
+        f"JATS: {SUPPORTED}",
+    ),
     (rb"<\?xml(?!(?s:.){0,900}?<html)", f"XML: {SUPPORTED}"),
     (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography: {SUPPORTED}"),
 )

@@ -82,7 +82,7 @@ def parse_opened(paper: PaperOnDisk) -> Document:
     """The parsed paper. Raises the errors of `parse_paper`."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
-    if document is not None and document.format in ("html", "latex"):
+    if document is not None:
         meaning = notice(document)
         if document.format == "latex" and is_sample(document.title, document.text):
             meaning = "a template's sample: pass your paper's main file"

@@ -108,13 +108,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     node: Node | None
     if (tree.is_root(name) and not tree.is_own_part(name, part)) or (part.level == 1 and _describes_root(tree, part)):
         node = tree.root
-        if (
-            node is not None
-            and not tree.is_root(name)
-            and not tree.names_only_root(name)
-            and is_name(name)
-            and is_method_like(name)
-        ):
+        if node is not None and _is_other_name(tree, node, name):
             node.aliases.append(name)
     else:
         subject = clean(about(name))
@@ -128,6 +122,13 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     if node is not None:
         node.own += part.sentences
     return node
+
+
+def _is_other_name(tree: Tree, root: Node, name: str) -> bool:
+    """Whether the name in a heading about the root is one by which readers may look for it."""
+    if tree.is_root(name):  # "Walk Encoding" in a paper on walk encodings
+        return key(name) in root.keys(tree.shorts) and name.casefold() not in map(str.casefold, root.names)
+    return not tree.names_only_root(name) and is_name(name) and is_method_like(name)
 
 
 def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:

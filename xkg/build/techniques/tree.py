@@ -9,6 +9,7 @@ from typing import Literal
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques import method_name
 from xkg.build.techniques.definitions import MAX_CHARS, Reader, choose, excerpt_of, mentions
+from xkg.build.techniques.evidence import shows
 from xkg.build.techniques.method_name import Proposal
 from xkg.build.techniques.names import (
     PREPOSITION,
@@ -132,14 +133,14 @@ class Tree:
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def is_own_part(self, name: str, part: Part) -> bool:
-        """Whether a name close to the root's name is a part of the root, as defined by the first sentence under its
-        heading: a "Siphon Layer" in a paper on siphon networks."""
+        """Whether a name close to the root's is a part of it that the first sentence under its heading defines, or a
+        formula or algorithm there: a "Siphon Layer" in a paper on siphon networks."""
         kind = head(name)
         if self.root is None or part.level < 2 or not is_method_like(name):
             return False
         if kind in SAME_KIND - PARTS or any(stem(kind) == stem(head(each)) for each in self.root.names):
             return False
-        return self.opens_with(name, part)
+        return self.opens_with(name, part) or shows(self.reader, part)
 
     def opens_with(self, name: str, part: Part) -> bool:
         """Whether the first sentence in a part says what `name` is or does."""

@@ -266,6 +266,8 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         ),
         (r"\authors{Ada Lind\affil{1}, Bo Berg\affil{1,2}}", ("Ada Lind", "Bo Berg")),
         (r"\titulo{Maré}\autor{Ada Lind}", ("Ada Lind",)),
+        (r"\author{Ada Lind\thanks{a}\\ Some Institute\\ and \\ Bo Berg \\ Some Street}", ("Ada Lind", "Bo Berg")),
+        (r"\author[id=a]{\inits{A}\fnm{Ada} \snm{Lind}}", ("Ada Lind",)),
     ],
 )
 def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:
@@ -279,6 +281,8 @@ def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None
         "\\noindent\\textbf{Abstract.} We propose it.",
         "\\begin{center}\\textbf{Abstract}\\end{center}We propose it.",
         "\\Abstract{We propose it.}",
+        "\\twocolumn[\\begin{onecolabstract}We propose it.\\end{onecolabstract}]",
+        "\\section*{Summary}We propose it.",
         "\\newenvironment{mine}{\\begin{abstract}}{\\end{abstract}}\\begin{mine}We propose it.\\end{mine}",
         "\\newenvironment{m}[1][x]{\\begin{quote}\\textbf{Abstract:}}{\\end{quote}}\n\\begin{m}We propose it.\\end{m}",
         "\\NewDocumentEnvironment{m}{o}{\\begin{abstract}}{\\end{abstract}}\n\\begin{m}We propose it.\\end{m}",

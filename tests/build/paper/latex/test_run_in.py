@@ -60,3 +60,9 @@ def test_slides_have_titles_and_no_steps(tmp_path: Path, frame: str) -> None:
     text = text_of(found)
     assert "We draw rings." in text
     assert not any(step in text for step in ("<2", "<1-", "presentation", "hello"))
+
+
+def test_a_command_that_is_not_known_and_begins_paragraphs_with_titles_is_a_heading(tmp_path: Path) -> None:
+    parts = "\\step{Tidal Gate}\nThe gate opens.\n\n\\step{Drift Repair} It mends. \\step{Not} at a start.\n\n"
+    found = document(tmp_path, f"\\section{{Method}}\nWe gate.\n\n{parts}\\once{{Kept Apart}} We thank.", "article")
+    assert [section.title for section in found.walk()] == ["Method", "Tidal Gate", "Drift Repair", "Not"]

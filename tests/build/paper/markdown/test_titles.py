@@ -202,6 +202,7 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
     [
         "Ann Lee1,2*, Bo Ray1\n\n1 University of Nowhere, 2 New York",
         "Ann Lee<sup>1,∗</sup> Bo Ray<sup>2</sup>\n<sup>1</sup>Some Institute",
+        "**Ann Lee** [1] _[∗]_ **Bo Ray** [1] _[,]_ [2]\n\n1Some Institute",
         "Ann Lee $^{1,2}$ , Bo Ray $^{1\\dagger}$\n\n$^1$ Some Institute",
         "## Ann Lee, Bo Ray\n\nSome Institute",
         "_Ann Lee_[1] and _Bo Ray_[2]",
@@ -289,6 +290,21 @@ def test_titles_in_bold_on_their_own_lines_are_headings_if_nothing_else_is(tmp_p
         "Our schedule",
         "Results",
     ]
+
+
+@pytest.mark.parametrize("title", ["**Gated Ripple**\n**Sampling**", "Gated Ripple Sampling"])
+def test_a_title_above_headings_in_bold(tmp_path: Path, title: str) -> None:
+    document = paper(tmp_path, BOLD_ONLY.replace("**Gated Ripple Sampling**", title))
+    assert (document.title, document.authors) == (TITLE, ("Ann Lee", "Bo Ray"))
+
+
+def test_the_id_that_arxiv_puts_before_a_title_is_no_part_of_it(tmp_path: Path) -> None:
+    assert paper(tmp_path, f"# [2403.01234] {TITLE}\n\n## Abstract\n\nWe gate.\n").title == TITLE
+
+
+@pytest.mark.parametrize("abstract", ["***Abstract***—We gate.", "## Summary\n\nWe gate."])
+def test_an_abstract_in_bold_italics_or_by_another_name(tmp_path: Path, abstract: str) -> None:
+    assert paper(tmp_path, f"# {TITLE}\n\n{abstract}\n\n## Introduction\n\nRivers.\n").abstract == "We gate."
 
 
 @pytest.mark.parametrize("heading", ["## Introduction", "**1 Introduction**"])

@@ -18,7 +18,7 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|aff(?:mark)?|IEEEmembership|[eE]mail|texttt|thanks"
+    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|aff(?:mark)?|IEEEmembership|[eE]mail|texttt|thanks|inits"
     r"|footnote|vspace|correspondingauthor)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
     r"|\\[a-zA-Z]{1,30}\*?(?:\[[^\]]{0,400}+\])?\{[^{}@]{0,100}@[^{}]{0,200}\}"
@@ -28,6 +28,9 @@ _MARKS = re.compile(
 )
 # Names in scripts without upper case. Institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
+_SEPARATOR = re.compile(
+    r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # between blocks of lines
+)
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
 _LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(Huge|huge|LARGE|Large)(?![a-zA-Z])")
@@ -84,7 +87,7 @@ def authors_in(
     names: list[str] = []
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
-        for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])", body):
+        for chunk in _SEPARATOR.split(body):
             names += _names(_ADDRESS.split(chunk, 1)[0])
     if any(TEMPLATE_AUTHOR in name for name in names):
         return ()

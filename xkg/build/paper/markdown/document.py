@@ -3,18 +3,14 @@
 import bisect
 import datetime
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-import yaml
-
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
 from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import (
-    FrontRow,
     arxiv_id_in,
     doi_in,
     first_year,
@@ -44,6 +40,7 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.markdown.algorithms import markdown_algorithms
 from xkg.build.paper.markdown.blocks import Region, inside_any, is_mathpix, lines_of, regions
+from xkg.build.paper.markdown.front import author_name, front_fields, front_rows
 from xkg.build.paper.markdown.references import markdown_references
 from xkg.build.paper.markdown.text import ATTRIBUTES, inline, markdown_text
 
@@ -63,9 +60,7 @@ _STATEMENT = re.compile(
     r"(?i)(?:proof|theorem|lemma|proposition|corollary|definition|figure|table|algorithm)\b"
     r"|(?:assumption|claim|example|remark)\s\d"
 )
-_ABSTRACT_RUN_IN = re.compile(
-    r"(?:\*\*|__|\*|_)?abstract(?:\*\*|__|\*|_)?\s{0,3}[.:—–-]+(?:\*\*|__|\*|_)?\s*(?=\S)", re.IGNORECASE
-)
+_ABSTRACT_RUN_IN = re.compile(r"[*_]{0,3}abstract[*_]{0,3}\s{0,3}[.:—–-]+[*_]{0,3}\s*(?=\S)", re.IGNORECASE)
 _TERMINAL = re.compile(r"[.:!?”\")\]}$|]$")
 _EMPHASIS = re.compile(
     r"\*\*(?P<bold>[^*\n]{1,150})\*\*|(?<![\w_])__(?P<bold2>[^_\n]{1,150})__(?![\w_])"
@@ -75,28 +70,13 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_RAISED = re.compile(
-    r"\$[^$\n]{0,80}\$|\\\((?:[^\\\n]|\\[^)\n]){0,80}\\\)|<su[pb]>[^<\n]{0,80}</su[pb]>|\^[^^\s]{1,10}\^|\\textsuperscript\{[^{}\n]{0,80}\}"
-    r"|\[\^?[\d,∗*†‡§¶ ]{1,12}\](?:\([^()\n]{0,200}\))?|!\[[^\]\n]{0,200}\]\([^()\n]{0,300}\)"
-)
-_MARKUP = re.compile(
-    r"^#+\s+|<[^<>@\n]{1,80}>|(?<!\*)\*\*++(?=[^\W\d_])|(?<=[^\W\d_])\*\*+|(?<!\w)_(?=[^\W\d_])|(?<=\w)_(?!\w)"
-)
-_CELL_END = re.compile(r"</(?:td|th|p|div|li)>", re.I)
-_ITEM = re.compile(r"(?:[-+•]|\*(?!\*)|\d{1,2}[.)])\s+|<li>\s*", re.I)
-_AUTHORS_HEADING = re.compile(r"(?i)#+\W{0,5}authors?\W*$")
-_BOLD_BESIDE = re.compile(r"(\*\*[^*\n]{1,200}\*\*)(?![^*\n]*\*\*)\W{0,20}((?!and\b)[^\W\d_]{2}.{0,300})$")
-_NOTE = re.compile(r"\^\[[^\[\]\n]{0,400}\]")
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\n]{1,300}\)")
+_LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # as arXiv titles its pages
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.I)
 _TAG_MARK = re.compile(r"</?[a-z][^<>\n]{0,200}>", re.I)
 _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
-_FRONT_FIELD = re.compile(
-    r"^(title|authors?|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
-)
 # Lines that conferences and arXiv print above titles.
 _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
@@ -156,61 +136,6 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
     )
 
 
-def _name(author: Any) -> str:
-    """The name of an author given in a field."""
-    name = (author.get("name") or author) if isinstance(author, dict) else author
-    if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
-        name = next(iter(name))
-    whole = f"{name.get('given', '')} {name.get('family', '')}" if isinstance(name, dict) else str(name)
-    return _NOTE.sub("", _RAISED.sub("", whole))
-
-
-def _unquoted(value: str) -> str:
-    """A field's value without its closing quote."""
-    value = value.rstrip()
-    return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
-
-
-def _front_fields(block: str) -> Mapping[str, Any]:
-    """The fields in a YAML, TOML or Pandoc block, keyed by name. If the block is not valid, its single-line fields are
-    still read."""
-    if block.startswith("%"):
-        parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
-        return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}
-    if block.startswith("**"):
-        block = block.replace("**", "")
-    try:
-        fields = tomllib.loads(block) if re.match(r"\s*\w+\s*=", block) else yaml.safe_load(block)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        fields = {name: _unquoted(value) for name, value in _FRONT_FIELD.findall(block)}
-    return {str(name).lower(): value for name, value in fields.items()} if isinstance(fields, dict) else {}
-
-
-def _front_rows(text: str) -> Iterator[FrontRow]:
-    """The lines between the title and the next heading. A list of names may itself be a heading."""
-    first = apart = True
-    items: list[str] = []
-    for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):
-        plain = _LINK.sub(r"\1", _RAISED.sub("†", line)).strip()
-        if item := _ITEM.match(plain):
-            items.append(re.split(r"[,(:–—]", _MARKUP.sub("", plain[item.end() :]), maxsplit=1)[0])
-            continue
-        if items:  # all items begin with names, or none do
-            yield FrontRow("; ".join(items), "list", apart)
-            items = []
-        if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):
-            if _AUTHORS_HEADING.match(plain):
-                continue
-            return
-        if plain:
-            look = (plain.startswith("#"), plain.startswith("**"), plain.startswith("_"))
-            beside = _BOLD_BESIDE.match(plain)  # a name before its affiliation
-            for part in beside.groups() if beside else (plain,):
-                yield FrontRow(_MARKUP.sub("", part), look, apart)
-                look, apart = (False, False, False), False
-        first, apart = first and not plain, not plain
-
-
 class _Paper:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -230,7 +155,7 @@ class _Paper:
 
     def _front(self) -> Mapping[str, Any]:
         front = self.regions[0] if self.regions and self.regions[0].kind == "front" else None
-        return _front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
+        return front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
         """The title from LaTeX, from the YAML block, or from the first heading if that is not a section heading."""
@@ -242,7 +167,8 @@ class _Paper:
         marked = self._marked_headings()
         if marked and (normalised(marked[0][1]) == normalised(stated) if stated else self._is_title(*marked)):
             lines = self._title_lines(marked)
-            return _Title(" ".join(name for _, name in lines), lines[-1][0].body_start)
+            name = _LISTED.sub("", " ".join(name for _, name in lines))
+            return _Title(name, lines[-1][0].body_start)
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
@@ -278,19 +204,25 @@ class _Paper:
         return heading.start - before <= _BEFORE_TITLE
 
     def _bold_title(self) -> _Title:
-        """A line in bold at the very top."""
+        """The lines in bold at the very top; above headings without markup or in bold, a line without markup too."""
+        found: list[str] = []
+        after = 0
         for start, end in self.lines:
-            if self.text[start:end].strip() and inside_any(self.regions, start) is None:
-                line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
-                if not line or _RUNNING.match(line):
-                    continue
-                match = _BOLD_LINE.match(line)
-                name = self.readable(match[1]).strip(" .:") if match else ""
-                plain = self._marked_headings()[:1]
-                if not name and plain and plain[0][0].start > end and self.text[plain[0][0].start] not in "#*_<\\":
-                    name = line if len(line) <= 2 * _LONGEST_PLAIN and line[-1] not in ".:;," else ""
-                return _Title(name, end if name else 0)
-        return _Title("", 0)
+            if inside_any(self.regions, start) is not None:
+                continue
+            line = _TAG_MARK.sub("", _BOLD_TAG.sub("**", self.text[start : min(end, start + 1000)])).strip()
+            if (not line and not found) or _RUNNING.match(line):
+                continue
+            match = _BOLD_LINE.match(line)
+            name = self.readable(match[1]).strip(" .:") if match else ""
+            if not found and not name and (first := self._marked_headings()[:1]) and first[0][0].start > end:
+                plain = self.text[first[0][0].start] not in "#<\\" and len(line) <= 2 * _LONGEST_PLAIN
+                return _Title(line, end) if plain and line[-1] not in ".:;," else _Title("", 0)
+            if not name or (found and all(map(is_person, may_be_names(name)))):
+                break
+            found.append(name)
+            after = end
+        return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
         """Headings found by their markup only, with the markup's levels."""
@@ -394,7 +326,7 @@ class _Paper:
             following = next((h.start for h in headings if h.start > inside), len(self.text))
             return (inside, close if close >= 0 else min(following, inside + 5000)), headings
         for index, heading in enumerate(headings):
-            if normalised(heading.title) == "abstract":
+            if normalised(heading.title) in (("abstract",) if index else ("abstract", "summary")):
                 end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
                 front = [h for h in headings[:index] if index > _MOST_IN_FRONT or split_number(h.title)[0]]
                 return (heading.body_start, end), [*front, *headings[index + 1 :]]
@@ -468,13 +400,13 @@ class _Paper:
                 return authors_in([source], {}, {})
         if not title.end:
             stated = self._front().get("author") or self._front().get("authors") or []
-            people = map(_name, stated[:200] if isinstance(stated, list) else [stated])
+            people = map(author_name, stated[:200] if isinstance(stated, list) else [stated])
             several = may_be_names if isinstance(stated, str) else str.splitlines
             names = (name.strip() for each in people for name in in_order(each) or several(each))
             return tuple(dict.fromkeys(filter(None, names)))
         sections = (h.start for h in headings if KNOWN_TITLE.match(split_number(h.title)[1]))
         stop = abstract[0] if abstract else next(sections, title.end + 2000)
-        return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
+        return listed_authors(list(front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
 
     def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
         spans = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]

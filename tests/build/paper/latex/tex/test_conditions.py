@@ -60,6 +60,17 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\iffalse gone \csname iflong\endcsname gone\fi gone\fi \csname ifshort\endcsname kept\fi",
         r"\newcommand{\choose}[2]{\csname iflong\endcsname #1\else #2\fi}\choose{kept}{gone}",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
+        r"\NewDocumentCommand{\cut}{O{a} +m}{} \cut[b]{gone} \newcommand{\also}[2][a]{\cut{#2}} \also[b]{gone} kept",
+        r"\NewDocumentCommand{\pick}{s m}{\IfBooleanF{#1}{#2}} \pick{kept} \pick*{gone}",
+        r"\newcommand{\on}[3][2]{\ifthenelse{\equal{\mode}{#1}}{#2}{#3}} \on{kept}{gone} \on[3]{gone}{kept}",
+        r"\ExplSyntaxOn\bool_set_false:N \l_own_bool \NewDocumentCommand{\pick}{mm}{\bool_if:NTF \l_own_bool {#1}{#2}}"
+        r"\ExplSyntaxOff \pick{gone}{kept}",
+        r"\newenvironment{on}{\iflong\expandafter\comment\fi}{} \begin{on}gone\end{on} \newcommand{\cut}[1]{\sout{#1}}",
+        r"\setcounter{own}{2}\ifnum\value{own}=1 gone\else kept\fi \chardef\own=1 \ifnum\own=2 gone\else kept\fi",
+        r"\let\full\relax \ifx\full\relax kept\else gone\fi \csdef{own}{a}\ifcsdef{own}{kept}{gone}",
+        r"\expandafter\def\csname own\endcsname{a}\ifdefined\own kept\else gone\fi",
+        r"\expandafter\ifstrequal\expandafter{\mode}{2}{kept}{gone} \DIFadd{kept}\DIFdel{gone}",
+        r"\usepackage{trackchanges}\add[A]{kept}\remove[A]{gone}\change[A]{gone}{kept}\annote{kept}{gone}",
     ],
 )
 def test_only_what_is_printed_is_read(source: str) -> None:
@@ -100,6 +111,17 @@ def test_tags_that_a_person_is_asked_for_are_said() -> None:
 def test_a_condition_without_a_known_value_is_said() -> None:
     (said,) = flat({"main.tex": PREAMBLE + r"\ifunheard a\else b\fi \ifunheard c\fi"}).warnings
     assert re.search(r"\\ifunheard is unknown", said)
+
+
+def test_a_condition_that_only_sets_the_layout_is_not_said() -> None:
+    assert not flat({"main.tex": PREAMBLE + r"\ifunheard\pagestyle{empty}\fi"}).warnings
+
+
+def test_a_macro_whose_condition_has_no_value_is_said_if_it_has_a_text() -> None:
+    macro = PREAMBLE.replace("\\begin{d", r"\newcommand{\pick}[1]{\ifunheard #1\fi}" "\\begin{d")
+    (said,) = flat({"main.tex": macro + r"\pick{A sentence of more than four words.} \pick{a}"}).warnings
+    assert re.search(r"whether \\pick prints its text is not known", said)
+    assert not flat({"main.tex": macro + r"\pick{a}"}).warnings
 
 
 def test_conditions_that_never_end_keep_their_text() -> None:
@@ -192,9 +214,13 @@ def test_other_settings_in_a_style_file_decide_too() -> None:
     assert read.count("kept") == 3
 
 
-def test_a_condition_named_by_an_argument_is_said() -> None:
-    found = flat({"main.tex": r"\begin{document}\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}\when{long}{x}"})
-    assert any("depends on an argument" in warning for warning in found.warnings)
+def test_a_condition_named_by_an_argument() -> None:
+    macro = r"\begin{document}\newif\iflong\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}" "\n"
+    found = flat(
+        {"main.tex": macro + r"\when{long}{gone}\longtrue\when{long}{kept} \when{short}{kept for a while and longer}"}
+    )
+    assert re.findall("gone|kept", found.text) == ["kept", "kept"]
+    assert r"whether \when prints" in found.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -163,3 +163,11 @@ def test_every_character_leads_back_to_its_line(a: list[str], b: list[str], c: l
         piece = found.text[span.start : span.end]
         assert piece in sources[span.path]
     assert last == len(found.text)
+
+
+def test_a_pointer_in_place_of_an_input_is_said() -> None:
+    found = PaperFiles(
+        MemoryReader({"main.tex": b"\\input{a} kept", "a.tex": b"version https://git-lfs.github.com/spec/v1"})
+    )
+    assert flatten(found, "main.tex").text == " kept"
+    assert "Git LFS pointer" in found.warnings[0]

@@ -76,7 +76,7 @@ _ONE = REFERENCES | _names("""
     captionsetup graphicspath color pdfoutput hyphenation theoremstyle looseness sidenote endnote ccsdesc keywords
     rowcolor cellcolor columncolor arrayrulecolor cline addlinespace linespread tikzset pgfplotsset lstset
     enlargethispage allowdisplaybreaks subcaption cmidrule hypersetup pdfbookmark kern baselineskip parskip parindent
-    missingfigure pdfcomment fxnote fxwarning fxerror fxfatal markright fancyhead fancyfoot sout xout
+    missingfigure pdfcomment fxnote fxwarning fxerror fxfatal markright fancyhead fancyfoot sout xout st
     tabcolsep fontfamily fontseries fontshape arraystretch baselinestretch needspace setstretch DontPrintSemicolon
     algsetup
 """)

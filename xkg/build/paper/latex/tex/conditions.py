@@ -6,59 +6,27 @@ interpreter: for a conditional with any other test, the value is unknown and bot
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
-from xkg.build.paper.latex.tex.text import is_known
+from xkg.build.paper.latex.tex.settings import SETTINGS, UNDEFINED, Settings, environment_codes, listed, set_name
 from xkg.build.paper.latex.tex.tokens import Tex, outside
 
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
 r"""The `\or`s, the `\else` and the `\fi` for each conditional, keyed by where the conditional starts."""
 
-_T = TypeVar("_T")
-State = tuple[bool | None, bool | None, str | None, bool, bool]
-_NAMES = (
-    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused unread"
-).split()
-
-SETTING = (
-    r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
-    r"|\\let[ \t]*+\\if(?P<let_if>[a-zA-Z@]+)[ \t]*+=?[ \t]*+\\if(?P<let_value>true|false)(?![a-zA-Z@])"
-    r"|\\let[ \t]*+\\(?P<let_comment>[a-zA-Z@]+)[ \t]*+=?[ \t]*+\\comment(?![a-zA-Z@])"
-    r"|\\(?:new|provide)(?P<new>bool(?:ean)?|toggle)[ \t]*+\{(?P<new_name>[^{}\\\n]{1,60})\}"
-    r"|\\set(?P<set>bool(?:ean)?|toggle)[ \t]*+\{(?P<set_name>[^{}\\\n]{1,60})\}[ \t]*+\{(?P<set_value>true|false)\}"
-    r"|\\(?P<turn>bool|toggle)(?P<turn_value>true|false)[ \t]*+\{(?P<turn_name>[^{}\\\n]{1,60})\}"
-    r"|\\(?P<switch>(?!if)[a-zA-Z@]{1,40}?)(?P<switch_value>true|false)(?![a-zA-Z@])"
-    r"|\\(?:(?:re)?newcommand|(?P<provide>providecommand)|[gex]?def|DeclareRobustCommand|(?:New|Renew|Declare)DocumentCommand)\*?"
-    r"[ \t]*+(?:\{\\(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))(?:\[0\])?"
-    r"(?:[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20}"
-    r"|(?P<path>[\w./-]{0,80}(?:\\[a-zA-Z@]{1,40}(?:/[\w.-]{1,80}){1,10}){1,3}/?))\})?"
-    r"|\\let[ \t]*+\\(?P<let>[a-zA-Z@]{1,40})[ \t]*+=?[ \t]*+(?P<let_to>\\[a-zA-Z@]{1,40})?"
-    r"|\\(?P<swallow>ex|in)clude(?:comment|version)[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
-    r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
-    r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
-    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox|killcontents|Collect@Body[ \t]*+\\@gobble)"
-    r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
-    r"|\\(?:New|Renew|Provide|Declare)DocumentEnvironment[ \t]*+\{(?P<unread>[a-zA-Z*]{1,40})\}"
-    r"\s*+\{\s*+\+?b\s*+\}\s*+\{\s*+\}"
-    r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
-    r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
-    r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
-)
-"""A command that decides which parts are printed, or a macro whose body is one word."""
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
     r"|\\(?P<braced_if>nottoggle|notbool|notblank|IfFileExists|InputIfFileExists"
-    r"|@if(?:undefined|(?:class|package)(?:loaded|with))|If(?:Class|Package)Loaded(?:WithOptions)?TF)(?![a-zA-Z@])"
+    r"|@if(?:undefined|(?:class|package)(?:loaded|with))|If(?:Class|Package)Loaded(?:WithOptions)?TF"
+    r"|(?:bool_if:N|If(?:Boolean|(?:No)?Value))(?:TF?|F))(?![a-zA-Z@])"
 )
 
 _NESTED = re.compile(
     r"(?<!\\)%[^\n]*+|\\(?:newif|let)[ \t]*+\\if[a-zA-Z@]++"
     r"|\\(?:(?P<fi>fi)|(?P<or>or)|(?P<else>else)|(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+))(?![a-zA-Z@])"
 )
-SETTINGS = re.compile(SETTING)
 _DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
 _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
@@ -71,32 +39,28 @@ _TESTS = {
         "ifdraft ifoptiondraft ifoptionfinal",
         "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
         "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty iftagged @ifclassloaded "
-        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF",
+        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF bool_if:NTF bool_if:NT bool_if:NF IfBooleanTF IfBooleanT "
+        "IfBooleanF IfValueTF IfValueT IfValueF IfNoValueTF IfNoValueT IfNoValueF",
         "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
         "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
         "ifnumcomp",
     ))
     for name in names.split()
 }  # fmt: skip
+_ONE_BRANCH = re.compile(r"(?:bool_if:N|If(?:Boolean|(?:No)?Value))(?:T|(?P<no>F))")
+_FLAG = re.compile(r"\s*+\\\w{1,60}")
+_EXPANDED = re.compile(r"(?:\s*+\\expandafter(?![a-zA-Z]))++")
 _LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
 _OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
 _DEFAULTS = re.compile(r"\\ExecuteOptions[ \t]*+\{([^{}\\]{1,400})\}")
-_PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
-    ("xetex", "XeTeX", "luatex", "LuaTeX"), False
-)
-"""arXiv's engine is pdfTeX."""
-_DEFINING = re.compile(
-    r"\\(?:(?:re)?newcommand|providecommand|[gex]?def|DeclareOption|DeclareRobustCommand)(?![a-zA-Z])"
-)
+_COUNTER = re.compile(r"\\value\s*+\{([a-zA-Z@]+)\}")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)[ \t]*+\n?[ \t]*+")
 _NUMBERS = re.compile(
-    r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)\s*+([<>=])\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\\relax(?![a-zA-Z@]))?\s?"
+    r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+(?:\{[a-zA-Z@]+\})?)\s*+([<>=])\s*+(-?\d{1,9}|\\[a-zA-Z@]+(?:\{[a-zA-Z@]+\})?)(?:\\relax(?![a-zA-Z@]))?\s?"
 )
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print text if its tag is in use
-_UNDEFINED = frozenset(("undefined", "@undefined"))
 _OPERATOR = re.compile(
     r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])"
 )  # from ifthen and etoolbox
@@ -106,20 +70,6 @@ _TEST = re.compile(
     r"|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}"
     r"|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40})"
 )
-
-
-def defines(text: str, at: int) -> bool:
-    """Whether the line before an offset begins a definition, so that the text after it runs later, or never."""
-    return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
-
-
-def set_name(match: re.Match[str]) -> str | None:
-    """The name set by a `SETTING`."""
-    return next((match[group] for group in _NAMES if match[group]), None)
-
-
-def _listed(names: str) -> frozenset[str]:
-    return frozenset(name.strip() for name in names.split(","))
 
 
 def _with_options(text: str, options: frozenset[str]) -> str:
@@ -137,87 +87,17 @@ def _with_options(text: str, options: frozenset[str]) -> str:
     return f"{bare[:at]}{runs}\n{bare[at:]}" if codes and at >= 0 else text
 
 
-def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
-    if value is None:
-        table.pop(name, None)
-    else:
-        table[name] = value
-
-
 @dataclass(slots=True)
-class Conditions:
-    """The document's settings so far. `words` are one-word macros; `swallowed` are environments that are not
-    printed."""
-
-    values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
-    defined: set[str] = field(default_factory=set)
-    toggles: dict[str, bool] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
-    swallowed: set[str] = field(default_factory=lambda: {"comment"})
-    only: frozenset[str] | None = None  # files that `\include` may read
-    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # options for classes and packages, keyed by file
-    tags: set[str] | None = None  # for the packages optional and tagging, if one is loaded
-
-    def copy(self) -> "Conditions":
-        """A copy that is independent of later settings."""
-        return Conditions(
-            dict(self.values),
-            self.defined.copy(),
-            dict(self.toggles),
-            dict(self.words),
-            self.swallowed.copy(),
-            self.only,
-            dict(self.loaded),
-            None if self.tags is None else self.tags.copy(),
-        )
-
-    def set(self, text: str, match: re.Match[str]) -> None:
-        """Applies a `SETTING`."""
-        if name := match["newif"]:
-            self.values[name] = False
-            self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
-        elif name := match["let_if"]:
-            self.values[name] = match["let_value"] == "true"
-        elif match["new"]:
-            self._bools(match["new"]).setdefault(match["new_name"], False)
-        elif match["set"]:
-            self._bools(match["set"])[match["set_name"]] = match["set_value"] == "true"
-        elif match["turn"]:
-            self._bools(match["turn"])[match["turn_name"]] = match["turn_value"] == "true"
-        elif (name := match["switch"]) in self.values and not defines(text, match.start()):
-            self.values[name] = match["switch_value"] == "true"
-        elif name := match["macro"] or match["def"]:
-            if not (match["provide"] and name in self.defined):
-                self._define(name, self._path(match["path"]) if match["path"] else match["word"])
-        elif name := match["let"]:
-            other = (match["let_to"] or "")[1:]
-            self._define(name, self.words.get(other))
-            if other in _UNDEFINED:
-                self.defined.discard(name)
-        elif name := match["swallow_name"]:
-            (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
-        elif name := match["hidden"] or match["unused"] or match["unread"] or match["let_comment"]:
-            self.swallowed.add(name)
-        elif match["only"] is not None:
-            self.only = _listed(match["only"])
-        elif match["tag"]:
-            tags, names = self.tags or set(), _listed(match["tags"])
-            self.tags = tags - names if match["tag"] == "droptag" else tags | names
-        elif match["class"] or match["packages"]:
-            options, names = _listed(match["options"] or ""), _listed(match["packages"] or "")
-            ending = ".cls" if match["class"] else ".sty"
-            self.loaded |= {name + ending: options | self.loaded.get(name + ending, options) for name in names}
-            if match["class"] and "draft" in options:
-                self.values["draft"] = True
-            if names & _BY_TAGS:
-                self.tags = (self.tags or set()) | options
+class Conditions(Settings):
+    """The settings so far, and the values of conditions under them."""
 
     def set_by_style(self, path: str, text: str) -> None:
         """Applies the settings in a class or style file, with the options that it is loaded with. Settings inside
         braces or a condition run later or never, so the values they set become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
-        spans = sorted([*Tex(text).pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
+        tex = Tex(text)
+        spans = sorted([*tex.pairs(), *((start, fi[1]) for start, (_, _, fi) in self.parts(text).items())])
         spans.reverse()
         until, own, unsure = 0, set[str](), set[str]()
         for match in SETTINGS.finditer(text):
@@ -226,59 +106,14 @@ class Conditions:
             name = set_name(match)
             if match.start() < until:
                 unsure |= {name} if name else set()
-            elif not match[0].endswith("\\setbox"):  # a class may print the box elsewhere
+            elif match["environment"]:
+                self.set_environment(match, environment_codes(tex, match), boxes=False)
+            else:
                 own |= {name} if name else set()
                 self.set(text, match)
         for name in own & unsure:
-            for table in (self.values, self.toggles, self.words):
+            for table in self.tables():
                 table.pop(name, None)
-
-    def has_tag(self, names: str) -> bool:
-        """Whether any of the listed tags is in use."""
-        return bool(self.tags and self.tags & _listed(names))
-
-    def state(self, name: str) -> State:
-        """All settings for a name."""
-        return (
-            self.values.get(name),
-            self.toggles.get(name),
-            self.words.get(name),
-            name in self.defined,
-            name in self.swallowed,
-        )
-
-    def put_back(self, name: str, state: State) -> None:
-        """Restores earlier settings for a name."""
-        value, toggle, word, defined, swallowed = state
-        _put(self.values, name, value)
-        _put(self.toggles, name, toggle)
-        _put(self.words, name, word)
-        for names, there in ((self.defined, defined), (self.swallowed, swallowed)):
-            (names.add if there else names.discard)(name)
-
-    def _define(self, name: str, word: str | None) -> None:
-        self.defined.add(name)
-        if word is None:
-            self.words.pop(name, None)
-        else:
-            self.words[name] = word
-
-    def _is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None for a LaTeX or package macro, which may or may not be."""
-        if name in self.defined:
-            return True
-        return None if is_known(name) else False
-
-    def _bools(self, kind: str) -> dict[str, bool]:
-        return self.toggles if kind == "toggle" else self.values
-
-    def expanded(self, name: str) -> str:
-        """A file name with one-word macros replaced."""
-        return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
-
-    def _path(self, name: str) -> str | None:
-        whole = self.expanded(name)
-        return None if "\\" in whole else whole
 
     def unprinted(
         self,
@@ -354,6 +189,8 @@ class Conditions:
         """The value of a test, and the offset after it."""
         if name in ("iftrue", "iffalse"):
             return name == "iftrue", after
+        if name == "ifmmode":
+            return False, after
         if name == "if":
             return self._same_characters(text, after)
         if name == "ifnum" and (match := _NUMBERS.match(text, after)):
@@ -361,12 +198,12 @@ class Conditions:
         if name == "ifodd" and (match := _NUMBER.match(text, after)):
             return self._compared(match[1], "odd", "0"), match.end()
         if name == "ifdefined" and (match := _ONE_MACRO.match(text, after)):
-            return self._is_defined(match[1]), match.end()
+            return self.is_defined(match[1]), match.end()
         if name == "ifcsname" and (end := text.find("\\endcsname", after, after + 60)) > 0:
-            return self._is_defined(text[after:end].strip()), end + len("\\endcsname")
+            return self.is_defined(text[after:end].strip()), end + len("\\endcsname")
         if name == "ifx" and (match := _MACROS.match(text, after)):
-            if match[2] in _UNDEFINED:
-                there = self._is_defined(match[1])
+            if match[2] in UNDEFINED:
+                there = self.is_defined(match[1])
                 return None if there is None else not there, match.end()
             known = match[1] in self.words and match[2] in self.words
             return self.words[match[1]] == self.words[match[2]] if known else None, match.end()
@@ -374,7 +211,7 @@ class Conditions:
 
     def _compared(self, left: str, sign: str, right: str) -> bool | None:
         try:
-            a, b = int(self.expanded(left)), int(self.expanded(right))
+            a, b = (int(self.expanded(_COUNTER.sub(r"\\c@\1 ", side))) for side in (left, right))
         except ValueError:
             return None
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
@@ -402,13 +239,24 @@ class Conditions:
     ) -> list[Span] | None:
         """The unprinted spans of a conditional that has its branches in braces."""
         tests: list[str] = []
-        while len(tests) < _TESTS.get(name, 1) and (argument := tex.argument(after)):
-            tests.append(tex.inner(argument).strip())
+        if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
+            tests, after = [flag[0].strip()], flag.end()
+        while len(tests) < _TESTS.get(name, 1):
+            expanded = _EXPANDED.match(tex.text, after)
+            argument = tex.argument(expanded.end() if expanded else after)
+            if argument is None:
+                break
+            inner = tex.inner(argument).strip()
+            tests.append(self.expanded(inner) if expanded else inner)
             after = argument.after
-        yes = tex.group(after)
-        no = tex.group(yes.after) if yes is not None else None
         value = self._tested(name, tests, exists) if len(tests) == _TESTS.get(name) else None
-        if value is None or yes is None or no is None:
+        yes = tex.group(after)
+        if value is None or yes is None:
+            return None
+        if one := _ONE_BRANCH.fullmatch(name):
+            return [(start, yes.start), (yes.end, yes.after)] if value is not bool(one["no"]) else [(start, yes.after)]
+        no = tex.group(yes.after)
+        if no is None:
             return None
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
@@ -421,6 +269,12 @@ class Conditions:
             value = self._tested(positive, tests, exists)
             return None if value is None else not value
         match name:
+            case _ if name.startswith("bool_if"):
+                return self.toggles.get(macro, False)
+            case _ if name.startswith("IfBoolean"):
+                return macro == "BooleanTrue" if macro.startswith("Boolean") else None
+            case _ if name.startswith(("IfValue", "IfNoValue")):
+                return None if "#" in first else (first == "-NoValue-") is name.startswith("IfNo")
             case "ifdraft":
                 return self.values["draft"]
             case "ifoptiondraft" | "ifoptionfinal":
@@ -430,14 +284,14 @@ class Conditions:
             case "ifbool":
                 return self.values.get(first)
             case "ifdef" | "ifcsdef":
-                return self._is_defined(macro)
+                return self.is_defined(macro)
             case "ifdefempty" | "ifdefvoid":
-                word = self.words.get(macro, "" if name == "ifdefvoid" and self._is_defined(macro) is False else None)
+                word = self.words.get(macro, "" if name == "ifdefvoid" and self.is_defined(macro) is False else None)
                 return None if word is None else not word
             case "ifblank" | "ifstrempty":
                 return None if "\\" in first or "#" in first else not first
             case "ifdefstring" | "ifcsstring":
-                return self.words[macro] == second if macro in self.words else None
+                return self.words[macro] == second if macro in self.words and "#" not in second else None
             case "ifstrequal":
                 return None if "#" in first + second else first == second
             case "ifdefequal":
@@ -447,7 +301,7 @@ class Conditions:
                 options = self.loaded.get(first + (".cls" if loaded["class"] else ".sty"))
                 if options is None:  # another package may load a package
                     return False if loaded["class"] else None
-                return len(tests) == 1 or _listed(second) <= options
+                return len(tests) == 1 or listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
             case "iftagged":
@@ -461,7 +315,8 @@ class Conditions:
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """The value of several tests combined from left to right."""
+        """The value of tests that are combined from left to right."""
+        test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False
         for match in (*_OPERATOR.finditer(test), None):
@@ -485,9 +340,9 @@ class Conditions:
         if match["toggle"]:
             return self.toggles.get(match["toggle"])
         if match["undefined"]:
-            defined = self._is_defined(match["undefined"])
+            defined = self.is_defined(match["undefined"])
             return None if defined is None else not defined
         if match["sign"]:
             return self._compared(match["left"], match["sign"], match["right"])
         a, b = self.expanded(match["a"]), self.expanded(match["b"])
-        return None if "\\" in a + b else a.strip() == b.strip()
+        return None if re.search(r"[\\#]", a + b) else a.strip() == b.strip()

@@ -7,19 +7,23 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
-from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
-from xkg.build.paper.latex.tex.conditions import (
-    CONDITIONAL,
-    SETTING,
-    SETTINGS,
-    Conditions,
-    Parts,
-    State,
-    defines,
-    set_name,
+from xkg.build.paper.files import PaperFiles
+from xkg.build.paper.latex.tex.conditions import CONDITIONAL, Conditions, Parts
+from xkg.build.paper.latex.tex.copying import Copier, Copy
+from xkg.build.paper.latex.tex.macros import arguments_end, filled
+from xkg.build.paper.latex.tex.own_macros import (
+    ALWAYS,
+    BY_FILE,
+    READS,
+    Macro,
+    arguments,
+    called,
+    definition,
+    is_prose,
+    macro,
 )
-from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
-from xkg.errors import UnsafeInputError
+from xkg.build.paper.latex.tex.settings import SETTING, SETTINGS, State, environment_codes, set_name
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups
 
 _DEEPEST = 40
 _MOST_INPUTS = 2000
@@ -30,7 +34,6 @@ _TOKEN = re.compile(
     r"|(?P<url>\\(?:url|path|href)[ \t]*+\{[^{}\n]{0,2000}\})"
     r"|\\begin[ \t]*+\{(?P<begin>[a-zA-Z@]{1,40}\*?)\}"
     r"|(?P<setting>" + SETTING + r")"
-    r"|\\(?P<change>(?:ch)?(?:deleted|replaced))(?![a-zA-Z@])"
     r"|\\(?P<pair>import|subimport|inputfrom|subinputfrom|includefrom|subincludefrom)\*?[ \t]*+"
     r"\{(?P<folder>[^{}\n]{0,300})\}[ \t]*+\{(?P<file>[^{}\n]{1,300})\}"
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
@@ -54,21 +57,23 @@ _OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # modes
 _SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
-_PARAMETERS = re.compile(
-    r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
+_BY_NAME = re.compile(
+    r"(?:\\expandafter[ \t]*+(\\(?:[gex]?def|let)))?\\csname[ \t]*+"
+    r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
-_BY_NAME = re.compile(r"\\csname[ \t]*+((?:if[a-zA-Z@]{1,40}|[a-zA-Z@]{1,40}(?:true|false)))[ \t]*+\\endcsname")
-_BY_ARGUMENT = re.compile(r"\\csname[ \t]*+if[a-zA-Z@]{0,40}#")
-_BY_TAG = frozenset(("\\opt", "\\optv", "\\tagged", "\\untagged"))
 _LOOP = re.compile(
     r"[ \t]*+(?P<names>\\[a-zA-Z@]{1,40}(?:[ \t]*+/[ \t]*+\\[a-zA-Z@]{1,40}){0,4})[ \t]*+(?:\[[^][]{0,200}\])?"
     r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
 )
 _RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
-_INDENT = re.compile(r"[ \t]*+")
-_READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
+_MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
+_CONTROL = re.compile(r"\\([a-zA-Z@]+)")
+_COMMANDS = re.compile(
+    r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
+)  # that print no text of their own, most likely
 _LONGEST_LOOP = 2000
+_LONGEST_BRANCH = 20_000  # characters that are looked at
 
 
 @dataclass(slots=True)
@@ -80,22 +85,8 @@ class Flat:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Dropping:
-    """A macro that does not print all its arguments. `optional` says whether the first argument is optional, and
-    `dropped` which arguments are not printed. `bare` is True if the macro prints only its other arguments."""
-
-    optional: bool
-    dropped: tuple[bool, ...]
-    bare: bool
-
-
 @dataclass(slots=True)
-class _Output:
-    pieces: list[str] = field(default_factory=list)
-    length: int = 0
-    spans: list[tuple[int, int, str, int]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+class _Output(Copy):
     inputs: int = 0
     styles: set[str] = field(default_factory=set)  # packages whose style file was looked for
     conditions: Conditions = field(default_factory=Conditions)
@@ -104,20 +95,9 @@ class _Output:
     alone: bool = False  # read only the body of a definition, without inputs and nested definitions
     deferred: bool = False  # a definition before the body contains a condition
     ended: bool = False
-    dropping: dict[str, "_Dropping"] = field(
-        default_factory=lambda: {
-            "@gobble": _Dropping(False, (True,), True),
-            "@firstoftwo": _Dropping(False, (False, True), True),
-            "@secondoftwo": _Dropping(False, (True, False), True),
-        }
-    )
-    written: dict[str, str] = field(default_factory=dict)  # files from `filecontents` environments
-    reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: argument count, file names
+    dropping: dict[str, Macro] = field(default_factory=lambda: dict(ALWAYS))
+    written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
     at_body: Conditions | None = None  # the settings at the start of the body
-
-    def warn(self, line: str) -> None:
-        if line not in self.warnings and len(self.warnings) < 50:
-            self.warnings.append(line)
 
 
 def flatten(files: PaperFiles, main: str) -> Flat:
@@ -145,21 +125,17 @@ def is_slides(text: str) -> bool:
     return _SLIDES.search(text) is not None
 
 
-class _File:
+class _File(Copier):
     def __init__(
         self, files: PaperFiles, path: str, text: str, output: _Output, stack: tuple[str, ...], start: int = 0
     ) -> None:
-        self.files, self.path, self.output, self.stack = files, path, output, stack
-        self.text = _BY_NAME.sub(r"\\\1 ", text)
-        self.at = start
-        self.line, self.line_at = 1, 0
-        self.definition = 0  # where the definition that began last ends
-        self.reading = 0  # where the last definition that reads files when used ends
-        self.never: set[str] = set()
+        super().__init__(path, _BY_NAME.sub(r"\1\\\2 ", text), output, start)
+        self.files, self.output, self.stack = files, output, stack
+        self.definition = 0  # end of the definition that began last
+        self.reading = 0  # end of the last definition that reads files when it is used
         self.pending: list[tuple[int, int]] = []
         self.local: list[tuple[int, str, State]] = []  # where a group ends, and the setting to restore there
         self._groups: Groups | None = None
-        self._tex: Tex | None = None
         self._parts: Parts | None = None
 
     def copy(self, end: int | None = None) -> None:
@@ -173,61 +149,59 @@ class _File:
                 if limit == end and not (self.pending and self.pending[0][0] == end):
                     break
                 at = max(self.at, heappop(self.pending)[1])
-                self._drop(limit, at)
+                self.drop(limit, at)
                 continue
             at = match.end()
             self._leave_groups(match.start())
             if self.output.slides and (match["overlay"] or match["note"]):
                 at = self._beside(match)
             elif match["comment"]:
-                at = self._comment(match.start())
+                at = self.comment(match.start())
             elif match["begin"]:
                 at = self._environment(match["begin"], match.start(), at)
             elif match["setting"]:
                 self._remember(match)
                 self.output.conditions.set(self.text, match)
                 if (name := match["macro"] or match["def"]) and match["word"] is None:
-                    self._define(name, at)
+                    self._define(name, at, specified=match["specified"] is not None)
+                elif match["environment"]:
+                    self._define_environment(match)
                 elif match["packages"] and not self.output.alone:
                     self._styles(match)
                 elif match["let"] and (other := self.output.dropping.get((match["let_to"] or "")[1:])):
                     self.output.dropping[match["let"]] = other
             elif match["conditional"]:
                 at = self._conditional(match)
-            elif match["change"]:
-                at = self._change(match)
             elif match["pair"] or match["command"]:
                 name = match["braced"] or match["bare"] or ""
                 if match["pair"]:
                     name = posixpath.join(match["folder"].strip(), match["file"].strip())
                 only = self.output.conditions.only if match["command"] == "include" else None
                 if only is not None and name.strip() not in only:
-                    at = self._drop(match.start(), at)
+                    at = self.drop(match.start(), at)
                 else:
                     at = self._input(match.start(), at, name.strip())
             elif match["loop"]:
                 at = self._loop(match)
-            elif match["escaped"] in _BY_TAG and self.output.conditions.tags is not None:
-                at = self._by_tag(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
                 self.output.warn(f"{self.path}: the tags for the optional package are unknown; all its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
-            elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
-                at = self._read_by(at, *reading)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
                 self.output.ended = match["last"] is not None
-                self._drop(at if match["last"] else match.start(), at)
+                self.drop(at if match["last"] else match.start(), at)
                 return
             if self.output.ended:
                 return
-        self._drop(end, end)
+        self.drop(end, end)
         self._leave_groups(end)
 
     def _styles(self, loaded: re.Match[str]) -> None:
         """Applies the settings from a class or packages that are files in the paper's folder, and from the files that
         these load."""
+        for name in loaded["packages"].split(","):
+            self.output.dropping |= BY_FILE.get(name.strip().rstrip("0123456789"), {})
         pending, texts = [loaded], dict[str, str]()
         while pending:
             match = pending.pop()
@@ -242,8 +216,8 @@ class _File:
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Other loops are left unchanged; most of them are in pictures."""
-        at, words, tex = match.end(), self.output.conditions.words, self._braces()
+        """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
+        at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
         if match["loop"] == "forcsvlist":
@@ -251,20 +225,20 @@ class _File:
             listed = tex.group(does.after) if does else None
             if does is None or listed is None or tex.inner(does) not in ("\\input", "\\include"):
                 return at
-            self._drop(match.start(), listed.after)
+            self.drop(match.start(), listed.after)
             for value in tex.inner(listed).split(","):
                 self._input(listed.after, listed.after, value.strip())
             return listed.after
         loop = _LOOP.match(self.text, at, at + 2 * _LONGEST_LOOP)
         body = tex.group(loop.end()) if loop else None
         inner = tex.inner(body) if body and body.end - body.start < _LONGEST_LOOP else ""
-        if loop is None or body is None or not _READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
+        if loop is None or body is None or not READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
             return at
         names = re.findall(r"[a-zA-Z@]+", loop["names"])
         values = self.output.conditions.expanded(loop["listed"] or loop["values"])
         values = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), values)
         before = [(name, self.output.conditions.state(name)) for name in names]
-        self._drop(match.start(), body.start)
+        self.drop(match.start(), body.start)
         place = self.line, self.line_at
         for value in values.split(","):
             self.at = body.start
@@ -273,18 +247,7 @@ class _File:
             self.copy(body.end)
         for name, state in before:
             self.output.conditions.put_back(name, state)
-        return self._drop(body.end, body.after)
-
-    def _by_tag(self, match: re.Match[str]) -> int:
-        """Drops text none of whose tags is in use; otherwise drops just the command around it."""
-        tags = self._braces().group(match.end())
-        text = self._braces().group(tags.after) if tags else None
-        if tags is None or text is None or "#" in self._braces().inner(tags):
-            return match.end()
-        if self.output.conditions.has_tag(self._braces().inner(tags)) == (match["escaped"] == "\\untagged"):
-            return self._drop(match.start(), text.after)
-        heappush(self.pending, (text.end, text.after))
-        return self._drop(match.start(), text.start)
+        return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Stores the value that a setting replaces, if the setting is inside a group."""
@@ -295,7 +258,7 @@ class _File:
         if before.endswith("\\global") or match[0].startswith(("\\gdef", "\\xdef")):
             self.local = [each for each in self.local if each[1] != name]
             return
-        self._groups = self._groups or Groups(self._braces())
+        self._groups = self._groups or Groups(self.braces())
         end = self._groups.end_around(match.start())
         if end is not None:
             self.local.append((end, name, self.output.conditions.state(name)))
@@ -310,42 +273,42 @@ class _File:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
         swallowed = name in self.output.conditions.swallowed
-        if name.startswith("filecontents") and (file := self._braces().group(self._braces().skip_options(at))):
-            close = self._find(f"\\end{{{name}}}", file.after)
+        if name.startswith("filecontents") and (file := self.braces().group(self.braces().skip_options(at))):
+            close = self.find(f"\\end{{{name}}}", file.after)
             if close >= 0:
-                self.output.written[posixpath.normpath(self._braces().inner(file))] = self.text[file.after : close]
+                self.output.written[posixpath.normpath(self.braces().inner(file))] = self.text[file.after : close]
                 return close
         if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
-            tags = self._braces().group(at)
+            tags = self.braces().group(at)
             if tags is None:
                 return at
-            swallowed = self.output.conditions.has_tag(self._braces().inner(tags)) == (name == "untaggedblock")
+            swallowed = self.output.conditions.has_tag(self.braces().inner(tags)) == (name == "untaggedblock")
             if not swallowed:
-                return self._drop(tags.start - 1, tags.after)
+                return self.drop(tags.start - 1, tags.after)
         if not swallowed and name not in VERBATIM:
             return at
-        close = self._find(f"\\end{{{name}}}", at)
+        close = self.find(f"\\end{{{name}}}", at)
         if close < 0:
             return at
-        return self._drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
+        return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
         """Drops a slide's note, or the steps at which something is shown."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
-            return self._drop(match.start("overlay"), match.end())
-        tex = self._braces()
+            return self.drop(match.start("overlay"), match.end())
+        tex = self.braces()
         group = tex.group(tex.skip_options(match.end()))
-        return self._drop(match.start(), group.after) if group else match.end()
+        return self.drop(match.start(), group.after) if group else match.end()
 
     def _conditional(self, match: re.Match[str]) -> int:
         conditions = self.output.conditions
         if match.start() < self.definition:
             self.output.deferred = True
             conditions = self.output.at_body or conditions
-        spans = conditions.unprinted(self.text, match, self._braces, self._parts_of, self._is_there)
+        spans = conditions.unprinted(self.text, match, self.braces, self._parts_of, self._is_there)
         if spans is None:
-            name = match["if"] or match["braced_if"]
-            if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
+            if self.output.in_body and not self.output.alone and self._decides_text(match):
+                name = match["if"] or match["braced_if"]
                 test = _TEST.match(self.text, match.end())
                 whole = name + (test[0] if test else "")
                 self.output.warn(f"{self.path}: the value of \\{whole} is unknown; both branches are read")
@@ -353,145 +316,87 @@ class _File:
         (start, after), *later = spans
         for span in later:
             heappush(self.pending, span)
-        if match["braced_if"] == "InputIfFileExists" and (file := self._braces().group(match.end())):
+        if match["braced_if"] == "InputIfFileExists" and (file := self.braces().group(match.end())):
             name = self.text[file.start : file.end].strip()
-            return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
-        return self._drop(start, after)
+            return self._input(start, after, name) if self._is_there(name) else self.drop(start, after)
+        return self.drop(start, after)
 
-    def _define(self, name: str, at: int) -> None:
-        """Records a macro whose parameters begin at an offset: where its definition ends, and which arguments it does
-        not print, for example because of a condition in it."""
-        parameters = _PARAMETERS.match(self.text, at)
-        group = self._braces().group(parameters.end()) if parameters else None
+    def _decides_text(self, match: re.Match[str]) -> bool:
+        """Whether a conditional has a text, a heading or an input in its branches."""
+        parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
+        if parts is None:
+            end = arguments_end(self.braces(), end)
+        text = self.text[match.end() : min(parts[2][0] if parts else end, match.end() + _LONGEST_BRANCH)]
+        return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
+
+    def _define(self, name: str, at: int, *, specified: bool) -> None:
+        """Records a macro whose parameters begin at an offset: the end of its definition, the files that it reads, and
+        the arguments that it does not print, for example because of a condition in it."""
+        found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
-        if parameters is None or group is None:
+        if found is None:
             return
+        code = self.braces().inner(found.code)
         if not self.output.in_body:
-            self.definition = group.after
-        count = int(parameters["count"] or 0) or parameters[0].count("#")
-        self.output.reading.pop(name, None)
-        files = tuple(_READS.findall(self._braces().inner(group)))
-        if files and parameters["default"] is None and len(self.output.reading) < _MOST_INPUTS:
-            self.output.reading[name] = count, files
-            self.reading = group.after
-        if not count or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
+            self.definition = found.code.after
+        if READS.search(code):
+            self.reading = found.code.after
+        if self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
-        body = self._braces().inner(group)
-        if _BY_ARGUMENT.search(body):
-            self.output.warn(f"{self.path}: the condition in \\{name} depends on an argument; its text is read")
+        if known := macro(found.kinds, code, self._printed(code) if found.kinds else code, found.default):
+            self.output.dropping[name] = known
+
+    def _printed(self, code: str) -> str:
+        """The part of a definition's code that is printed under the settings at the start of the body."""
+        if not _MAY_HIDE.search(code) and self.output.dropping.keys().isdisjoint(_CONTROL.findall(code)):
+            return code
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
-        if "\\if" in body:
-            scratch = _Output(conditions=values.copy(), in_body=True, alone=True)
-            _File(self.files, self.path, body, scratch, self.stack).copy()
-            body = "".join(scratch.pieces)
-        dropped = tuple(f"#{n}" not in body for n in range(1, count + 1))
-        if any(dropped):
-            bare = dropped.count(False) <= 1 and re.fullmatch(r"(?:\s|#\d)*", body) is not None
-            self.output.dropping[name] = _Dropping(parameters["default"] is not None, dropped, bare)
+        scratch = _Output(conditions=values.copy(), in_body=True, alone=True, dropping=self.output.dropping)
+        _File(self.files, self.path, code, scratch, self.stack).copy()
+        return "".join(scratch.pieces)
 
-    def _drop_arguments(self, start: int, at: int, macro: "_Dropping") -> int:
-        """Drops the arguments that a macro does not print, and the command itself if it prints only the others."""
-        tex = self._braces()
-        option = tex.option(at) if macro.optional else None
-        at = end = option.after if option else at
-        spans: list[tuple[int, int]] = []
-        kept: list[tuple[int, int]] = []
-        for dropped in macro.dropped[macro.optional :]:
-            group = tex.group(end)
-            if group is None:
-                return at
-            (spans if dropped else kept).append((group.start, group.end))
-            end = group.after
-        if macro.bare and not (macro.optional and not macro.dropped[0]):
-            (inner, close), *_ = [*kept, (end, end)]
+    def _define_environment(self, match: re.Match[str]) -> None:
+        codes = environment_codes(self.braces(), match)
+        if not self.output.in_body:
+            self.definition = match.end() + sum(map(len, codes))
+        if not self.output.alone:
+            self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
+
+    def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
+        """Drops the arguments that a macro does not print, and its command if it prints only the others."""
+        tex = self.braces()
+        found = arguments(tex, at, known.kinds)
+        if found is None:
+            return at
+        groups, end = found
+        if known.body:
+            given = [None if group is None else tex.inner(group) for group in groups]
+            code = called(known, given)
+            known = macro(known.kinds, code, self._printed(code)) or Macro(known.kinds, (False,) * len(groups))
+        pairs = list(zip(groups, known.dropped, strict=True))
+        kept = [group for group, dropped in pairs if group and not dropped]
+        if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
+            name = self.text[start:at].strip()
+            self.output.warn(f"{self.path}: whether {name} prints its text is not known; it is read")
+        if known.bare:
+            inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))
-            return self._drop(start, inner)
-        for span in spans:
-            heappush(self.pending, span)
-        return at
-
-    def _read_by(self, at: int, count: int, files: tuple[str, ...]) -> int:
-        """Reads the files that a macro inputs, after the macro's arguments."""
-        arguments = []
-        for _ in range(count):
-            group = self._braces().group(at)
-            if group is None:
-                return at
-            arguments.append(self._braces().inner(group))
-            at = group.after
-        for name in files:
-            self._input(at, at, re.sub(r"#([1-9])", lambda m: "".join(arguments[int(m[1]) - 1 : int(m[1])]), name))
-        return at
+            return self.drop(start, inner)
+        for group, dropped in pairs:
+            if group and dropped:
+                heappush(self.pending, (group.start, group.end))
+        values = [tex.inner(group) if group else "" for group in groups]
+        for name in known.files:
+            self._input(end, end, filled(name, values))
+        return end if known.files else at
 
     def _is_there(self, name: str) -> bool:
         return self._resolve(name)[1] is not None
-
-    def _change(self, match: re.Match[str]) -> int:
-        """Drops text that the changes package marks as deleted."""
-        tex, at = self._braces(), match.end()
-        new = tex.group(tex.skip_options(at))
-        if new is None or defines(self.text, match.start()):
-            return at
-        if match["change"].endswith("deleted"):
-            return self._drop(match.start(), new.after)
-        old = tex.group(new.after)
-        if old is None:
-            return at
-        heappush(self.pending, (new.end, old.after))
-        return self._drop(match.start(), new.start)
 
     def _parts_of(self) -> Parts:
         if self._parts is None:
             self._parts = self.output.conditions.parts(self.text)
         return self._parts
-
-    def _braces(self) -> Tex:
-        if self._tex is None:
-            self._tex = Tex(self.text)
-        return self._tex
-
-    def _find(self, needle: str, at: int) -> int:
-        """Like `str.find`, but does not repeat a search that found nothing."""
-        if needle in self.never:
-            return -1
-        position = self.text.find(needle, at)
-        if position < 0:
-            self.never.add(needle)
-        return position
-
-    def _drop(self, start: int, end: int) -> int:
-        """Copies the text before `start` and continues at `end`."""
-        if start > self.at:
-            self.line += self.text.count("\n", self.line_at, self.at)
-            self.line_at = self.at
-            output = self.output
-            piece = self.text[self.at : start]
-            if output.length + len(piece) > LARGEST_TEXT:
-                raise UnsafeInputError(
-                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper is so large"
-                )
-            output.pieces.append(piece)
-            output.spans.append((output.length, output.length + len(piece), self.path, self.line))
-            output.length += len(piece)
-        self.at = end
-        return end
-
-    def _comment(self, start: int) -> int:
-        """Removes a comment with its line end and the next line's indentation, as TeX does, but never a blank line."""
-        text = self.text
-        line_end = text.find("\n", start)
-        if line_end < 0:
-            return self._drop(start, len(text))
-        line_start = text.rfind("\n", max(0, start - 200), start) + 1
-        alone = start - line_start < 200 and not text[line_start:start].strip()
-        indent = _INDENT.match(text, line_end + 1)
-        after = indent.end() if indent else line_end + 1
-        blank_follows = after >= len(text) or text[after] == "\n"
-        if alone and line_start >= self.at:
-            return self._drop(line_start, line_end + 1)
-        if blank_follows or text[start - 1 : start].isspace() or start == self.at:
-            return self._drop(start, line_end)
-        return self._drop(start, after)
 
     def _input(self, start: int, at: int, name: str) -> int:
         output = self.output
@@ -499,22 +404,22 @@ class _File:
         if "#" in name or not name or output.alone or start < self.reading:
             return at
         if "\\" in name:
-            output.warn(f"{self.path}: the input {name} was left out: its name depends on macros")
-            return self._drop(start, at)
+            output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")
+            return self.drop(start, at)
         if name.lower().endswith(_PICTURES):
-            return self._drop(start, at)
+            return self.drop(start, at)
         output.inputs += 1
         if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
-            output.warn(f"{self.path}: the input {name} was left out: there are too many inputs")
-            return self._drop(start, at)
+            output.warn(f"{self.path}: the input {name} was left out, there are too many")
+            return self.drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:
             output.warn(f"{self.path}: the input {name} was not found")
-            return self._drop(start, at)
+            return self.drop(start, at)
         if path in self.stack:
             output.warn(f"{self.path}: the input {name} is part of a cycle and was left out")
-            return self._drop(start, at)
-        self._drop(start, at)
+            return self.drop(start, at)
+        self.drop(start, at)
         child = _File(self.files, path, text, output, (*self.stack, path))
         body = _BODY.search(child.text)
         if body and _CLASS.search(child.text, 0, body.start()):

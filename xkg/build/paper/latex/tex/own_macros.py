@@ -1,0 +1,150 @@
+r"""What macros do with their arguments: print them or not. `\deleted` and its like print none."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xkg.build.paper.latex.tex.tokens import Group, Tex
+
+_PARAMETERS = re.compile(
+    r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?P<hashes>(?:#\d)*+))"
+    r"[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
+)
+_SPECIFIED = re.compile(r"[+!\s]|(?P<star>s)|(?P<optional>o|O\s*+\{(?P<default>[^{}]*+)\})|m")
+_LEFT = re.compile(r"\\(?:if(?!f(?![a-zA-Z])|mmode)|If(?:Boolean|Value|NoValue)|bool_if|csname[ \t]*+if)")
+_TESTED = re.compile(r"\\(?:[iI]f|csname[ \t]*+if)[a-zA-Z]{0,30}[^#\n]{0,30}?#(\d)")
+READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
+_PROSE = re.compile(r"(?:\\[a-zA-Z@]+|\$[^$]*+\$|[^\w$\\]|\d)++")
+NO_VALUE = "-NoValue-"  # of LaTeX, for an optional argument without a default that is not given
+FEWEST_WORDS = 5
+"""The fewest words of a text that may define something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """`kinds` has a letter for each argument: `s` for a star, `o` for one in brackets, `m` for one in braces.
+    `dropped` tells which are not printed. `bare` is True if the macro prints only its other arguments. `body` is the
+    macro's code if the arguments of a call decide what it prints; `unsure` is True if its conditions have no value.
+    `files` are the names of the files that it reads."""
+
+    kinds: str
+    dropped: tuple[bool, ...]
+    bare: bool = False
+    body: str = ""
+    unsure: bool = False
+    default: str = NO_VALUE
+    files: tuple[str, ...] = ()
+
+
+class Definition(NamedTuple):
+    """The kinds of arguments of a macro as in `Macro`, its code, and what stands for a missing optional argument."""
+
+    kinds: str
+    code: Group
+    default: str
+
+
+def _known(**macros: str) -> dict[str, Macro]:
+    """Macros by name, with a letter for each argument; those in upper case are printed."""
+    return {
+        name.replace("at_", "@"): Macro(kinds.lower(), tuple(map(str.islower, kinds)), bare=True)
+        for name, kinds in macros.items()
+    }
+
+
+ALWAYS = _known(
+    at_gobble="m", at_firstoftwo="Mm", at_secondoftwo="mM", deleted="om", chdeleted="om", replaced="oMm",
+    chreplaced="oMm", DIFdel="m", DIFdelFL="m",
+)  # fmt: skip
+_TAGGED = {
+    name: Macro("mm", (True, False), bare=True, body=rf"\iftagged{{#1}}{code}")
+    for name, code in {"tagged": "{#2}{}", "opt": "{#2}{}", "optv": "{#2}{}", "untagged": "{}{#2}"}.items()
+}
+BY_FILE = {
+    "tagging": _TAGGED,
+    "optional": _TAGGED,
+    "changes": _known(comment="om", chcomment="om"),
+    "trackchanges": _known(add="oM", remove="om", change="omM", note="om", annote="oMm", refneeded="oM"),
+    "easyReview": _known(remove="m", replace="mM", comment="Mm"),
+    "aastex": _known(replaced="omM", explain="om"),
+}
+"""Macros by the package or class, without the digits at its end, that has them."""
+
+
+def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
+    """The definition whose parameters begin at an offset: `[2][default]`, `#1#2`, or, with `specified`, `{o m}`. None
+    if its form is not known."""
+    if specified:
+        stated = tex.group(at)
+        code = tex.group(stated.after) if stated else None
+        if stated is None or code is None:
+            return None
+        kinds, end, default = "", stated.start, NO_VALUE
+        while end < stated.end:
+            match = _SPECIFIED.match(tex.text, end, stated.end)
+            if match is None:
+                return None
+            default = match["default"] or default
+            kinds += "s" if match["star"] else "o" if match["optional"] else "m" if match[0] == "m" else ""
+            end = match.end()
+        return Definition(kinds, code, default)
+    match = _PARAMETERS.match(tex.text, at)
+    code = tex.group(match.end()) if match else None
+    if match is None or code is None:
+        return None
+    count = int(match["count"] or 0) or (match["hashes"] or "").count("#")
+    optional = bool(count and match["default"])
+    return Definition("o" * optional + "m" * (count - optional), code, (match["default"] or "")[1:-1])
+
+
+def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
+    """The arguments at an offset, and the offset after them. A star is a group of one character. None for one that is
+    optional and missing; None in place of all if a mandatory one is missing."""
+    found: list[Group | None] = []
+    for kind in kinds:
+        if kind == "s":
+            group = Group(at, at + 1, at + 1) if tex.text.startswith("*", at) else None
+        else:
+            group = tex.option(at) if kind == "o" else tex.group(at)
+        if group is None and kind == "m":
+            return None
+        found.append(group)
+        at = group.after if group else at
+    return found, at
+
+
+def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro | None:
+    """A macro with this code, of which `printed` remains after its conditions. None if it prints all arguments and
+    reads no files."""
+    dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
+    unsure = _LEFT.search(printed) is not None and "#" in printed
+    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # options are of figures
+    if not any(dropped) and not unsure and not files:
+        return None
+    kept = [kind for kind, gone in zip(kinds, dropped, strict=True) if not gone]
+    bare = kept in ([], ["m"]) and kinds != "" and re.fullmatch(r"(?:\s|#\d)*", printed) is not None
+    decides = unsure and _TESTED.search(printed) is not None
+    return Macro(kinds, dropped, bare, code if decides else "", unsure, default, files)
+
+
+def called(macro: Macro, given: Sequence[str | None]) -> str:
+    """The code of a macro with the arguments that its conditions test in their place."""
+
+    def filled(match: re.Match[str]) -> str:
+        n = int(match[1])
+        value, kind = (given[n - 1], macro.kinds[n - 1]) if n <= len(given) else (None, "m")
+        if kind == "s":
+            value = f"\\Boolean{'False' if value is None else 'True'} "
+        elif kind == "o" and value is None:
+            value = macro.default
+        elif value is not None and is_prose(value):  # else not tested, but printed
+            value = "…" if "Value" in match[0] else None
+        return match[0] if value is None else match[0][:-2] + value
+
+    return _TESTED.sub(filled, macro.body)
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text has words enough to say something."""
+    return len(_PROSE.sub(" ", text).split()) >= FEWEST_WORDS
