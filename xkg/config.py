@@ -346,8 +346,8 @@ class ServeSettings(_Section):
 class ImplementSettings(_Section):
     """`xkg implement`. The agent takes at most `steps`. A question is put `tries` times to `llm.code_model`, then
     to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times a run. The last `memory`
-    steps are in the prompt as they were, older ones as a line each with the summary that the next answer gave; an
-    observation of more than `observation` characters is summarised.
+    steps are in the prompt as they were, older ones as a line each; of an observation of more than `observation`
+    characters, the middle is cut.
 
     `seconds`, `memory_mb` and `disk_mb` limit one run of the code."""
 

@@ -56,8 +56,11 @@ MOMENTUM = """def train(steps):
 """
 
 
-class NoLibrary:
+class NoLibrary(Library):
     """A library that answers each question with what was asked."""
+
+    def __init__(self) -> None:
+        """Without a graph."""
 
     def search(self, query: str) -> str:
         return f"found for {query}"
@@ -157,7 +160,6 @@ def step(action: str, **given: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(ActionInput.model_fields)
     chosen = ActionInput.model_validate({**nothing, **given})
     return Step(
-        last_step_summary="",
         plan_and_status="p",
         thought="t",
         action=action,  # type: ignore[arg-type]

@@ -236,7 +236,7 @@ def test_the_evaluation_cannot_be_edited(world: World) -> None:
     shadow = replace("def gradient", "import model\nmodel.evaluate = abs\n\n\ndef gradient", "model.py")
     world.endpoint.answers = [
         parts(),
-        step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
+        step("edit_script", file="train.py", files=["model.py"], text="improve"),
         edits(cheat),
         edits(printed),
         edits(shadow),
@@ -264,7 +264,7 @@ def test_the_evaluation_cannot_be_edited(world: World) -> None:
     ],
 )
 def test_the_evaluation_cannot_be_put_aside(world: World, new: dict[str, Any]) -> None:
-    edit = step("edit_with_context", file="train.py", files=["model.py"], text="improve")
+    edit = step("edit_script", file="train.py", files=["model.py"], text="improve")
     world.endpoint.answers = [parts(), edit, edits(new), edits(function("train", MOMENTUM)), final()]
     assert world.run().result == "A"
     assert world.asked("changes how the result is measured") == 1
@@ -273,7 +273,7 @@ def test_the_evaluation_cannot_be_put_aside(world: World, new: dict[str, Any]) -
 def test_an_allowed_change_of_the_evaluation_is_reported_with_the_result(world: World) -> None:
     world.endpoint.answers = [
         parts(),
-        step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
+        step("edit_script", file="train.py", files=["model.py"], text="improve"),
         edits(function("train", MOMENTUM), function("evaluate", "def evaluate(x):\n    return abs(x)\n", "model.py")),
         final(),
     ]
@@ -291,7 +291,7 @@ def test_related_code_from_elsewhere_is_read_and_never_part_of_the_program(world
         step("inspect_lines", file="related/optim/ball.py"),
         step("edit_script", file="related/optim/ball.py", text="change it"),
         step("copy_file", file="train.py", to="related/optim/new.py"),
-        step("edit_with_context", file="train.py", files=["related/optim/ball.py"], text="as in ball"),
+        step("edit_script", file="train.py", files=["related/optim/ball.py"], text="as in ball"),
         edits({"file": "related/optim/ball.py", "kind": "file", "target": "", "text": "x = 1\n"}),
         edits(function("train", imported)),
         step("execute_script"),
@@ -412,12 +412,6 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
     result = other.run(other.task(mode="prescribed"))
     assert result.result == "A", result
     assert not other.endpoint.answers
-    third = World(tmp_path / "third", world.endpoint, world.parsers, world.commands)
-    checked = {"parts": [{**place, "start_line": 13, "end_line": 18, "problem": ""}]}
-    reads = [{"text": "reads train"}, {"text": "reads model"}]
-    world.endpoint.answers = [parts(), *reads, edits(skeleton), edits(function("train", MOMENTUM)), checked]
-    assert third.run(third.task(mode="prescribed")).result == "A"
-    assert not world.endpoint.answers, "what was found done was mended all the same, or checked twice"
 
 
 def test_the_method_s_text_is_data_in_every_prompt(world: World) -> None:

@@ -73,7 +73,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
     yield "compare the parts below with the method's text: a run shows that lines ran, not that they are right"
-    if session.baseline is not None and verdict.metric is not None:
+    if session.baseline.metric is not None and verdict.metric is not None:
         yield "one run before and one after: more seeds are needed to judge the change of the metric"
 
 

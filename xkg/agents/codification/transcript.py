@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from xkg.agents.codification.journal import Journal
-from xkg.agents.codification.prompting.memory import Taken
+from xkg.agents.codification.prompting.memory import Taken, thoughts
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
 from xkg.errors import ConfigError, CorruptStoreError, InputError, install_extra
@@ -123,11 +123,7 @@ def _messages(task: Task, taken: list[Taken]) -> "Iterator[ChatMessage]":
     yield ChatMessageUser(content=asked)
     for each in taken:
         step = each.step
-        thoughts = (
-            ("Plan and status", step.plan_and_status),
-            ("Thought", step.thought),
-        )
-        said = "\n\n".join(f"**{name}**: {text}" for name, text in thoughts if text.strip())
+        said = "\n\n".join(f"**{name}**: {text}" for name, text in thoughts(step))
         arguments = step.action_input.model_dump(mode="json", exclude_none=True)
         call = ToolCall(id=f"step-{each.number}", function=step.action, arguments=arguments)
         yield ChatMessageAssistant(content=said, tool_calls=[call])

@@ -10,6 +10,7 @@ import difflib
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -176,6 +177,15 @@ class Workspace:
         if b"\0" in file.content[:8192]:
             raise InputError(f"{path} is a binary file of {len(file.content):,} bytes")
         return file.content.decode("utf-8", "replace")
+
+    def texts(self, number: int | None = None) -> dict[str, str]:
+        """The files of a version (None: the current one) that are valid UTF-8 and not too large for an edit."""
+        texts = {}
+        for path, file in (self.files if number is None else self.files_of(number)).items():
+            with suppress(UnicodeDecodeError):
+                if len(file.content) <= MAX_FILE_BYTES and b"\0" not in file.content[:8192]:
+                    texts[path] = file.content.decode()
+        return texts
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
         """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` if

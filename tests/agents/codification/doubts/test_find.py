@@ -1,7 +1,7 @@
 from tests.agents.codification.runs import METHOD, MOMENTUM, World, edits, final, function, parts, replace, step
 from xkg.agents.codification.transcript import steps
 
-EDIT = step("edit_with_context", file="train.py", files=["model.py"], text="keep a velocity")
+EDIT = step("edit_script", file="train.py", files=["model.py"], text="keep a velocity")
 
 
 def answered(about: str) -> dict[str, str]:

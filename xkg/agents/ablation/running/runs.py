@@ -47,7 +47,7 @@ class Runs:
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        return worktrees.texts_of(self.base)
+        return self.base.texts()
 
     @cached_property
     def files(self) -> str:

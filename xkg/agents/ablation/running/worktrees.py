@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from xkg.agents.workspace.starter import Starter
-from xkg.agents.workspace.workspace import MAX_FILE_BYTES, Workspace
+from xkg.agents.workspace.workspace import Workspace
 
 
 def opened(folder: Path, starter: Starter) -> Workspace:
@@ -26,19 +26,6 @@ def mutated(folder: Path, base: Workspace, after: Mapping[str, str], reason: str
     workspace = base.copied(folder)
     workspace.edit(after, reason)
     return workspace
-
-
-def texts_of(workspace: Workspace) -> dict[str, str]:
-    """The files that are valid UTF-8, without those that edits may not write since they are too large."""
-    texts = {}
-    for path, file in workspace.files.items():
-        if len(file.content) > MAX_FILE_BYTES:
-            continue
-        try:
-            texts[path] = file.content.decode()
-        except UnicodeDecodeError:
-            continue
-    return texts
 
 
 class Shared:

@@ -14,9 +14,9 @@ from xkg.agents.codification.prompting.answers import (
     Reply,
     Step,
 )
-from xkg.agents.codification.prompting.memory import Taken, log, recent, shown
+from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
-from xkg.agents.codification.verdict import Verdict, judge, texts_of
+from xkg.agents.codification.verdict import Verdict, judge
 from xkg.agents.workspace.command import RunResult, cut_middle, with_counts
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.errors import AnswerError, InputError
@@ -32,7 +32,6 @@ _ANSWER = (
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "understand_file": ("file", "text"),
-    "understand_with_context": ("file", "files", "text"),
     "inspect_lines": ("file",),
     "search_techniques": ("text",),
     "get_code": ("text",),
@@ -40,7 +39,6 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "graph_context": ("text",),
     "copy_file": ("file", "to"),
     "edit_script": ("file", "text"),
-    "edit_with_context": ("file", "files", "text"),
     "request_expert": ("text",),
     "final_answer": ("final",),
 }
@@ -66,41 +64,38 @@ class Actions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._workspace = session.workspace
-        self._do: dict[str, Callable[[ActionInput, Sequence[Taken]], str]] = {
-            "list_files": lambda _, __: self._listed(),
-            "inspect_lines": lambda given, _: self._lines(given),
-            "understand_file": lambda given, _: self._understood(given, [_named(given.file)]),
-            "understand_with_context": lambda given, _: self._understood(
-                given, [_named(given.file), *(given.files or ())]
-            ),
-            "code_diff": lambda given, _: self._diff(given),
-            "search_techniques": lambda given, _: session.library.search(given.text or ""),
-            "get_code": lambda given, _: session.library.code(given.text or ""),
-            "graph_context": lambda given, _: session.library.context(given.text or ""),
-            "locate": lambda given, _: session.library.locate(given.text or "", self._workspace.tree),
-            "copy_file": lambda given, _: self._copied(given),
-            "undo_edit": lambda _, __: self._undone(),
-            "execute_script": lambda given, _: self._executed(given),
-            "edit_script": lambda given, _: self._edited(given, ()),
-            "edit_with_context": lambda given, _: self._edited(given, given.files or ()),
-            "reflection": lambda given, history: self._asked("reflect", given, history),
-            "request_expert": lambda given, history: self._asked("expert", given, history),
-            "check_implementation": lambda _, __: _told(self.check()),
+        self._history: Sequence[Taken] = ()
+        self._do: dict[str, Callable[[ActionInput], str]] = {
+            "list_files": lambda _: self._listed(),
+            "inspect_lines": self._lines,
+            "understand_file": self._understood,
+            "code_diff": self._diff,
+            "search_techniques": lambda given: session.library.search(given.text or ""),
+            "get_code": lambda given: session.library.code(given.text or ""),
+            "graph_context": lambda given: session.library.context(given.text or ""),
+            "locate": lambda given: session.library.locate(given.text or "", self._workspace.tree),
+            "copy_file": self._copied,
+            "undo_edit": lambda _: self._undone(),
+            "execute_script": self._executed,
+            "edit_script": self._edited,
+            "reflection": lambda given: self._asked("reflect", given),
+            "request_expert": lambda given: self._asked("expert", given),
+            "check_implementation": lambda _: _told(self.check()),
         }
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
         """The observation of a step's action. Raises the errors of `LanguageModel` if no model can be asked."""
-        given = step.action_input
+        given, self._history = step.action_input, history
         try:
             if step.action == "final_answer":
                 assert given.final is not None
                 return self.finish(given.final.places, given.final.changed_settings, given.final.answers)
-            text = self._do[step.action](given, history)
+            text = self._do[step.action](given)
         except AnswerError as error:
             text = f"no usable answer of the colleague: {error}"
         except (InputError, EditError) as error:
             text = f"refused: {error}"
-        return Observation(self._short(step, text))
+        return Observation(cut_middle(text, self._session.settings.observation))
 
     def finish(
         self, places: Sequence[PartPlace], declared: Sequence[ChangedSetting], answers: Sequence[DoubtAnswer]
@@ -108,19 +103,8 @@ class Actions:
         """Checks the current files against the definition of done."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
-        result = session.measure([path for path in trace if path.endswith(".py")])
-        verdict = judge(
-            session.task,
-            session.method,
-            session.parts,
-            self._workspace,
-            result,
-            places,
-            declared,
-            session.reader,
-            session.origin(),
-            session.starter_removes,
-        )
+        result = session.run([path for path in trace if path.endswith(".py")])
+        verdict = judge(session, result, places, declared)
         if not verdict.faults:
             verdict = doubted(session, verdict, result, answers)
         if verdict.accepted:
@@ -157,31 +141,27 @@ class Actions:
         return f"edited {names}: version {version.number}, {version.reason}\n{diff}"
 
     def _refused_or_changed(self, edits: Sequence[FileEdit], editable: Sequence[str] | None) -> dict[str, str]:
-        texts = texts_of(self._workspace)
+        session, texts = self._session, self._workspace.texts()
         for edit in edits:
-            if self._session.beside.holds(edit.file):
+            if session.beside.holds(edit.file):
                 raise EditError(f"{edit.file} is read-only: write what the program needs of it into the program")
             if editable is not None and edit.file in self._workspace.files and edit.file not in editable:
                 raise EditError(f"only {', '.join(editable)} and new files may be edited, not {edit.file}")
             if edit.file in self._workspace.files and edit.file not in texts:
-                raise EditError(f"{edit.file} is a binary file")
-        session = self._session
+                raise EditError(f"{edit.file} is not UTF-8 text, or too large")
         changed = session.reader.applied(edits, texts)
         if not session.task.may_change_evaluation:
-            before, task = texts_of(self._workspace, 0), session.task
-            measures = session.reader.evaluation_changes(
-                before, {**texts, **changed}, task.parsed_metric, task.protected
-            )
-            if measures:
+            before, task, after = self._workspace.texts(0), session.task, {**texts, **changed}
+            if measures := session.reader.evaluation_changes(before, after, task.parsed_metric, task.protected):
                 raise EditError(
                     f"this changes how the result is measured ({'; '.join(measures[:4])}), which is not allowed: leave "
                     "these parts exactly as they are"
                 )
         return changed
 
-    def _edited(self, given: ActionInput, files: Sequence[str]) -> str:
+    def _edited(self, given: ActionInput) -> str:
         session = self._session
-        target = _named(given.file)
+        target, files = _named(given.file), given.files or ()
         known = [path for path in files if path in self._workspace.files]
         if session.beside.holds(target):
             return f"refused: {target} is read-only: write what the program needs of it into the program"
@@ -211,7 +191,8 @@ class Actions:
             return f"nothing was edited: {' '.join(answer.reason.split())}"
         return self.edit(answer.edits, answer.reason, editable)
 
-    def _understood(self, given: ActionInput, paths: Sequence[str]) -> str:
+    def _understood(self, given: ActionInput) -> str:
+        paths = [_named(given.file), *(given.files or ())]
         for path in paths:
             self._session.text(path)  # refused if the file is missing
         session = self._session
@@ -219,13 +200,13 @@ class Actions:
         inputs = {"task": session.described(), "files": files, "question": given.text or ""}
         return session.questions.ask("understand", Reply, inputs, about=paths[0]).text
 
-    def _asked(self, name: str, given: ActionInput, history: Sequence[Taken]) -> str:
+    def _asked(self, name: str, given: ActionInput) -> str:
         session = self._session
         count = session.settings.memory
         inputs = {
             "task": session.described(),
-            "log": log(history, count),
-            "recent": recent(history, count),
+            "log": log(self._history, count),
+            "recent": recent(self._history, count),
             "diff": cut_middle(self._workspace.diff(), _MOST_DIFF) or "nothing",
             "question": given.text or "Where do we stand, and what is the best next step?",
         }
@@ -255,9 +236,8 @@ class Actions:
         return f"{path}, lines {start}-{end} of {len(lines)}\n{body}"
 
     def _diff(self, given: ActionInput) -> str:
-        since = given.version or 0
-        text = self._workspace.diff(since, paths=given.files or ([given.file] if given.file else ()))
-        return f"changes since version {since}\n{cut_middle(text, _MOST_DIFF)}" if text else "no differences"
+        text = self._workspace.diff(paths=given.files or ([given.file] if given.file else ()))
+        return f"changes since the starter\n{cut_middle(text, _MOST_DIFF)}" if text else "no differences"
 
     def _copied(self, given: ActionInput) -> str:
         path, to = _named(given.file), _named(given.to)
@@ -279,26 +259,10 @@ class Actions:
         command = session.task.run
         if given.file:
             self._workspace.text(given.file)
-            command = f"python {given.file} {given.arguments or ''}".strip()
-        elif given.arguments:
-            command = f"{command} {given.arguments}"
-        if command == session.task.run:
-            result = session.measure(session.traced())
-        else:
-            result = session.execute(command, session.traced())
+            command = f"python {given.file}"
+        command = f"{command} {given.arguments or ''}".strip()
+        result = session.run(session.traced(), None if command == session.task.run.strip() else command)
         return described_run(session, result, command)
-
-    def _short(self, step: Step, text: str) -> str:
-        """The observation, summarised if it is long."""
-        session = self._session
-        most = session.settings.observation
-        if len(text) <= most or step.action in ("inspect_lines", "list_files", "code_diff", "execute_script"):
-            return cut_middle(text, most)
-        inputs = {"action": f"{step.action} {shown(step.action_input)}", "observation": cut_middle(text, 4 * most)}
-        try:
-            return session.questions.ask("summarise", Reply, inputs, about=step.action).text
-        except AnswerError:
-            return cut_middle(text, most)
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
