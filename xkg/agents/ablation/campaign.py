@@ -217,7 +217,6 @@ class _Runner:
                 modules,
                 self._task.command(self._task.seeds[0]),
             ),
-            texts=lambda: self._runs.texts,
             parser=self._parser,
             committed=start.starter.committed,
             questions=self._questions,
@@ -226,10 +225,6 @@ class _Runner:
         self._use(executor.reproduce(), executor.day)
         self._repairs, self._causes = executor.repairs, executor.causes
         notes += executor.notes
-        if executor.found:
-            notes.append(f"PYTHONPATH, which the command sets, has {', '.join(executor.found)}")
-        if executor.made:
-            notes.append(f"the setup makes {', '.join(executor.made)}, into which the command writes")
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from xkg.agents.planning.material import Component, Material
-from xkg.agents.planning.plan import PlannedAblation
+from xkg.agents.planning.plan import Action, PlannedAblation
 
 PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
 _WORD = re.compile(r"[^\W_]++")
@@ -18,19 +18,9 @@ _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
 """The minimum score of an idea: similar techniques are often not substitutes."""
 
-_JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
-_JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
-_MEASURES = re.compile(
-    rf"^(?:in order )?to {_JUDGE}\b"
-    rf"|\b(?:we|is|are) (?:then |only )?(?:used|computed|reported) (?:only )?(?:to {_JUDGE}|for {_JUDGING})\b"
-    r"|\b(?:is|as|gives|are) an? (?:\w+ ){0,2}(?:diagnostic|evaluation (?:metric|measure|protocol|criterion))\b"
-    r"|\bfor (?:evaluation|reporting) only\b",
-    re.IGNORECASE,
-)
 _MEASURE_BY_NAME = re.compile(
     r"\b(?:metrics?|evaluation(?: metric| measure| protocol| procedure)?|diagnostics?|benchmarks?)$", re.IGNORECASE
 )
-_SENTENCE = 400
 _UNMEASURED = 0.05
 """A component that was never measured ranks like one with this change."""
 
@@ -67,12 +57,10 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results: its name or definition says so, no code of another
-    component uses it, and no finding names it. Without it, only the measurement changes."""
-    if component.users or component.parts or component.findings:
-        return False
-    first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
-    return bool(_MEASURES.search(first) or _MEASURE_BY_NAME.search(component.name.strip()[-80:]))
+    """Whether a component only measures the method's results: its name says so, no code of another component uses it,
+    and no finding names it. Without it, only the measurement changes."""
+    named = _MEASURE_BY_NAME.search(component.name.strip()[-80:])
+    return bool(named) and not (component.users or component.parts or component.findings)
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
@@ -141,22 +129,16 @@ def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
 
 
 def _ablation(component: Component) -> PlannedAblation:
-    of = f" of {component.parent_name}" if component.parent_name else ""
-    ideas = _ideas(component)
-    replacement: tuple[str, ...]
-    if component.users or component.parts or ideas or not component.siblings:
-        action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
-    else:
-        action, replacement, name = "REMOVE", (), f"Without {component.name}"
+    action: Action = "REPLACE" if _bound(component) else "REMOVE"
     return PlannedAblation(
-        name=name,
+        name=f"{component.name} made trivial" if action == "REPLACE" else f"Without {component.name}",
         component=component.id,
-        ablated_part=f"{component.name}{of}",
-        action=action,  # type: ignore[arg-type]
-        replacement=replacement,
+        ablated_part=component.name + (f" of {component.parent_name}" if component.parent_name else ""),
+        action=action,
+        replacement=(PLAINEST,) if action == "REPLACE" else (),
         metrics=component.tables[:_MOST_METRICS],
         why="; ".join(reasons(component)),
-        ideas=ideas,
+        ideas=_ideas(component),
     )
 
 
@@ -176,15 +158,19 @@ def reasons(component: Component) -> list[str]:
     if component.findings:
         reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
-        reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
-    elif component.users:
-        reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
-    elif component.parts:
-        reasons.append("its own parts hang on it, so it is replaced and not removed")
-    elif _ideas(component):
-        reasons.append("other papers have similar techniques, so it is replaced and not removed")
-    elif not component.siblings:
-        reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
+        reasons.append("by its name it judges what the method gives, and no code of the method uses it")
     else:
-        reasons.append(f"no other code is known to use it, and {component.parent_name or 'the method'} has other parts")
+        of = component.parent_name or "the method"
+        reasons.append(_bound(component) or f"no other code is known to use it, and {of} has other parts")
     return reasons
+
+
+def _bound(component: Component) -> str:
+    """Why a component is replaced and not removed; '' if it can be removed."""
+    if component.users:
+        return f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed"
+    if component.parts:
+        return "its own parts hang on it, so it is replaced and not removed"
+    if _ideas(component):
+        return "other papers have similar techniques, so it is replaced and not removed"
+    return "" if component.siblings else f"nothing of {component.parent_name or 'the method'} would be left without it"
