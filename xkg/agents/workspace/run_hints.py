@@ -41,6 +41,9 @@ def hint(
         scripts = {path for program in programs if (path := program.script(workspace.files))}
         return cuda_remedy(device_options(workspace.text(path) for path in sorted(scripts)), on_cpu=cpu)
     traceback = output.rpartition("Traceback (most recent call last):")[2]
+    if folder := missing_output_folder(output, command, workspace):
+        made = shlex.quote(f"mkdir -p {shlex.quote(folder)}")
+        return printable_line(f"here: --setup {made}, since it writes there")
     if absent := _ABSENT.findall(traceback):
         return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
     return ""

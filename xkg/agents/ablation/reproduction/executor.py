@@ -94,7 +94,7 @@ class Executor:
     _placed: set[str] = field(default_factory=set)
     _tried: set[str] = field(default_factory=set)
     _dated: list[str] = field(default_factory=list)
-    _cpu_by_itself: bool = False
+    _next: Environment | None = None
 
     def __post_init__(self) -> None:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
@@ -102,8 +102,7 @@ class Executor:
     def reproduce(self) -> Environment:
         """The environment in which the baseline runs, or the last one tried. Raises the errors of `LanguageModel`."""
         while True:
-            environment = self.packages(self.day)
-            environment = _without_cpu(environment) if self._cpu_by_itself else environment
+            environment, self._next = self._next or self.packages(self.day), None
             outcome = self.run(environment)
             if outcome.value is not None:
                 return environment
@@ -115,11 +114,11 @@ class Executor:
         """Whether something changed, so that another run makes sense."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
+        if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
+            self._next = environment
+            return True
         mended = (
-            self._found(outcome)
-            or self._without_display(outcome)
-            or self._with_folder(outcome)
-            or self._built(outcome)
+            self._built(outcome)
             or self._complete(outcome, environment)
             or (lacks and self._declared(outcome, environment))
             or (environment.cpu and self._with_its_own_cpu(outcome, environment))
@@ -244,9 +243,11 @@ class Executor:
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether the failing code runs without the replacement of CUDA by the CPU: it may choose the CPU itself if
         CUDA is absent."""
-        if outcome.failure not in _OF_THE_CODE or self.run(_without_cpu(environment)).value is None:
+        notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
+        plain = environment.model_copy(update={"cpu": False, "notes": notes})
+        if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
             return False
-        self._cpu_by_itself = True
+        self._next = plain
         self.notes.append(f"the code takes the CPU by itself; with --cpu {outcome.problem}")
         return True
 
@@ -301,7 +302,7 @@ class Executor:
                 others = "the newest" if self.day is None else f"those of {self.day}"
                 self.notes = [note for note in self.notes if not note.startswith(_DATED)]
                 self.notes.append(f"{_DATED} {name}, {day}; with {others} {outcome.problem}")
-                self.day = day
+                self.day, self._next = day, dated
                 self._dated.append(day)
                 return True
         return False
@@ -419,9 +420,3 @@ class Executor:
             )
         )  # fmt: skip
         self.notify(f"repaired ({cause}): {reason}")
-
-
-def _without_cpu(environment: Environment) -> Environment:
-    """An environment without the replacement of CUDA by the CPU."""
-    notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
-    return environment.model_copy(update={"cpu": False, "notes": notes})
