@@ -59,7 +59,8 @@ class _State(Value):
 
 
 class Workspace:
-    """`files` are those of the current version. Not safe to use from several threads.
+    """`files` are of the current version; `spec`, `identity`, `base`, `dirty` and `notes` are the starter's, as in
+    `xkg.agents.workspace.starter.Starter`. Not safe to use from several threads.
 
     `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside of the
     tree."""
@@ -67,6 +68,8 @@ class Workspace:
     def __init__(self, folder: Path, state: _State) -> None:
         self.folder = folder
         self._state = state
+        self.spec, self.identity, self.notes = state.spec, state.identity, state.notes
+        self.base, self.dirty = state.base, state.dirty
         self._changes: list[_Changes] = [
             {
                 **dict.fromkeys(version.removed),
@@ -134,30 +137,6 @@ class Workspace:
     def tree(self) -> Path:
         """The folder with the files of the current version. Do not write to it."""
         return self.folder / "tree"
-
-    @property
-    def spec(self) -> str:
-        """The spec that the starter came from."""
-        return self._state.spec
-
-    @property
-    def identity(self) -> str:
-        """The id of the starter's content."""
-        return self._state.identity
-
-    @property
-    def base(self) -> str | None:
-        """The commit that the starter belongs to; None if there is none."""
-        return self._state.base
-
-    @property
-    def dirty(self) -> bool:
-        """Whether the starter differed from that commit."""
-        return self._state.dirty
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._state.notes
 
     @property
     def versions(self) -> tuple[Version, ...]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from xkg.agents.ablation import parsing
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
+from xkg.agents.ablation.mutation import line_replacements
 from xkg.agents.ablation.outcomes import (
     Analysis,
     Baseline,
@@ -267,12 +268,14 @@ class Team:
         )  # fmt: skip
 
     def _candidate(self, edits: Sequence[FileEdit], without_changes: Candidate) -> Candidate | str:
+        texts = self._scene.texts
         try:
-            change = self._parser.of_edits(parsing.edited, edits, self._scene.texts)
+            changed = self._parser.applied(edits, texts)
         except EditError as error:
             return str(error)
-        candidate = without_changes.model_copy(update={"replacements": change.replacements})
-        return mutated_files(self._parser, candidate, self._scene.texts, self._scene.protected).problem or candidate
+        made = (each for path, text in changed.items() for each in line_replacements(path, texts.get(path, ""), text))
+        candidate = without_changes.model_copy(update={"replacements": tuple(made)})
+        return mutated_files(self._parser, candidate, texts, self._scene.protected).problem or candidate
 
     def _asked(
         self, name: str, kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
