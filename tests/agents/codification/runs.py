@@ -175,8 +175,8 @@ def replace(target: str, text: str, file: str = "train.py") -> dict[str, Any]:
     return FileEdit(file=file, kind="replace", target=target, text=text).model_dump()
 
 
-def edits(*given: dict[str, Any], reason: str = "Keep a velocity") -> dict[str, Any]:
-    return {"reason": reason, "edits": list(given)}
+def edit(*given: dict[str, Any], reason: str = "Keep a velocity") -> dict[str, Any]:
+    return step("edit", edits=list(given), text=reason)
 
 
 def final(start: int = 9, end: int = 14, file: str = "train.py", **more: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Cascade, memory, temperatures, endless answers: each as a user of the settings would notice it."""
+"""Cascade, memory, endless answers: each as a user of the settings would notice it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
+from tests.agents.codification.runs import World, parts, step
 from tests.llm_endpoint import Said
 from xkg.agents.codification.protected import settings
 from xkg.agents.codification.task import read_method, read_task
@@ -62,13 +62,6 @@ def test_an_expert_that_is_requested_counts_too(world: World) -> None:
     assert result.expert_calls == 2
     assert world.asked("the expert cannot be asked any more") == 1
     assert [body["model"] for body in world.endpoint.requests].count("expert") == 2
-
-
-def test_planner_and_workers_have_their_temperatures_where_the_model_takes_them(world: World) -> None:
-    work = [parts(), step("edit_script", file="train.py", text="do"), edits(function("train", MOMENTUM)), final()]
-    world.endpoint.answers = list(work)
-    world.run()
-    assert [body.get("temperature") for body in world.endpoint.requests] == [0.2, 0.8, 0.2, 0.8]
 
 
 def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:

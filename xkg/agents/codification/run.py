@@ -201,7 +201,7 @@ def _parts(session: Session) -> tuple[str, ...]:
         inputs = {
             "method": session.method.text,
             "pseudocode": session.task.pseudocode,
-            "files": session.shown(session.related()),
+            "files": session.shown(),
         }
 
         def check(answer: Parts) -> str | None:

@@ -12,7 +12,7 @@ from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Properties
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
-from xkg.agents.workspace.command import Commands, RunResult, cut_middle
+from xkg.agents.workspace.command import Commands, RunResult, cut_middle, numbered
 from xkg.agents.workspace.measured_run import Origin, measured
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.shell_line import started
@@ -165,30 +165,24 @@ class Session:
 
     def related_in_starter(self) -> list[str]:
         """Like `related`, without the read-only files."""
+        script, texts = self.script(), self.workspace.texts(0)
         if self.beside.of_starter:
-            return list(self.beside.of_starter)
-        script = self.script()
-        texts = {path: text for path, text in self.workspace.texts(0).items() if path.endswith(".py")}
+            return [path for path in self.beside.of_starter if path in texts]
         near = sorted(texts, key=lambda path: (path != script, _distance(path, script), path))
-        return _fitting(near, texts)
+        return _fitting((path for path in near if path.endswith(".py")), texts)
 
     def text(self, path: str) -> str:
         """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
         known = self.beside.texts.get(path)
         return self.workspace.text(path) if known is None else known
 
-    def shown(self, paths: Sequence[str], *, numbered: bool = False) -> str:
-        """Files for a prompt. Missing files are marked as missing."""
+    def shown(self) -> str:
+        """The related and changed files for a prompt, with line numbers."""
+        texts = self.workspace.texts()
         blocks = []
         room = _MOST_FILES * 2
-        for path in dict.fromkeys(paths):
-            if path not in self.workspace.files and path not in self.beside.texts:
-                blocks.append(f"## {path}\n(a new file)")
-                continue
-            text = self.text(path)
-            lines = text.splitlines()
-            if numbered:
-                text = "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, 1))
+        for path in dict.fromkeys([*self.related(), *(path for path in self.workspace.changed() if path in texts)]):
+            text = numbered(self.text(path).splitlines())
             blocks.append(f"## {path}\n{cut_middle(text, max(2000, room))}")
             room -= len(text)
         return "\n\n".join(blocks)

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -417,6 +417,11 @@ def cut_middle(text: str, characters: int) -> str:
     start, end = text[:half], text[-half:]
     middle = text[half:-half]
     return f"{start}\n[… {len(middle):,} characters, {middle.count(chr(10)):,} lines left out …]\n{end}"
+
+
+def numbered(lines: Iterable[str], first: int = 1) -> str:
+    """Lines with their numbers, from `first`."""
+    return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, first))
 
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: frozenset[int] | None = None) -> str:

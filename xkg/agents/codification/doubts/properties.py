@@ -45,7 +45,7 @@ def asked_properties(session: Session) -> Properties:
             "method": session.method.text,
             "pseudocode": session.task.pseudocode,
             "parts": "\n".join(session.parts),
-            "files": session.shown(session.related()),
+            "files": session.shown(),
         }
         try:
             return session.questions.ask("properties", Properties, inputs, about="properties", check=check)

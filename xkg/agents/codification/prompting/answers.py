@@ -6,9 +6,8 @@ from xkg.agents.workspace.edits import FileEdit
 from xkg.llm.client import AnswerType
 
 Action = Literal[
-    "list_files", "understand_file", "inspect_lines", "code_diff", "search_techniques", "get_code", "locate",
-    "graph_context", "copy_file", "undo_edit", "execute_script", "edit_script", "reflection", "check_implementation",
-    "request_expert", "final_answer",
+    "list_files", "inspect_lines", "code_diff", "search_techniques", "get_code", "locate", "graph_context", "copy_file",
+    "undo_edit", "execute_script", "edit", "request_expert", "final_answer",
 ]  # fmt: skip
 
 
@@ -52,6 +51,7 @@ class ActionInput(AnswerType):
     end_line: int | None
     arguments: str | None
     text: str | None
+    edits: tuple[FileEdit, ...] | None
     final: FinalAnswer | None
 
 
@@ -64,24 +64,8 @@ class Step(AnswerType):
     action_input: ActionInput
 
 
-class Edits(AnswerType):
-    """`reason` in one sentence, for the commit."""
-
-    reason: str
-    edits: tuple[FileEdit, ...]
-
-
-class Whole(AnswerType):
-    """The answer of a single call: all edits, and where the parts are implemented."""
-
-    reason: str
-    edits: tuple[FileEdit, ...]
-    places: tuple[PartPlace, ...]
-    changed_settings: tuple[ChangedSetting, ...]
-
-
 class Reply(AnswerType):
-    """Plain text: a file's purpose, a reflection, an expert's advice."""
+    """An expert's advice."""
 
     text: str
 
@@ -105,17 +89,3 @@ class Properties(AnswerType):
 
     interface: str
     checks: tuple[Property, ...]
-
-
-class PartState(AnswerType):
-    """`file` and lines are null if the part is missing; `problem` is empty if nothing is wrong."""
-
-    part: str
-    file: str | None
-    start_line: int | None
-    end_line: int | None
-    problem: str
-
-
-class Checked(AnswerType):
-    parts: tuple[PartState, ...]

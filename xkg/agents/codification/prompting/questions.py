@@ -1,4 +1,4 @@
-"""Asks the models of a run: a cascade from the default model to the expert, each with its temperature."""
+"""Asks the models of a run: a cascade from the default model to the expert."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -14,8 +14,7 @@ from xkg.llm.prompt import Prompt, load_prompt
 A = TypeVar("A", bound=AnswerType)
 
 _STRONGER_TRIES = 4
-_PLANNING, _WORKING = 0.8, 0.2
-"""Temperatures of the planner and of all others."""
+_TEMPERATURE = 0.2
 
 
 class Questions:
@@ -50,14 +49,13 @@ class Questions:
             tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", _STRONGER_TRIES), *tiers]
         elif not left:
             raise AnswerError(f"the expert was asked {settings.expert_calls} times, the limit of a run")
-        temperature = _PLANNING if name == "plan" else _WORKING
 
         def whole(answer: A) -> str | None:
             return endless(answer) or check(answer)
 
         try:
             answered = self._model.ask_cascade(
-                self._run, asked, kind, inputs, tiers, temperature=temperature, about=about, check=whole
+                self._run, asked, kind, inputs, tiers, temperature=_TEMPERATURE, about=about, check=whole
             )
         except AnswerError:
             self.expert_calls += bool(left)
