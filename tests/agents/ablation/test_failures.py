@@ -56,7 +56,7 @@ def test_the_advice_names_the_package_and_version(kind: Failure, error: str, adv
 
 
 def _failed(output: str) -> RunResult:
-    return RunResult(command="", ended="exited", exit_code=1, output=output, seconds=1, peak_memory_mb=1)
+    return RunResult(command="", ended="exited", exit_code=1, output=output, seconds=1)
 
 
 FILES = {

@@ -1,18 +1,14 @@
-"""Cascade, memory, endless answers: each as a user of the settings would notice it."""
+"""Cascade, memory, tasks: each as a user of the settings would notice it."""
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.agents.codification.runs import World, parts, step
-from tests.llm_endpoint import Said
 from xkg.agents.codification.protected import settings
 from xkg.agents.codification.task import read_method, read_task
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
-from xkg.llm.endless_text import runs_on
 
 LOOK = [step("inspect_lines", file="train.py", start_line=line) for line in range(1, 30)]
 
@@ -73,15 +69,6 @@ def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:
     assert "row 1000" not in shown
 
 
-def test_an_answer_without_end_is_cut(world: World) -> None:
-    endless = step("list_files") | {"thought": "and then again " * 500}
-    cut = Said("{" * 50, finish="length")
-    world.endpoint.answers = [parts(), endless, cut, cut, step("list_files")]
-    assert world.run(steps=1).steps == 1
-    assert world.asked("repeats itself without end") == 3
-    assert world.asked("cut off at the length limit") == 1
-
-
 def test_settings_are_constants_defaults_arguments_and_files() -> None:
     text = "RATE = 0.1\nclass Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
     text += "p.add_argument('-e', '--epochs', default=5)\n"
@@ -131,9 +118,3 @@ def test_a_section_of_a_paper_is_the_method(tmp_path: Path, parsers: Parsers) ->
         read_method(read_task(None, {"method": f"{paper}#sec:none", **given}), parsers)
     with pytest.raises(InputError, match="neither a file, nor a paper"):
         read_method(read_task(None, {"method": "absent.tex", **given}), parsers)
-
-
-@given(st.text(min_size=1, max_size=100))
-def test_only_what_repeats_at_its_end_runs_on(text: str) -> None:
-    assert runs_on("start " + text * 1600)
-    assert not runs_on("".join(f"{text} {n} " for n in range(400)))

@@ -44,7 +44,6 @@ def test_undo_goes_back_edit_by_edit(workspace: Workspace) -> None:
     assert not (workspace.tree / "a.py").exists()
     with pytest.raises(InputError, match="no edit to undo"):
         workspace.undo()
-    assert [v.restores for v in workspace.versions] == [None, None, None, 1, None, 3, 0]
 
 
 def test_an_edit_without_a_difference_is_refused(workspace: Workspace) -> None:

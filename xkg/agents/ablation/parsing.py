@@ -39,7 +39,6 @@ class Function(Value):
     start_line: int
     end_line: int
     body_line: int
-    source: str
 
     @property
     def place(self) -> Place:
@@ -93,10 +92,9 @@ def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, w
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
-    """Every function with its lines and source."""
+    """Every function with its lines."""
     found = []
     for source in _sources(mark, texts, without, []):
-        lines = source.text.split("\n")
         for name, node in source.functions:
             start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             end = node.end_lineno or node.lineno
@@ -107,7 +105,6 @@ def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...
                     start_line=start,
                     end_line=end,
                     body_line=node.body[0].lineno,
-                    source="\n".join(lines[start - 1 : end]),
                 )
             )
     return tuple(found)

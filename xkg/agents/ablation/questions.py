@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from xkg.agents.ablation.running.operations import Operations
 from xkg.llm.client import AnswerType, LanguageModel, Tier
-from xkg.llm.endless_text import endless
 from xkg.llm.prompt import Prompt, load_prompt
 
 A = TypeVar("A", bound=AnswerType)
@@ -39,12 +38,9 @@ class Questions:
         temperature = _INVENTIVE if prompt.name in _INVENTING else _CAREFUL
         tiers = (Tier(prompt.role, _TRIES), Tier("stronger_model", 1), Tier("expert_model", 1))
 
-        def whole(answer: A) -> str | None:
-            return endless(answer) or check(answer)
-
         def work() -> A:
             asked = self._model.ask_cascade(
-                self.run, prompt, kind, inputs, tiers, temperature=temperature, about=about, check=whole
+                self.run, prompt, kind, inputs, tiers, temperature=temperature, about=about, check=check
             )
             return asked.answer
 

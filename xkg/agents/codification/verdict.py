@@ -44,16 +44,15 @@ class Doubt(Value):
 class Verdict(Value):
     """`faults` are the reasons why the work is not done, one line each; `doubts` are points that the agent has to
     answer. `declared` are the settings that it says the method changes. `places` are the method's parts with their
-    lines. `ran` are the changed lines of these that were executed, `never_ran` those that were not.
-    `evaluation_changes` and `setting_changes` are reported even if allowed. `touched` are measuring files that the run
-    overwrote or removed. `remarks` say how the metric was computed; they are not faults."""
+    lines. `never_ran` are changed lines that were not executed. `evaluation_changes` and `setting_changes` are reported
+    even if allowed. `touched` are measuring files that the run overwrote or removed. `remarks` say how the metric was
+    computed; they are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
     declared: tuple[ChangedSetting, ...] = ()
     metric: float | None
     places: tuple[PartPlace, ...]
-    ran: dict[str, tuple[int, ...]]
     never_ran: dict[str, tuple[int, ...]]
     in_starter: tuple[str, ...]
     evaluation_changes: tuple[str, ...]
@@ -96,11 +95,10 @@ def judge(
     outlines = reader.outlines({path: after[path] for path in sorted(read)})
     misplaced, in_starter = _misplaced(session.parts, places, after, changed, lines, outlines)
     faults += misplaced
-    ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
     never = {
-        path: tuple(sorted(changed[path] & outlines[path].executable - set(of)))
-        for path, of in ran.items()
-        if path in outlines
+        path: tuple(sorted(changed[path] & outline.executable - lines.get(path, {}).keys()))
+        for path, outline in outlines.items()
+        if path in changed
     }
     touched = origin.touched(result)
     if touched and not task.may_change_evaluation:
@@ -122,7 +120,6 @@ def judge(
         declared=tuple(declared),
         metric=metric,
         places=tuple(places),
-        ran={path: of for path, of in ran.items() if of},
         never_ran={path: of for path, of in never.items() if of},
         in_starter=tuple(in_starter),
         evaluation_changes=tuple(measures),

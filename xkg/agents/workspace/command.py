@@ -85,7 +85,6 @@ class RunResult(Value):
     exit_code: int | None
     output: str
     seconds: float
-    peak_memory_mb: float
     lines: dict[str, dict[int, int]] | None = None
     gave_up: bool = False
     opened: tuple[str, ...] | None = None
@@ -281,7 +280,6 @@ class Commands:
             exit_code=exit_code,
             output=output,
             seconds=ran.seconds,
-            peak_memory_mb=ran.peak_memory_mb,
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             gave_up=bool(report and report.get("gave_up")),
             opened=tuple(report["opened"]) if report and report.get("opened") is not None else None,

@@ -33,7 +33,7 @@ class UnchangedError(InputError):
 
 class Version(Value):
     """A version made at `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are
-    those that it removes. `restores` is the version whose files it restores. `undo` are the versions that the next
+    those that it removes. `undo` are the versions that the next
     undos restore, the next one last."""
 
     number: int
@@ -41,7 +41,6 @@ class Version(Value):
     removed: tuple[str, ...] = ()
     reason: str
     when: int
-    restores: int | None = None
     undo: tuple[int, ...] = ()
 
 
@@ -199,7 +198,7 @@ class Workspace:
         files = self.files_of(target.number)
         changes: _Changes = dict.fromkeys(self.files.keys() - files.keys())
         changes |= {path: file for path, file in files.items() if self.files.get(path) != file}
-        return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1], restores=target.number)
+        return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def rewind(self, number: int) -> None:
         """Deletes all versions after `number`, for a run that resumes after a kill."""
@@ -251,7 +250,7 @@ class Workspace:
             if path in self.files
         }
 
-    def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...], restores: int | None = None) -> Version:
+    def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...]) -> Version:
         present = {path: file for path, file in changes.items() if file is not None}
         version = Version(
             number=len(self.versions),
@@ -259,7 +258,6 @@ class Workspace:
             removed=tuple(sorted(changes.keys() - present.keys())),
             reason=reason,
             when=int(time.time()),
-            restores=restores,
             undo=undo,
         )
         self._enter((*self.versions, version))

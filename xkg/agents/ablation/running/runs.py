@@ -13,7 +13,7 @@ from xkg.agents.ablation.mutation import apply, joined
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
-from xkg.agents.ablation.running.on_engine import Elsewhere
+from xkg.agents.ablation.running.on_engine import CandidateRun, Elsewhere
 from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.space.seeds import Seed
 from xkg.agents.ablation.task import Task
@@ -118,7 +118,7 @@ class Runs:
                 origin = self._origin(candidate)
                 if self.elsewhere is None:
                     return replace(self.bench, task=task).run(workspace, seed, changed=changed, origin=origin)
-                return self.elsewhere(task, workspace, seed, self.day, changed, origin)
+                return self.elsewhere(CandidateRun(task, workspace.files, seed, self.day, tuple(changed), origin))
 
         return self.operations.do("run", inputs, RunOutcome, work)
 

@@ -8,7 +8,6 @@ from typing import TypeVar
 from xkg.config import ImplementSettings
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, LanguageModel, Tier
-from xkg.llm.endless_text import endless
 from xkg.llm.prompt import Prompt, load_prompt
 
 A = TypeVar("A", bound=AnswerType)
@@ -50,12 +49,9 @@ class Questions:
         elif not left:
             raise AnswerError(f"the expert was asked {settings.expert_calls} times, the limit of a run")
 
-        def whole(answer: A) -> str | None:
-            return endless(answer) or check(answer)
-
         try:
             answered = self._model.ask_cascade(
-                self._run, asked, kind, inputs, tiers, temperature=_TEMPERATURE, about=about, check=whole
+                self._run, asked, kind, inputs, tiers, temperature=_TEMPERATURE, about=about, check=check
             )
         except AnswerError:
             self.expert_calls += bool(left)

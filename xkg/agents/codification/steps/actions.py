@@ -193,8 +193,7 @@ class Actions:
         return f"copied {path} to {to}: version {version.number}"
 
     def _undone(self) -> str:
-        version = self._workspace.undo()
-        return f"undone: version {version.number} has the files of version {version.restores} again"
+        return f"version {self._workspace.undo().number} has the files from before the last edit"
 
     def _executed(self, given: ActionInput) -> str:
         session = self._session
