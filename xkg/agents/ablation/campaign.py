@@ -19,7 +19,6 @@ from xkg.agents.ablation.reproduction.planner import plan, readme
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effects
-from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
@@ -33,6 +32,7 @@ from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Left, packages_for
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import SUBMODULE, Starter
+from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
@@ -76,6 +76,16 @@ def run_campaign(start: Start) -> Campaign:
         return _Runner(start, slots).campaign()
 
 
+def _opened(folder: Path, starter: Starter) -> Workspace:
+    """The workspace of a folder, created if there is none of this starter."""
+    if (folder / "workspace.json").exists():
+        workspace = Workspace.open(folder)
+        if workspace.identity == starter.identity:
+            return workspace
+        shutil.rmtree(folder)
+    return Workspace.create(folder, starter)
+
+
 class _Runner:
     def __init__(self, start: Start, slots: Slots) -> None:
         self._start, self._task, self._slots = start, start.task, slots
@@ -86,8 +96,7 @@ class _Runner:
         self._questions = (
             Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
         )
-        self._trees = worktrees.Shared(start.folder / "candidates")
-        self._base = worktrees.opened(start.folder / "baseline", start.starter)
+        self._base = _opened(start.folder / "baseline", start.starter)
         self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
         self._base.rewind(0)  # repairs are replayed from stored results
         self._found_seeds: dict[tuple[str, str], Seeds] = {}
@@ -110,7 +119,7 @@ class _Runner:
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
             self._base,
-            self._trees,
+            start.folder,
             self._operations,
             {"repository": start.starter.identity},
             start.elsewhere,
@@ -150,8 +159,6 @@ class _Runner:
         if constant := constant_note(outcomes):
             notes.append(constant)
             start.notify(f"warning: {constant}")
-        for outcome in outcomes:
-            shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
         campaign = Campaign(
             id=start.folder.name,
             task=self._task,
@@ -354,9 +361,7 @@ class _Runner:
         return self._team.hypothesised(space)
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
-        mutations = Mutations(
-            self._parser, self._runs.bench, self._base, self._runs.texts, self._protected, self._shared
-        )
+        mutations = Mutations(self._parser, self._runs.bench, self._runs.texts, self._protected, self._shared)
         mended = None if self._team is None else self._team.mended
         trials = Trials(self._runs, mutations, self._slots, baseline, space, mended, self._start.notify)
         return trials.outcomes(Choice(space, self._team))

@@ -117,14 +117,17 @@ class Workspace:
         workspace._lay_out_tree()
         return workspace
 
-    def copied(self, folder: Path) -> "Workspace":
-        """A separate workspace with the versions of this one, in a folder without a workspace."""
+    def copied(self, folder: Path, changes: Mapping[str, str] | None = None, reason: str = "") -> "Workspace":
+        """A separate workspace with the versions of this one, and one with these changes, in a folder without a
+        workspace."""
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         for version in self.versions:
             versions.copy_files(self.folder / _VERSIONS, version.digest, folder / _VERSIONS)
         copy = self._kept(folder, self._state)
         copy._lay_out_tree()
+        if changes:
+            copy.edit(changes, reason)
         return copy
 
     @classmethod
