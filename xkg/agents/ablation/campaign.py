@@ -215,7 +215,7 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day, modules=(): packages_for(
+            packages=lambda day, modules: packages_for(
                 self._base,
                 start.packages,
                 self._parser,

@@ -24,6 +24,7 @@ from xkg.files import private_folder, write_whole
 from xkg.value import Value
 
 MAX_FILE_BYTES = 2_000_000
+_MOST_LISTED = 400
 _STATE, _VERSIONS = "workspace.json", "versions"
 
 
@@ -252,6 +253,16 @@ class Workspace:
             for path in self.changed(since)
             if path in self.files
         }
+
+    def listing(self) -> list[str]:
+        """A line for each file, with its size and whether it differs from the starter."""
+        changed = set(self.changed())
+        rows = [
+            f"{path}  {len(file.content):,} bytes{'  changed' * (path in changed)}"
+            for path, file in sorted(self.files.items())
+        ]
+        left = len(rows) - _MOST_LISTED
+        return [*rows[:_MOST_LISTED], *([f"… and {left} more"] if left > 0 else [])]
 
     def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...]) -> Version:
         present = {path: file for path, file in changes.items() if file is not None}

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -19,7 +19,7 @@ from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
 from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
-from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listing
+from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
@@ -67,10 +67,8 @@ class Fix(AnswerType):
     requirements: tuple[str, ...]
 
 
-class Packages(Protocol):
-    """Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
-
-    def __call__(self, day: str | None, modules: Sequence[str] = ()) -> Environment: ...
+Packages = Callable[[str | None, Sequence[str]], Environment]
+"""Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
 
 
 @dataclass
@@ -102,7 +100,7 @@ class Executor:
     def reproduce(self) -> Environment:
         """The environment in which the baseline runs, or the last one tried. Raises the errors of `LanguageModel`."""
         while True:
-            environment, self._next = self._next or self.packages(self.day), None
+            environment, self._next = self._next or self.packages(self.day, ()), None
             outcome = self.run(environment)
             if outcome.value is not None:
                 return environment
@@ -297,7 +295,7 @@ class Executor:
             if day in self._tried:
                 continue
             self._tried.add(day)
-            dated = self.packages(day)
+            dated = self.packages(day, ())
             if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
                 others = "the newest" if self.day is None else f"those of {self.day}"
                 self.notes = [note for note in self.notes if not note.startswith(_DATED)]
@@ -338,7 +336,7 @@ class Executor:
         rest = {path: text for path, text in texts.items() if path not in named}
         first = code(named, _CODE)
         inputs = {
-            "files": listing(self.workspace),
+            "files": "\n".join(self.workspace.listing()),
             "code": f"{first}\n\n{code(rest, max(0, _CODE - len(first)))}",
             "run": self._described(outcome, environment),
             "earlier": "\n".join(f"- {r.reason}\n{cut_middle(r.diff, 3000)}" for r in self.repairs),

@@ -12,14 +12,13 @@ from xkg.build.code.settings import is_settings
 
 PROMPTS = Path(__file__).parent
 _README, _CODE, _FILE = 12_000, 80_000, 20_000
-_MOST_LISTED = 400
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
     """The plan of the experiment. Raises `AnswerError` if no answer fits the repository, and the errors of
     `Questions.ask`."""
     inputs = {
-        "files": listing(workspace),
+        "files": "\n".join(workspace.listing()),
         "readme": cut_middle(readme(texts), _README),
         "code": code(texts, _CODE),
         "given": given(task),
@@ -29,13 +28,6 @@ def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[
         return objection(answer, texts, workspace.files, task.data, task)
 
     return questions.ask(prompt_of(PROMPTS, "plan"), Plan, inputs, about="plan", check=check)
-
-
-def listing(workspace: Workspace) -> str:
-    """Every file with its size."""
-    rows = [f"{path}  {len(file.content):,} bytes" for path, file in sorted(workspace.files.items())]
-    more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
-    return "\n".join([*rows[:_MOST_LISTED], *more])
 
 
 def readme(texts: Mapping[str, str]) -> str:

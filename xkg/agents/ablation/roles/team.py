@@ -84,12 +84,6 @@ class Team:
 
     def hypothesised(self, space: Space) -> Space:
         """The space with the model's hypotheses."""
-        joint = self._hypothesised(space)
-        self._names = {component.id: component.name for component in joint.components}
-        self._used = {candidate.id for candidate in joint.candidates}
-        return joint
-
-    def _hypothesised(self, space: Space) -> Space:
         scene = self._scene
         code = Code(scene.texts, self._functions, scene.executed, scene.protected)
         known = (
@@ -103,11 +97,12 @@ class Team:
             "paper": "\n".join(_technique(n, c) for n, c in enumerate(scene.techniques, 1)),
         }
         answer = self._asked("hypotheses", Hypotheses, inputs, "hypotheses", lambda answer: objection(answer, code))
-        if answer is None:
-            return space
-        joint = joined(space, answer, code, scene.techniques)
-        refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
-        self._notify(f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without")
+        joint = space if answer is None else joined(space, answer, code, scene.techniques)
+        if answer is not None:
+            refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
+            self._notify(f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without")
+        self._names = {component.id: component.name for component in joint.components}
+        self._used = {candidate.id for candidate in joint.candidates}
         return joint
 
     def candidates(

@@ -7,7 +7,6 @@ results; only interrupted operations are repeated."""
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,29 +19,21 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Operations:
-    """Safe to use from several threads for different nodes. `done` and `reused` are counts of nodes."""
+    """Safe to use from several threads for different nodes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "nodes"
         private_folder(self._folder)
-        self._lock = threading.Lock()
-        self.done = 0
-        self.reused = 0
 
     def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
         """The output of a node, from its file if it was done before. `inputs` are the JSON values that determine the
         output."""
         path = self._folder / f"{name}-{digest(inputs)}.json"
-        known = self._read(path, kind)
-        if known is not None:
-            with self._lock:
-                self.reused += 1
+        if (known := self._read(path, kind)) is not None:
             return known
         output = work()
         node = {"operation": name, "inputs": inputs, "output": output.model_dump(mode="json")}
         write_whole(path, json.dumps(node, indent=1).encode())
-        with self._lock:
-            self.done += 1
         return output
 
     @staticmethod

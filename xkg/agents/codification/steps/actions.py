@@ -20,7 +20,6 @@ from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.errors import AnswerError, InputError
 
 _MOST_LINES = 400
-_MOST_LISTED = 300
 _MOST_DIFF = 20_000
 
 _ANSWER = (
@@ -156,17 +155,10 @@ class Actions:
         return session.questions.ask("expert", Reply, inputs, about="expert").text
 
     def _listed(self) -> str:
-        files = self._workspace.files
-        changed = set(self._workspace.changed())
-        rows = [
-            f"{path}  {len(file.content):,} bytes{'  changed' if path in changed else ''}"
-            for path, file in sorted(files.items())
-        ]
-        beside = [
+        beside = (
             f"{path}  {len(text.encode()):,} bytes  read-only" for path, text in self._session.beside.texts.items()
-        ]
-        more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
-        return "\n".join([f"{len(rows)} files", *rows[:_MOST_LISTED], *more, *beside])
+        )
+        return "\n".join([f"{len(self._workspace.files)} files", *self._workspace.listing(), *beside])
 
     def _lines(self, given: ActionInput) -> str:
         path = _named(given.file)
