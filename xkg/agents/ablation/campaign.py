@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, noise_note, notes_on, takes_seed
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
-from xkg.agents.ablation.reproduction.planner import plan, readme
+from xkg.agents.ablation.reproduction.planner import plan
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effects
@@ -107,9 +107,7 @@ class _Runner:
         self._shared: Sequence[Place] = ()
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
-        self._executed: Mapping[str, Sequence[int]] | None = None
-        self._opened: Sequence[str] | None = None
-        self._printed: tuple[str, int] | None = None
+        self._traced = RunOutcome(seed=0, command="")  # says nothing
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
@@ -286,7 +284,7 @@ class _Runner:
             self._runs.vary = self._seeds.found  # the command's seed does not reach the random numbers
             runs = self._all_seeds(first)
         if (traced := trace.result()) is not None:
-            self._executed, self._opened, self._printed = traced.executed, traced.opened, traced.printed
+            self._traced = traced
         unknown = "; ".join(f"{each.place}: {each.why}" for each in self._seeds.fixed if self._ran(each.place))
         if self._runs.vary and (failed := next((run for run in runs if run.value is None), None)):
             self._runs.vary = ()
@@ -310,12 +308,13 @@ class _Runner:
 
     def _ran(self, place: Place) -> bool:
         """Whether the baseline may run or read one of these lines."""
-        if self._executed is None or not place.path.endswith(".py"):
-            return self._opened is None or place.path == COMMAND or place.path in self._opened
-        return any(place.start_line <= line <= place.end_line for line in self._executed.get(place.path, ()))
+        executed, opened = self._traced.executed, self._traced.opened
+        if executed is None or not place.path.endswith(".py"):
+            return opened is None or place.path == COMMAND or place.path in opened
+        return any(place.start_line <= line <= place.end_line for line in executed.get(place.path, ()))
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
-        if self._executed is None:
+        if self._traced.executed is None:
             notes.append("the lines that the baseline runs are unknown: the traced run did not end")
         techniques = self._start.techniques(self._base.tree)
         found = self._parser.of_files(
@@ -325,9 +324,9 @@ class _Runner:
             techniques=techniques,
             command=self._task.run,
             metric=self._task.metric,
-            executed=self._executed,
-            opened=self._opened,
-            printed=self._printed,
+            executed=self._traced.executed,
+            opened=self._traced.opened,
+            printed=self._traced.printed,
         )
         space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:
@@ -343,22 +342,11 @@ class _Runner:
             if repair.in_metric
         ]
         if self._questions is not None:
-            space = self._hypothesised(space, baseline, techniques)
+            texts, executed = self._runs.texts, self._traced.executed
+            scene = Scene(self._task, baseline, texts, executed, self._protected, techniques)
+            self._team = Team(self._questions, self._parser, scene, self._start.notify)
+            space = self._team.hypothesised(space)
         return only(space, self._task.only) if self._task.only else space
-
-    def _hypothesised(self, space: Space, baseline: Baseline, techniques: Sequence[Component]) -> Space:
-        assert self._questions is not None
-        scene = Scene(
-            task=self._task,
-            baseline=baseline,
-            texts=self._runs.texts,
-            readme=readme(self._runs.texts),
-            executed=self._executed,
-            protected=self._protected,
-            techniques=techniques,
-        )
-        self._team = Team(self._questions, self._parser, scene, self._start.notify)
-        return self._team.hypothesised(space)
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
         mutations = Mutations(self._parser, self._runs.bench, self._runs.texts, self._protected, self._shared)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage
 
 V = TypeVar("V", Task, CodificationResult)
-_VALUES = {"A": 1.0, "B": 1.0, "C": 0.0, "D": 0.0}
 
 
 def steps(folder: Path) -> list[Taken]:
@@ -58,16 +57,7 @@ def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
 
 
 def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
-    from inspect_ai.log import (
-        EvalConfig,
-        EvalDataset,
-        EvalLog,
-        EvalMetric,
-        EvalResults,
-        EvalSample,
-        EvalScore,
-        EvalSpec,
-    )
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec
     from inspect_ai.scorer import Score
 
     taken = steps(folder)
@@ -76,18 +66,10 @@ def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
     if task is None:
         raise CorruptStoreError(f"{folder / 'task.json'} cannot be read: run the command again")
     messages = list(_messages(task, taken))
-    scores, results = None, None
+    scores = None
     if result is not None:
         explanation = "\n".join([result.title, *result.faults, result.stopped or ""])
-        value = _VALUES[result.result]
-        metadata = {"metric_before": result.metric_before, "metric_after": result.metric_after}
-        scores = {"class": Score(value=result.result, explanation=explanation.strip(), metadata=metadata)}
-        error_free = {"error-free": EvalMetric(name="error-free", value=value)}
-        results = EvalResults(
-            total_samples=1,
-            completed_samples=1,
-            scores=[EvalScore(name="class", scorer="class", metrics=error_free)],
-        )
+        scores = {"class": Score(value=result.result, explanation=explanation.strip())}
     when = datetime.fromtimestamp((folder / "task.json").stat().st_mtime, UTC).isoformat(timespec="seconds")
     sample = EvalSample(
         id=folder.name,
@@ -110,7 +92,6 @@ def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
             task_args=task.model_dump(mode="json", exclude={"method"}),
             metadata={"models": models},
         ),
-        results=results,
         samples=[sample],
     )
 

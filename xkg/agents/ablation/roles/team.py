@@ -22,6 +22,7 @@ from xkg.agents.ablation.outcomes import (
 from xkg.agents.ablation.parsing import Function, mutated_files
 from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.report import rows
+from xkg.agents.ablation.reproduction.planner import readme
 from xkg.agents.ablation.roles import material
 from xkg.agents.ablation.roles.answers import (
     Draft,
@@ -54,7 +55,6 @@ class Scene:
     task: Task
     baseline: Baseline
     texts: Mapping[str, str]
-    readme: str
     executed: Mapping[str, Sequence[int]] | None
     protected: Sequence[Place]
     techniques: Sequence[Component]
@@ -72,7 +72,7 @@ class Team:
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._questions, self._parser, self._scene, self._notify = questions, parser, scene, notify
-        self._experiment = material.experiment(scene.task, scene.baseline, scene.readme)
+        self._experiment = material.experiment(scene.task, scene.baseline, readme(scene.texts))
         self._functions = self._executed_functions()
         self._mean = sum(scene.baseline.values) / len(scene.baseline.values)
         self._names: dict[str, str] = {}
