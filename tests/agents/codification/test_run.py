@@ -22,11 +22,11 @@ from tests.agents.codification.runs import (
 )
 from xkg.agents.codification import report
 from xkg.agents.codification.doubts.effects import Effects
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
 from xkg.agents.codification.session import AddedModules
 from xkg.agents.codification.transcript import steps
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import LlmSettings
 from xkg.errors import InputError
@@ -80,7 +80,7 @@ def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> 
     world.packages = Environment(site=tmp_path / "site", hash="waves", provided={"waves": "waves-dist==1"})
     world.endpoint.answers = list(WORK)
     assert world.run().result == "A"
-    assert Journal(world.run_folder / "journal.jsonl").get("modules", AddedModules) == AddedModules(names=("waves",))
+    assert Operations(world.run_folder).get("modules", {}, AddedModules) == AddedModules(names=("waves",))
 
 
 @pytest.mark.product("each event × each kill")
@@ -115,9 +115,9 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
 def test_a_run_killed_between_doing_and_recording_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
 ) -> None:
-    """Killed after an edit is committed and before its step is recorded, before entries of the journal, and before the
+    """Killed after an edit is committed and before its step is recorded, after it is, and before the
     result is written."""
-    place, name = {"edit": (Workspace, "edit"), "put": (Journal, "put"), "write": (report, "written")}[patched]
+    place, name = {"edit": (Workspace, "edit"), "put": (Operations, "put"), "write": (report, "written")}[patched]
     real = getattr(place, name)
     world.endpoint.answers = list(WORK)
     child = os.fork()

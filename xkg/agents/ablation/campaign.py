@@ -22,7 +22,6 @@ from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effect
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
-from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
 from xkg.agents.ablation.space.from_task import only
@@ -30,6 +29,7 @@ from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Left, packages_for
+from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -93,9 +93,7 @@ class _Runner:
         private_folder(start.folder)
         self._operations = Operations(start.folder)
         self._parser = SourceReader(start.parsers)
-        self._questions = (
-            Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
-        )
+        self._questions = Questions(start.model, ledger_name(start.folder)) if start.model is not None else None
         self._base = _opened(start.folder / "baseline", start.starter)
         self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
         self._base.rewind(0)  # repairs are replayed from stored results

@@ -1,7 +1,7 @@
 """A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
-    <graph>/runs/<run>/journal.jsonl   one entry per finished action
+    <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
     <graph>/runs/<run>/result.json, report.md, transcript.jsonl, changes.patch
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from xkg.agents.codification import report
 from xkg.agents.codification.doubts.properties import asked_properties
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Parts
@@ -34,6 +33,7 @@ from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.transcript import json_lines
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -99,16 +99,16 @@ def codify(
         related.write(folder)
         started = (folder / "workspace.json").exists()
         workspace = Workspace.open(folder) if started else Workspace.create(folder, starter)
-        journal = Journal(folder / "journal.jsonl")
+        operations = Operations(folder)
         session = Session(
             task=task,
-            method=journal.once("method", Method, lambda: method),  # the graph may have changed in the meantime
+            method=operations.do("method", {}, Method, lambda: method),  # the graph may have changed in the meantime
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
             questions=Questions(model, f"run:{folder.name}", settings),
             library=library,
-            journal=journal,
+            operations=operations,
             settings=settings,
             beside=related,
             notify=notify,
@@ -118,8 +118,8 @@ def codify(
 
 
 def _run(session: Session, folder: Path) -> CodificationResult:
-    session.workspace.rewind(_recorded_version(session.journal))
-    baseline = session.journal.once("baseline", Baseline, lambda: _baseline(session))
+    session.workspace.rewind(_recorded_version(session.operations))
+    baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
         shutil.rmtree(folder)  # so that the same command tries again
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
@@ -154,19 +154,18 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """The next step, from the journal or executed now, and the last verdict."""
-    number = len(history) + 1
-    key = f"step {number}"
-    if (known := session.journal.get(key, Taken)) is not None:
+    """The next step, as it was taken before or executed now, and the last verdict."""
+    operations, number = session.operations, len(history) + 1
+    if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
-        return known, session.journal.get(f"verdict {number}", Verdict) or verdict
+        return known, operations.get("verdict", {"number": number}, Verdict) or verdict
     before = session.questions.expert_calls
     step = next_step(session, actions, history)
     if step is None:
         return None, verdict
     observation = actions.do(step, history)
     if observation.verdict is not None:
-        session.journal.put(f"verdict {number}", observation.verdict)
+        operations.put("verdict", {"number": number}, observation.verdict)
     taken = Taken(
         number=number,
         step=step,
@@ -175,7 +174,7 @@ def _taken(
         expert_calls=session.questions.expert_calls - before,
         accepted=observation.verdict is not None and observation.verdict.accepted,
     )
-    session.journal.put(key, taken)
+    operations.put("step", {"number": number}, taken)
     return taken, observation.verdict or verdict
 
 
@@ -212,12 +211,12 @@ def _parts(session: Session) -> tuple[str, ...]:
 
         return session.questions.ask("parts", Parts, inputs, about="parts", check=check)
 
-    return session.journal.once("parts", Parts, ask).parts
+    return session.operations.do("parts", {}, Parts, ask).parts
 
 
-def _recorded_version(journal: Journal) -> int:
+def _recorded_version(operations: Operations) -> int:
     version, number = 0, 1
-    while (taken := journal.get(f"step {number}", Taken)) is not None:
+    while (taken := operations.get("step", {"number": number}, Taken)) is not None:
         version, number = taken.version, number + 1
     return version
 

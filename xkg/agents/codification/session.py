@@ -1,4 +1,4 @@
-"""The shared state of a run's steps: task, workspace, models, library, journal; and runs of the code, each made
+"""The shared state of a run's steps: task, workspace, models, library; and runs of the code, each made
 once."""
 
 import hashlib
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Properties
@@ -14,6 +13,7 @@ from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, numbered
 from xkg.agents.workspace.measured_run import Origin, measured
+from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
@@ -22,7 +22,6 @@ from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
 
-_MODULES = "modules"
 _MOST_STORED = 400_000
 _MOST_FILES = 60_000
 
@@ -58,7 +57,7 @@ class Session:
     reader: CodeReader
     questions: Questions
     library: Library
-    journal: Journal
+    operations: Operations
     settings: ImplementSettings
     beside: RelatedFiles
     notify: Callable[[object], None]
@@ -81,8 +80,8 @@ class Session:
                 return self.commands.run(self.workspace, command, trace=trace, wanted=wanted)
             return self.measured(self.workspace, trace=trace)
 
-        key = f"run {self.digest()[:24]}{' traced' if trace else ''} {command or ''}"
-        return self.journal.once(key, RunResult, lambda: _shortened(self._completed(run)))
+        inputs = {"files": self.digest(), "traced": bool(trace), "command": command}
+        return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
     def measured(self, workspace: Workspace, trace: Sequence[str] = (), first: Sequence[str] = ()) -> RunResult:
         """The result of the task's command and its evaluation over a workspace with the current files or others; see
@@ -105,10 +104,10 @@ class Session:
             if environment is None:
                 return result
             self.commands.environment = environment
-            self.journal.put(_MODULES, AddedModules(names=completion.modules))
+            self.operations.put("modules", {}, AddedModules(names=completion.modules))
 
     def added_modules(self) -> AddedModules:
-        return self.journal.get(_MODULES, AddedModules) or AddedModules()
+        return self.operations.get("modules", {}, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
         """The diff between the starter and the current files."""

@@ -1,6 +1,6 @@
 """The steps of a run for other programs: JSON lines, or an Inspect log, which `inspect view` shows.
 
-Both are made from the run's journal, and so work for a run that is still going or was killed."""
+Both are made from the run's finished steps, and so work for a run that is still going or was killed."""
 
 import json
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.prompting.memory import Taken, thoughts
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
+from xkg.agents.workspace.operations import Operations
 from xkg.errors import ConfigError, CorruptStoreError, InputError, install_extra
 
 if TYPE_CHECKING:
@@ -22,13 +22,12 @@ V = TypeVar("V", Task, CodificationResult)
 
 
 def steps(folder: Path) -> list[Taken]:
-    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run, `CorruptStoreError`."""
-    path = folder / "journal.jsonl"
-    if not path.is_file():
+    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run."""
+    if not (folder / "task.json").is_file():
         raise InputError(f"{folder} has no started run")
-    journal = Journal(path, read_only=True)
+    operations = Operations(folder)
     found: list[Taken] = []
-    while (taken := journal.get(f"step {len(found) + 1}", Taken)) is not None:
+    while (taken := operations.get("step", {"number": len(found) + 1}, Taken)) is not None:
         found.append(taken)
     return found
 

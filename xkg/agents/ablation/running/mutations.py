@@ -9,8 +9,8 @@ from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.parsing import mutated_files
 from xkg.agents.ablation.running.bench import Bench
-from xkg.agents.ablation.running.operations import digest
 from xkg.agents.ablation.space.exclusions import named_by, surely_measures
+from xkg.agents.workspace.operations import digest
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.value import Value
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.bench import Bench
-from xkg.agents.ablation.running.operations import digest
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.measured_run import UNCHANGED, Origin
+from xkg.agents.workspace.operations import digest
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace

@@ -33,7 +33,7 @@ def effects(session: Session, result: RunResult) -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
             return _Trials(session, session.workspace.copied(Path(folder) / "copy"), result).effects()
 
-    return session.journal.once(f"effects {session.digest()[:24]}", Effects, find)
+    return session.operations.do("effects", {"files": session.digest()}, Effects, find)
 
 
 class _Trials:

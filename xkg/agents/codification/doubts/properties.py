@@ -52,7 +52,7 @@ def asked_properties(session: Session) -> Properties:
         except AnswerError:
             return Properties(interface="", checks=())
 
-    return session.journal.once("properties", Properties, ask)
+    return session.operations.do("properties", {}, Properties, ask)
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
@@ -66,7 +66,7 @@ def failed_properties(session: Session) -> tuple[Doubt, ...]:
             copy = session.workspace.copied(Path(folder) / "copy")
             return Failed(doubts=tuple(_failed(session, copy, checks)))
 
-    return session.journal.once(f"properties {session.digest()[:24]}", Failed, find).doubts
+    return session.operations.do("checks", {"files": session.digest()}, Failed, find).doubts
 
 
 def _failed(session: Session, copy: Workspace, checks: tuple[Property, ...]) -> Iterator[Doubt]:
