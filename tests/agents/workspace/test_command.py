@@ -32,8 +32,8 @@ def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Comm
     assert counted[2] == counted[4] == 3
     assert 3 not in counted
     text = workspace.text("lib/model.py")
-    shown = with_counts(text, counted, outline(text).executable)
-    assert "       -      3          x = 0" in shown
+    shown = with_counts(text, counted, outline(text).executable, {3})
+    assert "       - +    3          x = 0" in shown
 
 
 def test_lines_count_in_threads_and_in_processes_that_are_killed(workspace: Workspace, commands: Commands) -> None:

@@ -12,7 +12,7 @@ from xkg.agents.workspace import versions
 from xkg.agents.workspace import workspace as workspaces
 from xkg.agents.workspace.apply import branch, patch
 from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import UnchangedError, Workspace
+from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 
 
@@ -47,7 +47,7 @@ def test_undo_goes_back_edit_by_edit(workspace: Workspace) -> None:
 
 
 def test_an_edit_without_a_difference_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(UnchangedError, match="changes nothing"):
+    with pytest.raises(InputError, match="changes nothing"):
         workspace.edit({"train.py": workspace.text("train.py"), "absent.py": None}, "nothing")
     assert workspace.current.number == 0
 

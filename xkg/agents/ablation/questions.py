@@ -1,12 +1,10 @@
 """Asks a language model during a run. Each call is in the ledger, so that no answer is paid for twice."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
 from xkg.llm.client import AnswerType, LanguageModel, Tier
-from xkg.llm.prompt import Prompt, load_prompt
+from xkg.llm.prompt import Prompt
 
 A = TypeVar("A", bound=AnswerType)
 
@@ -38,9 +36,3 @@ class Questions:
         return self._model.ask_cascade(
             self.run, prompt, kind, inputs, tiers, temperature=temperature, about=about, check=check
         ).answer
-
-
-@cache
-def prompt_of(folder: Path, name: str) -> Prompt:
-    """The prompt of this name in the folder `prompts` next to a module."""
-    return load_prompt(folder / "prompts" / f"{name}.md")

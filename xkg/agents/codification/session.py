@@ -1,10 +1,10 @@
 """The shared state of a run's steps: task, workspace, models, library; and runs of the code, each made
 once."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
@@ -13,7 +13,7 @@ from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, numbered
 from xkg.agents.workspace.measured_run import Origin, measured
-from xkg.agents.workspace.operations import Operations
+from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
@@ -121,10 +121,8 @@ class Session:
 
     def digest(self) -> str:
         """Names the current files by their content."""
-        digest = hashlib.sha256()
-        for path, file in sorted(self.workspace.files.items()):
-            digest.update(f"{path}\0{file.executable}\0".encode() + hashlib.sha256(file.content).digest())
-        return digest.hexdigest()
+        files = self.workspace.files.items()
+        return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
         """The task as it appears in each prompt."""

@@ -422,20 +422,19 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
     return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, first))
 
 
-def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: frozenset[int] | None = None) -> str:
-    """Python with line numbers and how often each line ran: `-` for a line of `code` that never ran, nothing for lines
-    that cannot run (comments, docstrings). With `marked`, only these lines, prefixed with `+`, and two around each."""
+def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
+    """The `marked` lines of a Python file, prefixed with `+`, and two around each, with numbers and how often each ran:
+    `-` for a line of `code` that never ran, nothing for lines that cannot run (comments, docstrings)."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):
-        if marked is not None and not any(near in marked for near in range(number - 2, number + 3)):
+        if not any(near in marked for near in range(number - 2, number + 3)):
             continue
         if last and number > last + 1:
             shown.append("        …")
         last = number
-        sign = "+" if marked is not None and number in marked else " "
         count = lines.get(number, "-" if number in code else "")
-        shown.append(f"{count:>8} {sign}{number:>5}  {line}")
+        shown.append(f"{count:>8} {'+' if number in marked else ' '}{number:>5}  {line}")
     return "\n".join(shown)
 
 

@@ -28,10 +28,6 @@ _MOST_LISTED = 400
 _STATE, _VERSIONS = "workspace.json", "versions"
 
 
-class UnchangedError(InputError):
-    """An edit that changes nothing."""
-
-
 class Version(Value):
     """A version made at `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are
     those that it removes. `undo` are the versions that the next
@@ -170,7 +166,7 @@ class Workspace:
         return texts
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` if
+        """Stores changes as a version: the new content of each path, None to remove it. Raises `InputError` if
         nothing differs, `UnsafeInputError` for a path that edits may not write or a file of more than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
@@ -190,7 +186,7 @@ class Workspace:
             if file != known:
                 new[path] = file
         if not new:
-            raise UnchangedError("the edit changes nothing: the files have this content already")
+            raise InputError("the edit changes nothing: the files have this content already")
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
@@ -211,23 +207,17 @@ class Workspace:
         self.files = self.files_of(number)
         self._lay_out_tree()
 
-    def version(self, number: int) -> Version:
-        """Raises `InputError` if the version does not exist."""
-        if not 0 <= number < len(self.versions):
-            raise InputError(f"there is no version {number}: 0 is the starter, {self.current.number} the last")
-        return self.versions[number]
-
     def files_of(self, number: int) -> dict[str, TreeFile]:
         """All files of a version."""
         files: dict[str, TreeFile] = {}
-        for changes in self._changes[: self.version(number).number + 1]:
+        for changes in self._changes[: number + 1]:
             _change(files, changes)
         return files
 
-    def patch(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> bytes:
-        """The patch with which `git apply` turns one version into another (default: the current one). If `paths` (files
-        or folders) are given, only these are included."""
-        old, new = self.files_of(since), self.files if until is None else self.files_of(until)
+    def patch(self, since: int = 0, paths: Sequence[str] = ()) -> bytes:
+        """The patch with which `git apply` turns a version into the current one. If `paths` (files or folders) are
+        given, only these are included."""
+        old, new = self.files_of(since), self.files
         if paths:
             old, new = (
                 {path: file for path, file in files.items() if any(f"{path}/".startswith(f"{p}/") for p in paths)}
@@ -235,22 +225,21 @@ class Workspace:
             )
         return patches.patch(old, new)
 
-    def diff(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> str:
+    def diff(self, since: int = 0, paths: Sequence[str] = ()) -> str:
         """Like `patch`, as text: bytes that are not UTF-8 are replaced."""
-        return self.patch(since, until, paths).decode("utf-8", "replace")
+        return self.patch(since, paths).decode("utf-8", "replace")
 
-    def changed(self, since: int = 0) -> list[str]:
-        """The paths that differ from a version."""
-        old = self.files_of(since)
+    def changed(self) -> list[str]:
+        """The paths that differ from the starter."""
+        old = self.files_of(0)
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
-    def changed_lines(self, since: int = 0) -> dict[str, frozenset[int]]:
-        """By file, the lines (1-based) of the current version that another version does not have; removed files are
-        absent."""
-        old, absent = self.files_of(since), TreeFile(b"")
+    def changed_lines(self) -> dict[str, frozenset[int]]:
+        """By file, the lines (1-based) that the starter does not have; removed files are absent."""
+        old, absent = self.files_of(0), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
-            for path in self.changed(since)
+            for path in self.changed()
             if path in self.files
         }
 

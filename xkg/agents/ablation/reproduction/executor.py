@@ -17,7 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
-from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
 from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given
 from xkg.agents.ablation.task import Task
@@ -30,6 +30,7 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
 from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.evidence.failure_causes import lacking_modules, missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
@@ -351,7 +352,7 @@ class Executor:
                 return str(error)
             return None
 
-        return questions.ask(prompt_of(PROMPTS, "fix"), Fix, inputs, about=str(outcome.failure), check=check)
+        return questions.ask(load_prompt(PROMPTS / "fix.md"), Fix, inputs, about=str(outcome.failure), check=check)
 
     def _described(self, outcome: RunOutcome, environment: Environment) -> str:
         packages = ", ".join(environment.packages) or "none"

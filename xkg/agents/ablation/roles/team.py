@@ -20,7 +20,7 @@ from xkg.agents.ablation.outcomes import (
     Statement,
 )
 from xkg.agents.ablation.parsing import Function, mutated_files
-from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.reproduction.planner import readme
 from xkg.agents.ablation.roles import material
@@ -39,10 +39,11 @@ from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
 
 A = TypeVar("A", bound=AnswerType)
 
-PROMPTS = Path(__file__).parent
+PROMPTS = Path(__file__).parent / "prompts"
 _MOST_FUNCTIONS = 150
 _MOST_KNOWN = 80
 
@@ -278,7 +279,7 @@ class Team:
         if self._lost:
             return None
         try:
-            return self._questions.ask(prompt_of(PROMPTS, name), kind, inputs, about=about, check=check)
+            return self._questions.ask(load_prompt(PROMPTS / f"{name}.md"), kind, inputs, about=about, check=check)
         except (BudgetError, ModelUnavailableError) as error:
             with self._lock:
                 if not self._lost:

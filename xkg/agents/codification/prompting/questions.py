@@ -1,17 +1,17 @@
 """Asks the models of a run: a cascade from the default model to the expert."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from xkg.config import ImplementSettings
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, LanguageModel, Tier
-from xkg.llm.prompt import Prompt, load_prompt
+from xkg.llm.prompt import load_prompt
 
 A = TypeVar("A", bound=AnswerType)
 
+_PROMPTS = Path(__file__).parent / "prompts"
 _STRONGER_TRIES = 4
 _TEMPERATURE = 0.2
 
@@ -41,7 +41,7 @@ class Questions:
         """The answer to a prompt. Raises `AnswerError` if no model of the cascade gave a usable one, and the errors of
         `LanguageModel`."""
         settings = self._settings
-        asked = prompt(name)
+        asked = load_prompt(_PROMPTS / f"{name}.md")
         left = self.expert_calls_left
         tiers = [Tier("expert_model", 1)] if left else []
         if asked.role != "expert_model":
@@ -61,8 +61,3 @@ class Questions:
 
     def spent(self) -> float | None:
         return self._model.spent(self._run)
-
-
-@cache
-def prompt(name: str) -> Prompt:
-    return load_prompt(Path(__file__).parent / "prompts" / f"{name}.md")
