@@ -128,14 +128,15 @@ def test_a_plan_names_components_once_and_no_more_than_asked(
 
 def test_what_only_judges_the_result_comes_last() -> None:
     """Unless code of the method uses it: an error that is measured may also be what steers."""
+    judged = "To judge the bread we weigh a slice, which needs no oven."
     plan = propose(
         material(
-            component("crumb metric", place=0.9, mentioned=1.0),
-            component("leaven"),
-            component("oven diagnostic", users=("leaven",)),
+            component("scale", definition=judged, place=0.9, mentioned=1.0),
+            component("leaven", definition="It rises to a height that is judged by the eye."),
+            component("thermometer", definition="To monitor the oven we read its heat.", users=("leaven",)),
         ),
         3,
     )
-    assert [a.component for a in plan][-1] == "crumb metric"
+    assert [a.component for a in plan][-1] == "scale"
     assert "judges what the method gives" in plan[-1].why
     assert "judges" not in " ".join(a.why for a in plan[:-1])

@@ -18,9 +18,19 @@ _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
 """The minimum score of an idea: similar techniques are often not substitutes."""
 
+_JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
+_JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
+_MEASURES = re.compile(
+    rf"^(?:in order )?to {_JUDGE}\b"
+    rf"|\b(?:we|is|are) (?:then |only )?(?:used|computed|reported) (?:only )?(?:to {_JUDGE}|for {_JUDGING})\b"
+    r"|\b(?:is|as|gives|are) an? (?:\w+ ){0,2}(?:diagnostic|evaluation (?:metric|measure|protocol|criterion))\b"
+    r"|\bfor (?:evaluation|reporting) only\b",
+    re.IGNORECASE,
+)
 _MEASURE_BY_NAME = re.compile(
     r"\b(?:metrics?|evaluation(?: metric| measure| protocol| procedure)?|diagnostics?|benchmarks?)$", re.IGNORECASE
 )
+_SENTENCE = 400
 _UNMEASURED = 0.05
 """A component that was never measured ranks like one with this change."""
 
@@ -57,10 +67,12 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results: its name says so, no code of another component uses it,
-    and no finding names it. Without it, only the measurement changes."""
-    named = _MEASURE_BY_NAME.search(component.name.strip()[-80:])
-    return bool(named) and not (component.users or component.parts or component.findings)
+    """Whether a component only measures the method's results: its name or definition says so, no code of another
+    component uses it, and no finding names it. Without it, only the measurement changes."""
+    if component.users or component.parts or component.findings:
+        return False
+    first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
+    return bool(_MEASURES.search(first) or _MEASURE_BY_NAME.search(component.name.strip()[-80:]))
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
@@ -158,7 +170,7 @@ def reasons(component: Component) -> list[str]:
     if component.findings:
         reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
-        reasons.append("by its name it judges what the method gives, and no code of the method uses it")
+        reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
     else:
         of = component.parent_name or "the method"
         reasons.append(_bound(component) or f"no other code is known to use it, and {of} has other parts")

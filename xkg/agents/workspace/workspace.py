@@ -97,18 +97,12 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace of a folder, at its last version. Raises `InputError` if there is none or it is from an earlier
-        xkg, `CorruptStoreError`."""
+        """The workspace of a folder, at its last version. Raises `InputError` if there is none, `CorruptStoreError`."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
             raise InputError(f"{folder} has no run") from error
         except (OSError, ValidationError) as error:
-            if (folder / "history.git").exists():
-                raise InputError(
-                    f"{folder} belongs to a run of an earlier xkg: finish it with that version, or remove the run and "
-                    "run again"
-                ) from error
             raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove the run, and run again") from error
         workspace = cls(folder, state)
         workspace._lay_out_tree()
