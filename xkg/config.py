@@ -340,10 +340,10 @@ class ServeSettings(_Section):
 
 
 class ImplementSettings(_Section):
-    """`xkg implement`. The agent takes at most `steps` steps. Each question goes up to `tries` times to
-    `llm.code_model`, then to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times per
-    run. The prompt contains the last `memory` steps in full, and one line for each older step, with the summary from
-    the answer that followed it. An observation of more than `observation` characters is summarised.
+    """`xkg implement`. The agent takes at most `steps`. A question is put `tries` times to `llm.code_model`, then
+    to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times a run. The last `memory`
+    steps are in the prompt as they were, older ones as a line each; of an observation of more than `observation`
+    characters, the middle is cut.
 
     `seconds`, `memory_mb` and `disk_mb` limit one run of the code."""
 

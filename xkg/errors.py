@@ -93,15 +93,7 @@ class BaselineError(XkgError):
 
 
 class MetricError(XkgError):
-    """The metric of a run cannot be read."""
-
-
-class MissingMetricError(MetricError):
-    """The run produced no value of the metric."""
-
-
-class NotANumberError(MetricError):
-    """The value of the metric is not a finite number."""
+    """The metric of a run cannot be read: it is missing or not a finite number."""
 
 
 class PackagesError(XkgError):

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from evaluation.codification.results import Run
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.prompting.answers import Parts
 from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -110,7 +110,7 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
 
 def parts_of(run: Run) -> tuple[str, ...]:
     """The names of the method's parts, if the run's last verdict located them."""
-    parts = Journal(run.folder / "journal.jsonl").get("parts", Parts)
+    parts = Operations(run.folder).get("parts", {}, Parts)
     return parts.parts if parts is not None else ("as the method's text has them",)
 
 

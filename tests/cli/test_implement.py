@@ -11,7 +11,7 @@ from tests.agents.codification.runs import (
     MOMENTUM,
     TRAIN,
     AskedForChecks,
-    edits,
+    edit,
     final,
     function,
     parts,
@@ -49,8 +49,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
         endpoint.answers = [
             parts(),
             step("search_techniques", text="momentum"),
-            step("edit_script", file="train.py", text="keep a velocity"),
-            edits(function("train", MOMENTUM)),
+            edit(function("train", MOMENTUM)),
             final(),
         ]
         task = ("--method", "method.txt", "--starter", "starter", "--run", "python train.py")
@@ -61,7 +60,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
         assert result["result"] == "A"
         assert "# The data\nA bowl whose" in endpoint.requests[-1]["messages"][1]["content"]
         assert "the library has no answer: the graph in kg is empty" in endpoint.requests[2]["messages"][1]["content"]
-        assert "edit_script" in seen.err
+        assert "edit  " in seen.err
     monkeypatch.chdir(starter)  # what was named by a relative path is found from elsewhere
     run("--kg", tmp_path / "kg", "implement", "apply", result["run"])
     branch = f"xkg/{result['run']}"

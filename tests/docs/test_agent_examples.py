@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.codification.runs import METHOD, AskedForChecks, edits, final, function, parts, step
+from tests.agents.codification.runs import METHOD, AskedForChecks, edit, final, function, parts
 from tests.build.repositories.test_checkout import committed, git
 from tests.conftest import ROOT
 from tests.docs.examples import blocks, calls
@@ -61,8 +61,7 @@ def test_agent_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert len(called) == 7
     answers: list[dict[str, Any]] = [
         parts(),
-        step("edit_script", file="train.py", text="keep a velocity"),
-        edits(
+        edit(
             function(
                 "train", "def train(epochs):\n    accuracy = 0.5\n    accuracy += 0.1 * epochs\n    return accuracy"
             )

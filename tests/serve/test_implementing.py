@@ -13,11 +13,10 @@ from tests.agents.codification.runs import (
     MOMENTUM,
     TRAIN,
     AskedForChecks,
-    edits,
+    edit,
     final,
     function,
     parts,
-    step,
 )
 from tests.serve.http_server import Running, running
 from tests.serve.test_building import ask, connected, ended, refused, stdio
@@ -50,8 +49,7 @@ async def test_an_agent_implements_a_method_and_its_patch_comes_back(
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         endpoint.answers = [
             parts(),
-            step("edit_script", file="train.py", text="keep a velocity"),
-            edits(function("train", MOMENTUM)),
+            edit(function("train", MOMENTUM)),
             final(),
         ]
         async with Client(stdio(graph_copy, "--allow-agents")) as client:

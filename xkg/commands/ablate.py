@@ -4,11 +4,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from shutil import rmtree
 
 from xkg.agents.ablation import parsing
 from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
 from xkg.agents.ablation.candidates import Component
 from xkg.agents.ablation.measurements import measurements
+from xkg.agents.ablation.mutation import apply as changed
 from xkg.agents.ablation.outcomes import Campaign, ModelUse
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.report.markdown import markdown
@@ -228,11 +230,14 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
     folder = run_folder(settings, run)
     if candidate == "baseline":
         return Workspace.open(folder / "baseline")
-    known = [outcome.id for outcome in read_campaign(folder).outcomes if outcome.commit]
+    known = {outcome.id: outcome.candidate for outcome in read_campaign(folder).outcomes if outcome.commit}
     found = [id for id in known if id.startswith(candidate)]
     if len(found) != 1:
-        raise InputError(f"{folder} has no candidate {candidate!a}: its report lists them ({', '.join(known[:8])} …)")
-    return Workspace.open(folder / "candidates" / found[0])
+        listed = ", ".join(list(known)[:8])
+        raise InputError(f"{folder} has no candidate {candidate!a}: its report lists them ({listed} …)")
+    base, chosen, place = Workspace.open(folder / "baseline"), known[found[0]], folder / "candidates" / found[0]
+    rmtree(place, ignore_errors=True)
+    return base.copied(place, changed(chosen.replacements, base.texts()), f"Ablate: {chosen.description}")
 
 
 def run_name(task: Task) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.agents.workspace.recorded_commands import RecordedCommands
 from xkg.agents.ablation.campaign import Start, run_campaign
+from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.report.markdown import markdown
 from xkg.agents.ablation.running import bench
 from xkg.agents.ablation.task import Task, read_task
@@ -161,7 +162,8 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     assert "## Importance by component" in text
     assert "| rate |" in text
     assert rate is not None
-    workspace = Workspace.open(tmp_path / "run" / "candidates" / rate.id)
+    base = Workspace.open(tmp_path / "run" / "baseline")
+    workspace = base.copied(tmp_path / "rate", apply(rate.candidate.replacements, base.texts()), "Ablate: rate")
     commit = branch(workspace, f"xkg/ablate-{rate.id}")
     assert git(git_repository, "diff", "--stat", f"{commit}^", commit).count("train.py") == 1
     assert not git(git_repository, "status", "--porcelain")
@@ -195,7 +197,7 @@ def test_a_seed_of_the_code_is_varied_where_the_command_takes_none(
     assert any("0 → 1000, 2000" in note for note in campaign.notes)
     [outcome] = campaign.outcomes
     assert len({run.value for run in outcome.runs}) == 3
-    assert not list((tmp_path / "run" / "candidates").glob("for-a-run-*"))
+    assert not list((tmp_path / "run").glob("for-a-run-*"))
 
 
 ALONE = "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nprint('error', x)\n"

@@ -3,7 +3,8 @@
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
-from xkg.agents.ablation.parsing import edited, mutated_files, space
+from xkg.agents.ablation.mutation import line_replacements
+from xkg.agents.ablation.parsing import mutated_files, space
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
 from xkg.agents.ablation.task import parse_metric
@@ -89,16 +90,15 @@ def test_a_file_that_ends_the_parser_is_left_out(parser: SourceReader) -> None:
 
 def test_edits_become_replacements_that_make_the_same_file(parser: SourceReader) -> None:
     edit = FileEdit(file="train.py", kind="replace", target="a + weight * b", text="a")
-    change = parser.of_edits(edited, [edit], TEXTS)
+    changed = parser.applied([edit], TEXTS)
     place = Place(path="train.py", start_line=10, end_line=11)
     candidate = Candidate(
         component="c", kind="toggle", value="", baseline_value="", places=(place,), description="d",
-        replacements=change.replacements,
+        replacements=tuple(line_replacements("train.py", TRAIN, changed["train.py"])),
     )  # fmt: skip
     mutated = mutated_files(parser, candidate, TEXTS, ())
     assert mutated.failure is None
-    assert mutated.after == change.changed
-    assert mutated.diff == change.diff
+    assert mutated.after == changed
     assert "-    return a + weight * b\n+    return a\n" in mutated.diff
     elsewhere = candidate.model_copy(update={"places": (place.model_copy(update={"end_line": 10}),)})
     assert mutated_files(parser, elsewhere, TEXTS, ()).failure == "refused"
@@ -107,9 +107,9 @@ def test_edits_become_replacements_that_make_the_same_file(parser: SourceReader)
 
 def test_edits_that_do_not_apply(parser: SourceReader) -> None:
     with pytest.raises(EditError, match=r"no text file 'other\.py'"):
-        parser.of_edits(edited, [FileEdit(file="other.py", kind="replace", target="a", text="b")], TEXTS)
+        parser.applied([FileEdit(file="other.py", kind="replace", target="a", text="b")], TEXTS)
     with pytest.raises(EditError, match="outside"):
-        parser.of_edits(edited, [FileEdit(file="../x.py", kind="file", target="", text="b")], TEXTS)
+        parser.applied([FileEdit(file="../x.py", kind="file", target="", text="b")], TEXTS)
     stale = Candidate(
         component="c", kind="toggle", value="", baseline_value="", places=(), description="d",
         replacements=(Replacement(path="train.py", start=0, end=6, old="export", new="x"),),

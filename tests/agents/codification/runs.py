@@ -56,8 +56,11 @@ MOMENTUM = """def train(steps):
 """
 
 
-class NoLibrary:
+class NoLibrary(Library):
     """A library that answers each question with what was asked."""
+
+    def __init__(self) -> None:
+        """Without a graph."""
 
     def search(self, query: str) -> str:
         return f"found for {query}"
@@ -157,7 +160,6 @@ def step(action: str, **given: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(ActionInput.model_fields)
     chosen = ActionInput.model_validate({**nothing, **given})
     return Step(
-        last_step_summary="",
         plan_and_status="p",
         thought="t",
         action=action,  # type: ignore[arg-type]
@@ -173,8 +175,8 @@ def replace(target: str, text: str, file: str = "train.py") -> dict[str, Any]:
     return FileEdit(file=file, kind="replace", target=target, text=text).model_dump()
 
 
-def edits(*given: dict[str, Any], reason: str = "Keep a velocity") -> dict[str, Any]:
-    return {"reason": reason, "edits": list(given)}
+def edit(*given: dict[str, Any], reason: str = "Keep a velocity") -> dict[str, Any]:
+    return step("edit", edits=list(given), text=reason)
 
 
 def final(start: int = 9, end: int = 14, file: str = "train.py", **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.serve.conftest import bundles
-from xkg.agents.codification.library import GraphLibrary
+from xkg.agents.codification.library import Library
 from xkg.build.context import BuildContext
 from xkg.build.pipeline import build_paper
 from xkg.config import LlmSettings, Settings
@@ -34,9 +34,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def library(folder: Path, *, graph: bool = True) -> Iterator[GraphLibrary]:
+def library(folder: Path, *, graph: bool = True) -> Iterator[Library]:
     with closing(Service(Settings(kg=folder, llm=LlmSettings(model="none")))) as service:
-        yield GraphLibrary(service, graph=graph)
+        yield Library(service, graph=graph)
 
 
 def test_a_paper_is_its_method_whole_with_code_beside_it(built: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_section_that_is_too_long_has_its_beginning(tmp_path: Path) -> None:
     assert "paragraph 3." in found.text
     assert "paragraph 39." not in found.text
     assert "[left out here: the rest of Keeping the velocity]" in found.text
-    assert "Keeping the velocity (its end)" in (found.note() or "")
+    assert "the rest of Keeping the velocity" in (found.note() or "")
 
 
 def test_a_long_paper_without_a_section_named_is_its_method(tmp_path: Path, parsers: Parsers) -> None:

@@ -31,10 +31,5 @@ def test_steps_are_lines_that_do_something_when_they_run() -> None:
     assert found.steps == {10, 15, 18, 20}
 
 
-def test_functions_are_those_of_the_module() -> None:
-    functions = [(each.name, each.start_line, each.end_line) for each in outline(TEXT).functions]
-    assert functions == [("outer", 6, 10), ("late", 19, 20)]
-
-
 def test_what_is_no_python_has_none() -> None:
     assert outline("print 1\n") == outline("x = \0") == outline("(" * 100_000) == Outline()

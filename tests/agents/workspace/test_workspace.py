@@ -12,7 +12,7 @@ from xkg.agents.workspace import versions
 from xkg.agents.workspace import workspace as workspaces
 from xkg.agents.workspace.apply import branch, patch
 from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import UnchangedError, Workspace
+from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 
 
@@ -44,11 +44,10 @@ def test_undo_goes_back_edit_by_edit(workspace: Workspace) -> None:
     assert not (workspace.tree / "a.py").exists()
     with pytest.raises(InputError, match="no edit to undo"):
         workspace.undo()
-    assert [v.restores for v in workspace.versions] == [None, None, None, 1, None, 3, 0]
 
 
 def test_an_edit_without_a_difference_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(UnchangedError, match="changes nothing"):
+    with pytest.raises(InputError, match="changes nothing"):
         workspace.edit({"train.py": workspace.text("train.py"), "absent.py": None}, "nothing")
     assert workspace.current.number == 0
 
@@ -139,13 +138,10 @@ def test_a_run_killed_at_a_write_is_consistent(starter: Path, tmp_path: Path, mo
     assert Workspace.open(killed_after(10) / "copy").files == read.files
 
 
-def test_a_run_of_an_earlier_xkg_is_refused_in_one_line(workspace: Workspace) -> None:
+def test_a_run_of_another_xkg_is_refused_in_one_line(workspace: Workspace) -> None:
     place = workspace.folder / "workspace.json"
     place.write_text(place.read_text().replace('"digest"', '"commit"'))
     with pytest.raises(CorruptStoreError, match="cannot be read: remove the run"):
-        Workspace.open(workspace.folder)
-    (workspace.folder / "history.git").mkdir()
-    with pytest.raises(InputError, match="of an earlier xkg: finish it with that version, or remove the run and"):
         Workspace.open(workspace.folder)
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,15 +15,13 @@ from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, noise_note, notes_on, takes_seed
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
-from xkg.agents.ablation.reproduction.planner import plan, readme
+from xkg.agents.ablation.reproduction.planner import plan
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effects
-from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
-from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
 from xkg.agents.ablation.space.from_task import only
@@ -31,8 +29,10 @@ from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Left, packages_for
+from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import SUBMODULE, Starter
+from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
@@ -76,6 +76,16 @@ def run_campaign(start: Start) -> Campaign:
         return _Runner(start, slots).campaign()
 
 
+def _opened(folder: Path, starter: Starter) -> Workspace:
+    """The workspace of a folder, created if there is none of this starter."""
+    if (folder / "workspace.json").exists():
+        workspace = Workspace.open(folder)
+        if workspace.identity == starter.identity:
+            return workspace
+        shutil.rmtree(folder)
+    return Workspace.create(folder, starter)
+
+
 class _Runner:
     def __init__(self, start: Start, slots: Slots) -> None:
         self._start, self._task, self._slots = start, start.task, slots
@@ -83,11 +93,8 @@ class _Runner:
         private_folder(start.folder)
         self._operations = Operations(start.folder)
         self._parser = SourceReader(start.parsers)
-        self._questions = (
-            Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
-        )
-        self._trees = worktrees.Shared(start.folder / "candidates")
-        self._base = worktrees.opened(start.folder / "baseline", start.starter)
+        self._questions = Questions(start.model, ledger_name(start.folder)) if start.model is not None else None
+        self._base = _opened(start.folder / "baseline", start.starter)
         self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
         self._base.rewind(0)  # repairs are replayed from stored results
         self._found_seeds: dict[tuple[str, str], Seeds] = {}
@@ -98,9 +105,7 @@ class _Runner:
         self._shared: Sequence[Place] = ()
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
-        self._executed: Mapping[str, Sequence[int]] | None = None
-        self._opened: Sequence[str] | None = None
-        self._printed: tuple[str, int] | None = None
+        self._traced = RunOutcome(seed=0, command="")  # says nothing
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
@@ -110,7 +115,7 @@ class _Runner:
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
             self._base,
-            self._trees,
+            start.folder,
             self._operations,
             {"repository": start.starter.identity},
             start.elsewhere,
@@ -150,8 +155,6 @@ class _Runner:
         if constant := constant_note(outcomes):
             notes.append(constant)
             start.notify(f"warning: {constant}")
-        for outcome in outcomes:
-            shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
         campaign = Campaign(
             id=start.folder.name,
             task=self._task,
@@ -208,7 +211,7 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day, modules=(): packages_for(
+            packages=lambda day, modules: packages_for(
                 self._base,
                 start.packages,
                 self._parser,
@@ -217,7 +220,6 @@ class _Runner:
                 modules,
                 self._task.command(self._task.seeds[0]),
             ),
-            texts=lambda: self._runs.texts,
             parser=self._parser,
             committed=start.starter.committed,
             questions=self._questions,
@@ -226,10 +228,6 @@ class _Runner:
         self._use(executor.reproduce(), executor.day)
         self._repairs, self._causes = executor.repairs, executor.causes
         notes += executor.notes
-        if executor.found:
-            notes.append(f"PYTHONPATH, which the command sets, has {', '.join(executor.found)}")
-        if executor.made:
-            notes.append(f"the setup makes {', '.join(executor.made)}, into which the command writes")
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 
@@ -284,7 +282,7 @@ class _Runner:
             self._runs.vary = self._seeds.found  # the command's seed does not reach the random numbers
             runs = self._all_seeds(first)
         if (traced := trace.result()) is not None:
-            self._executed, self._opened, self._printed = traced.executed, traced.opened, traced.printed
+            self._traced = traced
         unknown = "; ".join(f"{each.place}: {each.why}" for each in self._seeds.fixed if self._ran(each.place))
         if self._runs.vary and (failed := next((run for run in runs if run.value is None), None)):
             self._runs.vary = ()
@@ -308,12 +306,13 @@ class _Runner:
 
     def _ran(self, place: Place) -> bool:
         """Whether the baseline may run or read one of these lines."""
-        if self._executed is None or not place.path.endswith(".py"):
-            return self._opened is None or place.path == COMMAND or place.path in self._opened
-        return any(place.start_line <= line <= place.end_line for line in self._executed.get(place.path, ()))
+        executed, opened = self._traced.executed, self._traced.opened
+        if executed is None or not place.path.endswith(".py"):
+            return opened is None or place.path == COMMAND or place.path in opened
+        return any(place.start_line <= line <= place.end_line for line in executed.get(place.path, ()))
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
-        if self._executed is None:
+        if self._traced.executed is None:
             notes.append("the lines that the baseline runs are unknown: the traced run did not end")
         techniques = self._start.techniques(self._base.tree)
         found = self._parser.of_files(
@@ -323,9 +322,9 @@ class _Runner:
             techniques=techniques,
             command=self._task.run,
             metric=self._task.metric,
-            executed=self._executed,
-            opened=self._opened,
-            printed=self._printed,
+            executed=self._traced.executed,
+            opened=self._traced.opened,
+            printed=self._traced.printed,
         )
         space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:
@@ -341,27 +340,14 @@ class _Runner:
             if repair.in_metric
         ]
         if self._questions is not None:
-            space = self._hypothesised(space, baseline, techniques)
+            texts, executed = self._runs.texts, self._traced.executed
+            scene = Scene(self._task, baseline, texts, executed, self._protected, techniques)
+            self._team = Team(self._questions, self._parser, scene, self._start.notify)
+            space = self._team.hypothesised(space)
         return only(space, self._task.only) if self._task.only else space
 
-    def _hypothesised(self, space: Space, baseline: Baseline, techniques: Sequence[Component]) -> Space:
-        assert self._questions is not None
-        scene = Scene(
-            task=self._task,
-            baseline=baseline,
-            texts=self._runs.texts,
-            readme=readme(self._runs.texts),
-            executed=self._executed,
-            protected=self._protected,
-            techniques=techniques,
-        )
-        self._team = Team(self._questions, self._parser, scene, self._start.notify)
-        return self._team.hypothesised(space)
-
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
-        mutations = Mutations(
-            self._parser, self._runs.bench, self._base, self._runs.texts, self._protected, self._shared
-        )
+        mutations = Mutations(self._parser, self._runs.bench, self._runs.texts, self._protected, self._shared)
         mended = None if self._team is None else self._team.mended
         trials = Trials(self._runs, mutations, self._slots, baseline, space, mended, self._start.notify)
         return trials.outcomes(Choice(space, self._team))

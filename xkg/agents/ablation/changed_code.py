@@ -1,12 +1,12 @@
 """The lines of a changed file that show that the change ran."""
 
 import ast
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.checks import tree_of
 from xkg.agents.workspace.outline import outline
+from xkg.agents.workspace.patches import hunks
 from xkg.value import Value
 
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
@@ -28,19 +28,12 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
         if path.endswith(".py"):
             new = after[path]
             tree, executable = tree_of(new), outline(new).executable
-            for start, end in _new_lines(before.get(path, ""), new):
-                shown = {line for number in range(start, end + 1) for line in _shown_by(tree, number)}
+            for _, _, start, end in hunks(before.get(path, "").encode(), new.encode()):
+                shown = {line for number in range(start + 1, end + 1) for line in _shown_by(tree, number)}
                 if shown:
-                    place = Place(path=path, start_line=start, end_line=end)
+                    place = Place(path=path, start_line=start + 1, end_line=end)
                     found.append(ChangedPlace(place=place, lines=tuple(sorted(shown & executable))))
     return found
-
-
-def _new_lines(before: str, after: str) -> Iterator[tuple[int, int]]:
-    matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
-    for tag, _, _, start, end in matcher.get_opcodes():
-        if tag in ("replace", "insert"):
-            yield start + 1, end
 
 
 def _shown_by(tree: ast.Module, line: int) -> set[int]:

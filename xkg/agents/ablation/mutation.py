@@ -1,10 +1,11 @@
 """Changes source exactly: a replacement applies only if its old text is at its offsets."""
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from xkg.agents.ablation.candidates import Replacement
-from xkg.agents.workspace.patches import text_patch
+from xkg.agents.workspace.patches import hunks, text_patch
 from xkg.errors import XkgError
 
 
@@ -67,9 +68,15 @@ def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
     """Line ranges of `before` (1-based, inclusive) that differ. An insertion counts as the line after it."""
-    matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
     return [
-        (max(1, i1 if i1 == i2 else i1 + 1), max(1, i2))
-        for tag, i1, i2, _, _ in matcher.get_opcodes()
-        if tag != "equal"
+        (max(1, start if start == end else start + 1), max(1, end))
+        for start, end, _, _ in hunks(before.encode(), after.encode())
     ]
+
+
+def line_replacements(path: str, before: str, after: str) -> Iterator[Replacement]:
+    """A change as replacements of whole lines."""
+    old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
+    starts = [0, *accumulate(map(len, old))]
+    for i1, i2, j1, j2 in hunks(before.encode("utf-8", "replace"), after.encode("utf-8", "replace")):
+        yield Replacement(path=path, start=starts[i1], end=starts[i2], old="".join(old[i1:i2]), new="".join(new[j1:j2]))

@@ -21,7 +21,6 @@ class RunOutcome(Value):
     values: tuple[float | None, ...] = ()
     seconds: float = 0.0
     overhead: float = 0.0
-    memory_mb: float = 0.0
     failure: Failure | None = None
     problem: str | None = None
     output_end: str = ""

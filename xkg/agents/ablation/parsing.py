@@ -1,20 +1,18 @@
 """Parses a repository's code and its changes in the confined process. Neither our parsers nor those of the standard
 library read untrusted source in this one."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.agents.ablation import mutation
-from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.changed_code import ChangedPlace, changed_places
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.seeds import Seeds, find_seeds
 from xkg.agents.ablation.space.space import find_space
-from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.parsing import Refused, SourceReader, Texts, Without, marked
+from xkg.agents.workspace.parsing import SourceReader, Texts, Without, marked
 from xkg.agents.workspace.stated_commands import stated_commands
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.typed_tasks import Mark, tasks
@@ -41,7 +39,6 @@ class Function(Value):
     start_line: int
     end_line: int
     body_line: int
-    source: str
 
     @property
     def place(self) -> Place:
@@ -57,14 +54,6 @@ class MutatedFiles(Value):
     failure: Failure | None = None
     problem: str | None = None
     places: tuple[ChangedPlace, ...] = ()
-
-
-class EditedFiles(Value):
-    """The files that edits change, and the same change as replacements in the old texts."""
-
-    changed: dict[str, str]
-    replacements: tuple[Replacement, ...]
-    diff: str
 
 
 def space(
@@ -103,10 +92,9 @@ def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, w
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
-    """Every function with its lines and source."""
+    """Every function with its lines."""
     found = []
     for source in _sources(mark, texts, without, []):
-        lines = source.text.split("\n")
         for name, node in source.functions:
             start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             end = node.end_lineno or node.lineno
@@ -117,7 +105,6 @@ def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...
                     start_line=start,
                     end_line=end,
                     body_line=node.body[0].lineno,
-                    source="\n".join(lines[start - 1 : end]),
                 )
             )
     return tuple(found)
@@ -140,30 +127,6 @@ def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Pla
     return MutatedFiles(after=after, diff=diff, places=tuple(changed_places(texts, after)))
 
 
-def edited(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> EditedFiles | Refused:
-    """The changed files, the change as replacements, and the diff; or why the edits are refused."""
-    mark("edits")
-    try:
-        changed = applied(texts, edits)
-    except EditError as error:
-        return Refused(problem=str(error))
-    before = {path: texts.get(path, "") for path in changed}
-    replacements = (each for path, text in changed.items() for each in _replacements(path, before[path], text))
-    return EditedFiles(changed=changed, replacements=tuple(replacements), diff=mutation.unified_diff(before, changed))
-
-
-def _replacements(path: str, old: str, new: str) -> Iterator[Replacement]:
-    """The change as replacements of whole lines."""
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    starts = [0]
-    for line in before:
-        starts.append(starts[-1] + len(line))
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag != "equal":
-            old_text, new_text = "".join(before[i1:i2]), "".join(after[j1:j2])
-            yield Replacement(path=path, start=starts[i1], end=starts[i2], old=old_text, new=new_text)
-
-
 def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
     """The Python files that parse. Adds the paths of the others to `unparsed`."""
     for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
@@ -173,7 +136,7 @@ def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) ->
             unparsed.append(path)
 
 
-TASKS = tasks(space, seeds, functions, commands, mutated, edited)
+TASKS = tasks(space, seeds, functions, commands, mutated)
 
 
 def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:

@@ -1,15 +1,10 @@
-"""Asks a language model during a run. Each question is a node of the run's operation graph, and each call is in the
-ledger."""
+"""Asks a language model during a run. Each call is in the ledger, so that no answer is paid for twice."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
-from xkg.agents.ablation.running.operations import Operations
 from xkg.llm.client import AnswerType, LanguageModel, Tier
-from xkg.llm.endless_text import endless
-from xkg.llm.prompt import Prompt, load_prompt
+from xkg.llm.prompt import Prompt
 
 A = TypeVar("A", bound=AnswerType)
 
@@ -21,10 +16,9 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 class Questions:
     """Questions of one run. Safe to use from several threads. `run` is its name in the ledger."""
 
-    def __init__(self, model: LanguageModel, run: str, operations: Operations) -> None:
+    def __init__(self, model: LanguageModel, run: str) -> None:
         self._model = model
         self.run = run
-        self._operations = operations
 
     def ask(
         self,
@@ -35,24 +29,10 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer, from its node if it was asked before. Raises the errors of `LanguageModel`."""
+        """The answer, from the ledger if it was asked before. Raises the errors of `LanguageModel`."""
         temperature = _INVENTIVE if prompt.name in _INVENTING else _CAREFUL
         tiers = (Tier(prompt.role, _TRIES), Tier("stronger_model", 1), Tier("expert_model", 1))
 
-        def whole(answer: A) -> str | None:
-            return endless(answer) or check(answer)
-
-        def work() -> A:
-            asked = self._model.ask_cascade(
-                self.run, prompt, kind, inputs, tiers, temperature=temperature, about=about, check=whole
-            )
-            return asked.answer
-
-        key = {"prompt": self._model.identity(prompt), "inputs": dict(inputs)}
-        return self._operations.do(f"ask-{prompt.name}", key, kind, work)
-
-
-@cache
-def prompt_of(folder: Path, name: str) -> Prompt:
-    """The prompt of this name in the folder `prompts` next to a module."""
-    return load_prompt(folder / "prompts" / f"{name}.md")
+        return self._model.ask_cascade(
+            self.run, prompt, kind, inputs, tiers, temperature=temperature, about=about, check=check
+        ).answer

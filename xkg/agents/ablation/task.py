@@ -5,18 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.task_file import read_fields, task_of
 from xkg.errors import InputError
-from xkg.files import read_regular
 from xkg.sandbox.isolation.gpus import names
 from xkg.sandbox.isolation.host_proxy import named_hosts
 from xkg.value import Value
 
 _FILE = re.compile(r"([^:]+\.(json|jsonl|csv)):([^:]+):(max|min)", re.IGNORECASE)
-_LARGEST = 100_000
 SEED = "{seed}"
 
 
@@ -98,15 +96,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
     `planned` by a model, the command also if commands are `offered`. Raises `InputError` with the problem."""
     values: dict[str, Any] = {}
     if path is not None:
-        try:
-            loaded = yaml.safe_load(read_regular(path, _LARGEST))
-        except OSError as error:
-            raise InputError(f"{path} cannot be read ({error.strerror}); give a task file, or options") from error
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())[:200]})") from error
-        if not isinstance(loaded, dict):
-            raise InputError(f"{path}: expected a mapping, with lines such as `repo: ./repo`")
-        values = {str(key): value for key, value in loaded.items()}
+        values = read_fields(path)
         for name in ("metrics", "devices", "allow_hosts"):
             if isinstance(values.get(name), str):
                 values[name] = [values[name]]
@@ -118,11 +108,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
             raise InputError(
                 f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task{model}"
             )
-    try:
-        task = Task.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"task: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    task = task_of(Task, values)
     for metric in task.metrics:
         parse_metric(metric)
     names(task.devices)

@@ -1,8 +1,8 @@
 """The graph as an agent's library: techniques with running code and the components of a paper, as text for prompts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from xkg.agents.codification.task import Method
 from xkg.errors import StoreError, UnknownIdError, XkgError
@@ -20,35 +20,20 @@ _MOST_PARTS = 8
 """If a paper has more components, a model splits it into parts and leaves out those that the task does not need."""
 
 
-class Library(Protocol):
-    """Every method returns text, including for errors."""
-
-    def search(self, query: str) -> str: ...
-
-    def code(self, identity: str) -> str: ...
-
-    def context(self, paper: str) -> str: ...
-
-    def locate(self, text: str, tree: Path) -> str: ...
-
-    def method(self, reference: str) -> Method | None:
-        """The method of a paper or technique in the graph; None if it is neither. Raises `InputError`."""
-        ...
-
-
-class GraphLibrary:
-    """The library of a graph. Without a graph (`service` None), it still locates in the workspace."""
+class Library:
+    """The library of a graph. Its answers are text, including for errors. With `graph` False it only locates in the
+    workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
         self._graph = graph
 
     def search(self, query: str) -> str:
+        from xkg.serve.search.filters import Filters
+
         def found() -> object:
             with_code = self._service.search(query, _FOUND, filters=Filters.of(with_code=True))
             return with_code if with_code.rows else self._service.search(query, _FOUND)
-
-        from xkg.serve.search.filters import Filters
 
         return self._ask(found)
 
@@ -65,6 +50,7 @@ class GraphLibrary:
             return f"nothing was located: {error}"
 
     def method(self, reference: str) -> Method | None:
+        """The method of a paper or technique in the graph; None if it is neither. Raises `InputError`."""
         if not self._graph:
             return None
         try:
@@ -148,11 +134,11 @@ class GraphLibrary:
             found.append(text if room >= 0 else f"{technique}: too long; get_code shows it")
         return "\n\n".join(found)
 
-    def _ask(self, question: "object") -> str:
+    def _ask(self, question: Callable[[], object]) -> str:
         if not self._graph:
             return "there is no library in this run"
         try:
-            return _text(question())  # type: ignore[operator]
+            return _text(question())
         except XkgError as error:
             return f"the library has no answer: {error}"
 

@@ -1,8 +1,9 @@
 """The method of a paper as text for prompts: its sections on the method, whole and in order, up to a maximum size."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import accumulate
 from typing import NamedTuple
 
 from xkg.build.guided.reading.passages import Passage, Passages, read_passages
@@ -20,24 +21,19 @@ _SETTINGS = re.compile(
 )
 _RANKS = {Role.METHOD: 0, Role.APPLICATION: 0, Role.ABSTRACT: 1, Role.DETAILS: 2, Role.BACKGROUND: 3}
 _SETTINGS_RANK = 2
-_LEAST = 400
 
 
 class MethodText(NamedTuple):
-    """`left_out` are the titles of sections beyond the maximum size, in the paper's order. Of the `cut` section, the
-    text has only the beginning."""
+    """`left_out` are the sections that are missing or of which only the beginning is there, in the paper's order."""
 
     text: str
     left_out: tuple[str, ...]
-    cut: str | None
 
     def note(self) -> str | None:
         """A note on the omitted parts of the method, None if the text is complete."""
         if not self.left_out:
             return None
-        titles = ", ".join(
-            f"{title} (its end)" if title == self.cut else title for title in map(printable_line, self.left_out)
-        )
+        titles = ", ".join(map(printable_line, self.left_out))
         return f"the method's text has no room for {len(self.left_out)} sections of the paper: {titles[:400]}"
 
 
@@ -59,22 +55,12 @@ def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Seque
         return None
     room = most
     chosen: dict[int, tuple[Passage, ...]] = {}
-    left_out: set[int] = set()
-    cut: str | None = None
     for each in sorted(owned, key=lambda each: each.rank):
-        size = len(each.part.title) + 9 + sum(map(_size, each.passages))
-        if size <= room:
-            chosen[id(each.part)] = each.passages
-            room -= size
-        elif each.rank == 0 and cut is None and room > _LEAST:
-            fitting = _fitting(each.passages, room)
-            chosen[id(each.part)] = fitting
-            room, cut = 0, each.part.title
-            left_out.add(id(each.part))
-        else:
-            left_out.add(id(each.part))
-    titles = tuple(each.part.title for each in owned if id(each.part) in left_out)
-    return MethodText(_rendered(document, owned, chosen, left_out), titles, cut)
+        sizes = accumulate(map(_size, each.passages), initial=len(each.part.title) + 9)
+        fitting = tuple(passage for passage, size in zip(each.passages, list(sizes)[1:], strict=True) if size <= room)
+        chosen[id(each.part)] = fitting
+        room -= sum(map(_size, fitting)) + len(each.part.title) + 9
+    return _rendered(document, owned, chosen)
 
 
 def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
@@ -100,23 +86,23 @@ def _holding(read: Passages, excerpts: Sequence[Excerpt]) -> frozenset[int]:
     return frozenset(id(read[number].part) for number in read.at(excerpts) if read[number].part is not None)
 
 
-def _rendered(
-    document: Document, owned: Sequence[_Own], chosen: dict[int, tuple[Passage, ...]], left_out: AbstractSet[int]
-) -> str:
-    blocks = [f"# {document.title}"]
+def _rendered(document: Document, owned: Sequence[_Own], chosen: Mapping[int, Sequence[Passage]]) -> MethodText:
+    blocks, left_out = [f"# {document.title}"], []
     headed: set[int] = set()
     for each in owned:
+        passages = chosen[id(each.part)]
         path = [each.part]
         while path[0].parent is not None:
             path.insert(0, path[0].parent)
         for part in path:
-            if id(part) not in headed and id(each.part) in chosen:
+            if id(part) not in headed and passages:
                 blocks.append(f"{'#' * min(6, part.level + 1)} {part.title}")
                 headed.add(id(part))
-        blocks += [_text(passage) for passage in chosen.get(id(each.part), ())]
-        if id(each.part) in left_out:
-            blocks.append(f"[left out here: {'the rest of ' * (id(each.part) in chosen)}{each.part.title}]")
-    return "\n\n".join(blocks)
+        blocks += map(_text, passages)
+        if len(passages) < len(each.passages):
+            left_out.append(f"{'the rest of ' * bool(passages)}{each.part.title}")
+            blocks.append(f"[left out here: {left_out[-1]}]")
+    return MethodText("\n\n".join(blocks), tuple(left_out))
 
 
 def _text(passage: Passage) -> str:
@@ -126,13 +112,3 @@ def _text(passage: Passage) -> str:
 
 def _size(passage: Passage) -> int:
     return len(_text(passage)) + 2
-
-
-def _fitting(passages: Sequence[Passage], room: int) -> tuple[Passage, ...]:
-    fitting = []
-    for passage in passages:
-        room -= _size(passage)
-        if room < 0:
-            break
-        fitting.append(passage)
-    return tuple(fitting)

@@ -6,7 +6,7 @@ from xkg.agents.codification.prompting.memory import Taken, shown
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Verdict
-from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.command import cut_middle, numbered
 
 _LONGEST_METHOD, _LONGEST_OBSERVATION, _LONGEST_DIFF = 6000, 1200, 200_000
 
@@ -73,7 +73,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
     yield "compare the parts below with the method's text: a run shows that lines ran, not that they are right"
-    if session.baseline is not None and verdict.metric is not None:
+    if session.baseline.metric is not None and verdict.metric is not None:
         yield "one run before and one after: more seeds are needed to judge the change of the metric"
 
 
@@ -84,9 +84,9 @@ def _places(session: Session, verdict: Verdict | None) -> Iterator[str]:
         if place is None or place.file not in session.workspace.files:
             yield f"### {part}\n\nno place was given"
             continue
-        lines = session.workspace.text(place.file).splitlines()[place.start_line - 1 : place.end_line]
-        numbered = "\n".join(f"{n:>5}  {line}" for n, line in enumerate(lines[:80], place.start_line))
-        yield f"### {part}\n\n{place.file}, lines {place.start_line}-{place.end_line}\n\n{_fenced(numbered)}"
+        lines = session.workspace.text(place.file).splitlines()[place.start_line - 1 : place.end_line][:80]
+        where = f"{place.file}, lines {place.start_line}-{place.end_line}"
+        yield f"### {part}\n\n{where}\n\n{_fenced(numbered(lines, place.start_line))}"
 
 
 def _fenced(text: str) -> str:

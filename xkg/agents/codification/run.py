@@ -1,7 +1,7 @@
 """A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
-    <graph>/runs/<run>/journal.jsonl   one entry per finished action
+    <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
     <graph>/runs/<run>/result.json, report.md, transcript.jsonl, changes.patch
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
@@ -20,20 +20,20 @@ from typing import NamedTuple
 
 from xkg.agents.codification import report
 from xkg.agents.codification.doubts.properties import asked_properties
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Parts
 from xkg.agents.codification.prompting.memory import Taken
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.result import CodificationResult
-from xkg.agents.codification.session import Session
-from xkg.agents.codification.steps.actions import Actions, Observation
-from xkg.agents.codification.steps.modes import Chooser, Planner, Prescribed, Single
+from xkg.agents.codification.session import Baseline, Session
+from xkg.agents.codification.steps.actions import Actions
+from xkg.agents.codification.steps.modes import next_step
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.transcript import json_lines
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -43,7 +43,6 @@ from xkg.files import file_lock, private_folder, write_whole
 from xkg.llm.client import LanguageModel
 from xkg.model import slug
 from xkg.sandbox.runner import Environment
-from xkg.value import Value
 
 
 class StepTaken(NamedTuple):
@@ -54,21 +53,6 @@ class StepTaken(NamedTuple):
     outcome: str
     dollars: float | None
     metric: float | None
-
-
-class Baseline(Value):
-    """The starter's own run: its metric or the problem that prevented one, and the files that it removes from its copy
-    of the tree or overwrites."""
-
-    metric: float | None
-    problem: str | None
-    removed: tuple[str, ...] = ()
-    rewritten: tuple[str, ...] = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        some = ", ".join(self.removed[:4])
-        return (f"the starter's run removes files from its folder (here only from a copy): {some}",) * bool(some)
 
 
 def run_name(
@@ -94,13 +78,12 @@ def codify(
     commands: Callable[[Workspace], Commands],
     reader: CodeReader,
     settings: ImplementSettings,
-    notify: Callable[[object], None] = lambda _: None,
-    related: RelatedFiles | None = None,
-    packages: Callable[[Workspace, Sequence[str]], Environment] = lambda *_: Environment(site=None, hash=""),
+    notify: Callable[[object], None],
+    related: RelatedFiles,
+    packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs a task in `folder`, or resumes it there; earlier questions, runs and paid answers are reused. Without
-    `related`, the task's related files must be in the starter. `packages` makes an environment for a workspace with
-    additional modules.
+    """Runs a task in `folder`, or resumes it there; earlier questions, runs and paid answers are reused. `packages`
+    makes an environment for a workspace with additional modules.
 
     If the model becomes unavailable (no money, no endpoint, no usable answer), `stopped` in the result says so, and the
     same call resumes later. Raises `InputError` for a starter that does not run or has no metric, and if another
@@ -113,22 +96,21 @@ def codify(
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         write_whole(folder / "method.txt", method.text.encode("utf-8", "replace"))
-        beside = RelatedFiles(of_starter=task.related) if related is None else related
-        beside.write(folder)
+        related.write(folder)
         started = (folder / "workspace.json").exists()
         workspace = Workspace.open(folder) if started else Workspace.create(folder, starter)
-        journal = Journal(folder / "journal.jsonl")
+        operations = Operations(folder)
         session = Session(
             task=task,
-            method=journal.once("method", Method, lambda: method),  # the graph may have changed in the meantime
+            method=operations.do("method", {}, Method, lambda: method),  # the graph may have changed in the meantime
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
             questions=Questions(model, f"run:{folder.name}", settings),
             library=library,
-            journal=journal,
+            operations=operations,
             settings=settings,
-            beside=beside,
+            beside=related,
             notify=notify,
             packages=lambda modules: packages(workspace, modules),
         )
@@ -136,9 +118,8 @@ def codify(
 
 
 def _run(session: Session, folder: Path) -> CodificationResult:
-    journal = session.journal
-    session.workspace.rewind(_recorded_version(journal))
-    baseline = journal.once("baseline", Baseline, lambda: _baseline(session))
+    session.workspace.rewind(_recorded_version(session.operations))
+    baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
         shutil.rmtree(folder)  # so that the same command tries again
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
@@ -146,8 +127,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
             f"the starter does not give its metric as it is: {baseline.problem}{notes}; correct --run or --metric, "
             "name its data with --data, or give --baseline if it cannot run yet"
         )
-    session.baseline, session.starter_removes = baseline.metric, baseline.removed
-    session.outputs = baseline.rewritten
+    session.baseline = baseline
     history: list[Taken] = []
     verdict: Verdict | None = None
     stopped: str | None = None
@@ -156,9 +136,8 @@ def _run(session: Session, folder: Path) -> CodificationResult:
         session.parts = _parts(session)
         session.properties = asked_properties(session)
         actions = Actions(session)
-        chooser = _chooser(session, actions)
         while len(history) < session.settings.steps:
-            taken, verdict = _taken(session, actions, chooser, history, verdict)
+            taken, verdict = _taken(session, actions, history, verdict)
             if taken is None:
                 break
             history.append(taken)
@@ -169,25 +148,24 @@ def _run(session: Session, folder: Path) -> CodificationResult:
             stopped = f"{session.settings.steps} steps were taken (implement.steps) without an accepted answer"
     except (BudgetError, ModelUnavailableError, AnswerError) as error:
         stopped, final = str(error), False
-    return _result(session, folder, history, verdict, baseline, stopped, final=final)
+    return _result(session, folder, history, verdict, stopped, final=final)
 
 
 def _taken(
-    session: Session, actions: Actions, chooser: Chooser, history: Sequence[Taken], verdict: Verdict | None
+    session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """The next step, from the journal or executed now, and the last verdict."""
-    number = len(history) + 1
-    key = f"step {number}"
-    if (known := session.journal.get(key, Taken)) is not None:
+    """The next step, as it was taken before or executed now, and the last verdict."""
+    operations, number = session.operations, len(history) + 1
+    if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
-        return known, session.journal.get(f"verdict {number}", Verdict) or verdict
+        return known, operations.get("verdict", {"number": number}, Verdict) or verdict
     before = session.questions.expert_calls
-    step = chooser.next(history)
+    step = next_step(session, actions, history)
     if step is None:
         return None, verdict
-    observation: Observation = actions.do(step, history)
+    observation = actions.do(step, history)
     if observation.verdict is not None:
-        session.journal.put(f"verdict {number}", observation.verdict)
+        operations.put("verdict", {"number": number}, observation.verdict)
     taken = Taken(
         number=number,
         step=step,
@@ -196,25 +174,19 @@ def _taken(
         expert_calls=session.questions.expert_calls - before,
         accepted=observation.verdict is not None and observation.verdict.accepted,
     )
-    session.journal.put(key, taken)
+    operations.put("step", {"number": number}, taken)
     return taken, observation.verdict or verdict
-
-
-def _chooser(session: Session, actions: Actions) -> Chooser:
-    if session.task.mode == "prescribed":
-        return Prescribed(session, actions)
-    return Single(session, actions) if session.task.mode == "single" else Planner(session)
 
 
 def _baseline(session: Session) -> Baseline:
     task = session.task
     if task.baseline is not None:
-        return Baseline(metric=task.baseline, problem=None)
-    result = session.measure(())
+        return Baseline(metric=task.baseline, rewritten=())
+    result = session.run(())
     if result.problem is not None:
         missing = session.commands.environment.missing
         absent = f"; packages that could not be installed: {', '.join(sorted(missing)[:6])}" if missing else ""
-        return Baseline(metric=None, problem=f"`{task.run}`: {result.problem}{absent}")
+        return Baseline(problem=f"`{task.run}`: {result.problem}{absent}")
     metric, problem = result.metric_or_problem(task.parsed_metric, session.reader)
     return Baseline(metric=metric, problem=problem, removed=result.removed, rewritten=result.rewritten)
 
@@ -228,7 +200,7 @@ def _parts(session: Session) -> tuple[str, ...]:
         inputs = {
             "method": session.method.text,
             "pseudocode": session.task.pseudocode,
-            "files": session.shown(session.related()),
+            "files": session.shown(),
         }
 
         def check(answer: Parts) -> str | None:
@@ -239,12 +211,12 @@ def _parts(session: Session) -> tuple[str, ...]:
 
         return session.questions.ask("parts", Parts, inputs, about="parts", check=check)
 
-    return session.journal.once("parts", Parts, ask).parts
+    return session.operations.do("parts", {}, Parts, ask).parts
 
 
-def _recorded_version(journal: Journal) -> int:
+def _recorded_version(operations: Operations) -> int:
     version, number = 0, 1
-    while (taken := journal.get(f"step {number}", Taken)) is not None:
+    while (taken := operations.get("step", {"number": number}, Taken)) is not None:
         version, number = taken.version, number + 1
     return version
 
@@ -260,12 +232,11 @@ def _result(
     folder: Path,
     history: Sequence[Taken],
     verdict: Verdict | None,
-    baseline: Baseline,
     stopped: str | None,
     *,
     final: bool,
 ) -> CodificationResult:
-    workspace = session.workspace
+    workspace, removed = session.workspace, ", ".join(session.baseline.removed[:4])
     last = history[-1].version if history else 0
     workspace.rewind(last)  # edits of an interrupted step
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
@@ -274,8 +245,8 @@ def _result(
     result = CodificationResult(
         run=folder.name,
         mode=session.task.mode,
-        result=classify(session.task, workspace, verdict, baseline.metric),
-        metric_before=baseline.metric,
+        result=classify(session, verdict),
+        metric_before=session.baseline.metric,
         metric_after=verdict.metric if verdict else None,
         steps=len(history),
         edits=len(workspace.versions) - 1,
@@ -288,7 +259,7 @@ def _result(
         notes=(
             *_changed_evaluation(verdict),
             *(verdict.remarks if verdict else ()),
-            *baseline.notes,
+            *([f"the starter's run removes files from its folder (here only from a copy): {removed}"] * bool(removed)),
             *session.method.notes,
             *workspace.notes,
             *session.beside.notes,

@@ -1,20 +1,19 @@
-"""The shared state of a run's steps: task, workspace, models, library, journal; and runs of the code, each made
+"""The shared state of a run's steps: task, workspace, models, library; and runs of the code, each made
 once."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 
-from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Properties
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
-from xkg.agents.codification.verdict import texts_of
-from xkg.agents.workspace.command import Commands, RunResult, cut_middle
+from xkg.agents.workspace.command import Commands, RunResult, cut_middle, numbered
 from xkg.agents.workspace.measured_run import Origin, measured
+from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
@@ -23,7 +22,6 @@ from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
 
-_MODULES = "modules"
 _MOST_STORED = 400_000
 _MOST_FILES = 60_000
 
@@ -34,11 +32,23 @@ class AddedModules(Value):
     names: tuple[str, ...] = ()
 
 
+class Baseline(Value):
+    """The starter's own run: its metric or the problem that prevented one, and the files that it removes from its copy
+    of the tree or overwrites (None: unknown)."""
+
+    metric: float | None = None
+    problem: str | None = None
+    removed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] | None = None
+
+
+_NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
+
+
 @dataclass
 class Session:
     """One run. `packages` makes the environment with modules in addition to the starter's imports. `beside` are the
-    task's related files. `baseline` is the starter's metric, None if it has none. `starter_removes` are files of its
-    tree that the starter's run removes, `outputs` those that it overwrites; both are None until it ran."""
+    task's related files."""
 
     task: Task
     method: Method
@@ -47,57 +57,40 @@ class Session:
     reader: CodeReader
     questions: Questions
     library: Library
-    journal: Journal
+    operations: Operations
     settings: ImplementSettings
+    beside: RelatedFiles
+    notify: Callable[[object], None]
+    packages: Callable[[Sequence[str]], Environment]
     parts: tuple[str, ...] = ()
-    properties: Properties = field(default_factory=lambda: Properties(interface="", checks=()))
-    baseline: float | None = None
-    starter_removes: tuple[str, ...] = ()
-    outputs: tuple[str, ...] | None = None
-    beside: RelatedFiles = field(default_factory=RelatedFiles)
-    notify: Callable[[object], None] = field(default=lambda _: None)
-    packages: Callable[[Sequence[str]], Environment] = field(default=lambda _: Environment(site=None, hash=""))
+    properties: Properties = _NO_CHECKS
+    baseline: Baseline = _NOT_RUN
 
     def __post_init__(self) -> None:
         if added := self.added_modules().names:
             self.commands.environment = self.packages(added)
 
-    def execute(self, command: str, trace: Sequence[str]) -> RunResult:
-        """The result of a command over the current files. The same command over the same files runs once."""
-        key = f"run {self.digest()[:24]} {'traced ' if trace else ''}{command}"
+    def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
+        """The result of a command (None: of the task's, and its evaluation) over the current files, run once for the
+        same files."""
 
         def run() -> RunResult:
-            wanted = self.task.parsed_metric.files
-            result = self._completed(lambda: self.commands.run(self.workspace, command, trace=trace, wanted=wanted))
-            return result.model_copy(update={"output": cut_middle(result.output, _MOST_STORED)})
+            if command is not None:
+                wanted = self.task.parsed_metric.files
+                return self.commands.run(self.workspace, command, trace=trace, wanted=wanted)
+            return self.measured(self.workspace, trace=trace)
 
-        return self.journal.once(key, RunResult, run)
+        inputs = {"files": self.digest(), "traced": bool(trace), "command": command}
+        return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
-    def measure(self, trace: Sequence[str]) -> RunResult:
-        """The result of the task's command and its evaluation over the current files, run once for the same files."""
-        task, wanted = self.task, self.task.parsed_metric.files
-
-        def run() -> RunResult:
-            result = self._completed(
-                lambda: measured(
-                    self.commands,
-                    self.workspace,
-                    task.run,
-                    task.evaluate,
-                    task.parsed_metric,
-                    self.reader,
-                    self.origin(),
-                    trace=trace,
-                    wanted=wanted,
-                )
-            )
-            shortened: dict[str, object] = {"output": cut_middle(result.output, _MOST_STORED)}
-            if (found := result.evaluated) is not None:
-                output = cut_middle(found.output, _MOST_STORED)
-                shortened["evaluated"] = found.model_copy(update={"output": output})
-            return result.model_copy(update=shortened)
-
-        return self.journal.once(f"measured {self.digest()[:24]}{' traced' if trace else ''}", RunResult, run)
+    def measured(self, workspace: Workspace, trace: Sequence[str] = (), first: Sequence[str] = ()) -> RunResult:
+        """The result of the task's command and its evaluation over a workspace with the current files or others; see
+        `Commands.run`."""
+        task, metric = self.task, self.task.parsed_metric
+        return measured(
+            self.commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
+            trace=trace, wanted=metric.files, first=first,
+        )  # fmt: skip
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:
         """The result of a run. Packages of modules that it missed are added, also for later runs."""
@@ -111,36 +104,37 @@ class Session:
             if environment is None:
                 return result
             self.commands.environment = environment
-            self.journal.put(_MODULES, AddedModules(names=completion.modules))
+            self.operations.put("modules", {}, AddedModules(names=completion.modules))
 
     def added_modules(self) -> AddedModules:
-        return self.journal.get(_MODULES, AddedModules) or AddedModules()
+        return self.operations.get("modules", {}, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
         """The diff between the starter and the current files."""
-        return Origin(edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.outputs)
+        return Origin(
+            edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.baseline.rewritten
+        )
 
     @cached_property
     def _measuring(self) -> tuple[str, ...]:
-        return self.reader.measuring(texts_of(self.workspace, 0), self.task.parsed_metric, self.task.protected)
+        return self.reader.measuring(self.workspace.texts(0), self.task.parsed_metric, self.task.protected)
 
     def digest(self) -> str:
         """Names the current files by their content."""
-        digest = hashlib.sha256()
-        for path, file in sorted(self.workspace.files.items()):
-            digest.update(f"{path}\0{file.executable}\0".encode() + hashlib.sha256(file.content).digest())
-        return digest.hexdigest()
+        files = self.workspace.files.items()
+        return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
         """The task as it appears in each prompt."""
         task = self.task
-        known = f"{self.baseline:g}" if self.baseline is not None else "unknown"
+        known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
         lines = [
             "# The method\n" + self.method.text,
             *([f"# Pseudocode\n{task.pseudocode}"] if task.pseudocode else []),
             *([f"# The data\n{task.data_description}"] if task.data_description else []),
             *([f"# In the library, not in the workspace\n{library}"] if (library := self.method.library) else []),
+            *([] if task.graph else ["There is no library in this run"]),
             "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
             f"# The program\nRun by: {task.run}\n{measured_by}Start from: {self.script()}\n"
             f"Metric: {task.parsed_metric} (of the starter: {known})",
@@ -168,30 +162,24 @@ class Session:
 
     def related_in_starter(self) -> list[str]:
         """Like `related`, without the read-only files."""
+        script, texts = self.script(), self.workspace.texts(0)
         if self.beside.of_starter:
-            return list(self.beside.of_starter)
-        script = self.script()
-        texts = {path: text for path, text in texts_of(self.workspace, 0).items() if path.endswith(".py")}
+            return [path for path in self.beside.of_starter if path in texts]
         near = sorted(texts, key=lambda path: (path != script, _distance(path, script), path))
-        return _fitting(near, texts)
+        return _fitting((path for path in near if path.endswith(".py")), texts)
 
     def text(self, path: str) -> str:
         """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
         known = self.beside.texts.get(path)
         return self.workspace.text(path) if known is None else known
 
-    def shown(self, paths: Sequence[str], *, numbered: bool = False) -> str:
-        """Files for a prompt. Missing files are marked as missing."""
+    def shown(self) -> str:
+        """The related and changed files for a prompt, with line numbers."""
+        texts = self.workspace.texts()
         blocks = []
         room = _MOST_FILES * 2
-        for path in dict.fromkeys(paths):
-            if path not in self.workspace.files and path not in self.beside.texts:
-                blocks.append(f"## {path}\n(a new file)")
-                continue
-            text = self.text(path)
-            lines = text.splitlines()
-            if numbered:
-                text = "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, 1))
+        for path in dict.fromkeys([*self.related(), *(path for path in self.workspace.changed() if path in texts)]):
+            text = numbered(self.text(path).splitlines())
             blocks.append(f"## {path}\n{cut_middle(text, max(2000, room))}")
             room -= len(text)
         return "\n\n".join(blocks)
@@ -199,6 +187,13 @@ class Session:
     def traced(self) -> list[str]:
         """The Python files whose lines are counted: those that differ from the starter."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
+
+
+def _shortened(result: RunResult) -> RunResult:
+    shortened: dict[str, object] = {"output": cut_middle(result.output, _MOST_STORED)}
+    if (found := result.evaluated) is not None:
+        shortened["evaluated"] = found.model_copy(update={"output": cut_middle(found.output, _MOST_STORED)})
+    return result.model_copy(update=shortened)
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from xkg.agents.codification.library import GraphLibrary
+from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify, run_name
@@ -49,7 +49,7 @@ def implement(
     related = read_related(task.related, starter.files, roots)
     with ExitStack() as opened:
         parsers = opened.enter_context(agent_parsers())
-        library = GraphLibrary(opened.enter_context(closing(Service(settings, parsers))), graph=task.graph)
+        library = Library(opened.enter_context(closing(Service(settings, parsers))), graph=task.graph)
         method = read_method(task, parsers, library.method)
         models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
         asked = settings.environment.model_dump(include={"packages", "cpu"}, exclude_defaults=True)

@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import ValidationError
-
 from xkg.agents.codification.fields import Mode
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.shell_line import started
+from xkg.agents.workspace.task_file import read_fields, task_of
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import ConfigError, InputError
@@ -17,7 +15,7 @@ from xkg.files import read_regular
 from xkg.model import slug
 from xkg.value import Value
 
-_MOST_TASK, _MOST_METHOD = 1 << 20, 200_000
+_MOST_METHOD = 200_000
 _PAPERS = (".tex", ".md", ".pdf", ".html", ".htm", ".gz", ".zip", ".tar", ".tgz")
 _TEXTS = (".txt", ".rst", "")
 
@@ -83,26 +81,12 @@ def _files_named(command: str) -> set[str]:
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
     """The task of a file; `flags` override it unless they are None or empty. Paths in a file are relative to its
     folder. Raises `InputError` with the field that is missing or wrong."""
-    fields: dict[str, Any] = {}
-    if file is not None:
-        try:
-            fields = yaml.safe_load(read_regular(file, _MOST_TASK)) or {}
-        except OSError as error:
-            raise InputError(f"{file} cannot be read ({error.strerror or error})") from error
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise InputError(f"{file} is not a task file: {' '.join(str(error).split())[:200]}") from error
-        if not isinstance(fields, dict):
-            raise InputError(f"{file} is not a task file: it needs method, starter, run and metric")
-        fields = _beside(fields, file.parent)
+    fields = {} if file is None else _beside(read_fields(file), file.parent)
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
         options = ", ".join(f"--{name}" for name in missing)
         raise InputError(f"the task is incomplete: give {options}, or a file with --task")
-    try:
-        task = Task.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"the task's {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    task = task_of(Task, fields)
     task.parsed_metric  # noqa: B018 - raises for what cannot be read
     return task
 

@@ -1,6 +1,6 @@
 """The steps of a run for other programs: JSON lines, or an Inspect log, which `inspect view` shows.
 
-Both are made from the run's journal, and so work for a run that is still going or was killed."""
+Both are made from the run's finished steps, and so work for a run that is still going or was killed."""
 
 import json
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xkg.agents.codification.journal import Journal
-from xkg.agents.codification.prompting.memory import Taken
+from xkg.agents.codification.prompting.memory import Taken, thoughts
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
+from xkg.agents.workspace.operations import Operations
 from xkg.errors import ConfigError, CorruptStoreError, InputError, install_extra
 
 if TYPE_CHECKING:
@@ -19,17 +19,15 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage
 
 V = TypeVar("V", Task, CodificationResult)
-_VALUES = {"A": 1.0, "B": 1.0, "C": 0.0, "D": 0.0}
 
 
 def steps(folder: Path) -> list[Taken]:
-    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run, `CorruptStoreError`."""
-    path = folder / "journal.jsonl"
-    if not path.is_file():
+    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run."""
+    if not (folder / "task.json").is_file():
         raise InputError(f"{folder} has no started run")
-    journal = Journal(path, read_only=True)
+    operations = Operations(folder)
     found: list[Taken] = []
-    while (taken := journal.get(f"step {len(found) + 1}", Taken)) is not None:
+    while (taken := operations.get("step", {"number": len(found) + 1}, Taken)) is not None:
         found.append(taken)
     return found
 
@@ -58,16 +56,7 @@ def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
 
 
 def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
-    from inspect_ai.log import (
-        EvalConfig,
-        EvalDataset,
-        EvalLog,
-        EvalMetric,
-        EvalResults,
-        EvalSample,
-        EvalScore,
-        EvalSpec,
-    )
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec
     from inspect_ai.scorer import Score
 
     taken = steps(folder)
@@ -76,18 +65,10 @@ def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
     if task is None:
         raise CorruptStoreError(f"{folder / 'task.json'} cannot be read: run the command again")
     messages = list(_messages(task, taken))
-    scores, results = None, None
+    scores = None
     if result is not None:
         explanation = "\n".join([result.title, *result.faults, result.stopped or ""])
-        value = _VALUES[result.result]
-        metadata = {"metric_before": result.metric_before, "metric_after": result.metric_after}
-        scores = {"class": Score(value=result.result, explanation=explanation.strip(), metadata=metadata)}
-        error_free = {"error-free": EvalMetric(name="error-free", value=value)}
-        results = EvalResults(
-            total_samples=1,
-            completed_samples=1,
-            scores=[EvalScore(name="class", scorer="class", metrics=error_free)],
-        )
+        scores = {"class": Score(value=result.result, explanation=explanation.strip())}
     when = datetime.fromtimestamp((folder / "task.json").stat().st_mtime, UTC).isoformat(timespec="seconds")
     sample = EvalSample(
         id=folder.name,
@@ -110,7 +91,6 @@ def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
             task_args=task.model_dump(mode="json", exclude={"method"}),
             metadata={"models": models},
         ),
-        results=results,
         samples=[sample],
     )
 
@@ -123,11 +103,7 @@ def _messages(task: Task, taken: list[Taken]) -> "Iterator[ChatMessage]":
     yield ChatMessageUser(content=asked)
     for each in taken:
         step = each.step
-        thoughts = (
-            ("Plan and status", step.plan_and_status),
-            ("Thought", step.thought),
-        )
-        said = "\n\n".join(f"**{name}**: {text}" for name, text in thoughts if text.strip())
+        said = "\n\n".join(f"**{name}**: {text}" for name, text in thoughts(step))
         arguments = step.action_input.model_dump(mode="json", exclude_none=True)
         call = ToolCall(id=f"step-{each.number}", function=step.action, arguments=arguments)
         yield ChatMessageAssistant(content=said, tool_calls=[call])

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import ChangedSetting, DoubtAnswer, PartPlace
 from xkg.agents.codification.protected import says
-from xkg.agents.codification.task import Method, Task
+from xkg.agents.codification.session import Session
 from xkg.agents.workspace.command import RunResult
-from xkg.agents.workspace.measured_run import Origin, remarks
+from xkg.agents.workspace.measured_run import remarks
 from xkg.agents.workspace.outline import Outline
-from xkg.agents.workspace.workspace import MAX_FILE_BYTES, Workspace
 from xkg.value import Value
 
 Class = Literal["A", "B", "C", "D"]
@@ -46,16 +44,15 @@ class Doubt(Value):
 class Verdict(Value):
     """`faults` are the reasons why the work is not done, one line each; `doubts` are points that the agent has to
     answer. `declared` are the settings that it says the method changes. `places` are the method's parts with their
-    lines. `ran` are the changed lines of these that were executed, `never_ran` those that were not.
-    `evaluation_changes` and `setting_changes` are reported even if allowed. `touched` are measuring files that the run
-    overwrote or removed. `remarks` say how the metric was computed; they are not faults."""
+    lines. `never_ran` are changed lines that were not executed. `evaluation_changes` and `setting_changes` are reported
+    even if allowed. `touched` are measuring files that the run overwrote or removed. `remarks` say how the metric was
+    computed; they are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
     declared: tuple[ChangedSetting, ...] = ()
     metric: float | None
     places: tuple[PartPlace, ...]
-    ran: dict[str, tuple[int, ...]]
     never_ran: dict[str, tuple[int, ...]]
     in_starter: tuple[str, ...]
     evaluation_changes: tuple[str, ...]
@@ -72,67 +69,45 @@ class Verdict(Value):
         return not self.faults and all(doubt.answer for doubt in self.doubts)
 
 
-def texts_of(workspace: Workspace, version: int | None = None) -> dict[str, str]:
-    """The text files of a version (the current one by default), without those that are too large for an edit."""
-    files = workspace.files if version is None else workspace.files_of(version)
-    return {
-        path: file.content.decode("utf-8", "replace")
-        for path, file in files.items()
-        if len(file.content) <= MAX_FILE_BYTES and b"\0" not in file.content[:8192]
-    }
-
-
 def judge(
-    task: Task,
-    method: Method,
-    parts: Sequence[str],
-    workspace: Workspace,
-    result: RunResult | None,
-    places: Sequence[PartPlace],
-    declared: Sequence[ChangedSetting],
-    reader: CodeReader,
-    origin: Origin,
-    starter_removes: Sequence[str] = (),
+    session: Session, result: RunResult, places: Sequence[PartPlace], declared: Sequence[ChangedSetting]
 ) -> Verdict:
     """Checks the work against the definition of done: the run exits 0, the metric is read, every part has a place whose
     changed lines were executed, and settings and evaluation are the starter's unless the method says otherwise.
-    `result` is the traced run of the current version, of this `origin`; None if it was not run. `starter_removes` are
-    files that the starter's run removes from its copy; the work may remove no others."""
+    `result` is the traced run of the current version. The work may remove only the files that the starter's run
+    removes."""
+    task, workspace, reader, origin = session.task, session.workspace, session.reader, session.origin()
     faults: list[str] = []
-    before, after = texts_of(workspace, 0), texts_of(workspace)
+    before, after = workspace.texts(0), workspace.texts()
     changed = workspace.changed_lines()
     if not workspace.changed():
         faults.append("no file differs from the starter: nothing is implemented")
     metric = None
-    if result is None:
-        faults.append("the code was not run")
-    elif result.problem is not None:
+    if result.problem is not None:
         faults.append(f"`{task.run}` fails: {result.problem}")
     else:
         metric, problem = result.metric_or_problem(task.parsed_metric, reader)
         faults += [f"the metric cannot be read: {problem}"] if problem else []
-    removed = sorted(set(result.removed) - set(starter_removes)) if result is not None else []
-    if removed:
+    if removed := sorted(set(result.removed) - set(session.baseline.removed)):
         faults.append(f"`{task.run}` removes files from its own folder: {', '.join(removed[:4])}; do not remove them")
-    lines = (result.lines if result else None) or {}
+    lines = result.lines or {}
     read = [path for path in {*changed, *(place.file for place in places)} if path in after and path.endswith(".py")]
     outlines = reader.outlines({path: after[path] for path in sorted(read)})
-    misplaced, in_starter = _misplaced(parts, places, after, changed, lines, outlines)
+    misplaced, in_starter = _misplaced(session.parts, places, after, changed, lines, outlines)
     faults += misplaced
-    ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
     never = {
-        path: tuple(sorted(changed[path] & outlines[path].executable - set(of)))
-        for path, of in ran.items()
-        if path in outlines
+        path: tuple(sorted(changed[path] & outline.executable - lines.get(path, {}).keys()))
+        for path, outline in outlines.items()
+        if path in changed
     }
-    touched = origin.touched(result) if result else ()
+    touched = origin.touched(result)
     if touched and not task.may_change_evaluation:
         faults.append(f"the run overwrote files that measure: {', '.join(touched[:4])}; do not write to them")
     measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protected)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
     differing = reader.setting_changes(before, after)
-    allowed = {each.name for each in declared if says(method.text, each.method_says)}
+    allowed = {each.name for each in declared if says(session.method.text, each.method_says)}
     open_ = {name: values for name, values in differing.items() if name not in allowed}
     if open_:
         listed = "; ".join(f"{name}: {old} -> {new}" for name, (old, new) in list(open_.items())[:6])
@@ -145,24 +120,24 @@ def judge(
         declared=tuple(declared),
         metric=metric,
         places=tuple(places),
-        ran={path: of for path, of in ran.items() if of},
         never_ran={path: of for path, of in never.items() if of},
         in_starter=tuple(in_starter),
         evaluation_changes=tuple(measures),
         setting_changes=tuple(f"{name}: {old} -> {new}" for name, (old, new) in differing.items()),
         touched=touched,
-        remarks=remarks(result, task.parsed_metric, reader, origin) if result else (),
+        remarks=remarks(result, task.parsed_metric, reader, origin),
     )
 
 
-def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline: float | None) -> Class:
+def classify(session: Session, verdict: Verdict | None) -> Class:
     """The published class of a result."""
-    if not workspace.changed():
+    if not session.workspace.changed():
         return "D"
     if verdict is None or verdict.faults:
         return "C"
     assert verdict.metric is not None
-    better = baseline is not None and task.parsed_metric.is_better(verdict.metric, baseline)
+    before = session.baseline.metric
+    better = before is not None and session.task.parsed_metric.is_better(verdict.metric, before)
     return "A" if better else "B"
 
 

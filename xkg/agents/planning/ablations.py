@@ -95,10 +95,7 @@ def _with_lines(
     service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
 ) -> tuple[PlannedAblation, str]:
     """The ablation with the lines to change, and where they were searched for."""
-    if not ablation.component:
-        if repository is None:
-            return ablation.model_copy(update={"note": _NO_PLACE}), ""
-        answer = service.locate(ablation.ablated_part, repository, _PLACES, roots=roots)
-    else:
-        answer = service.locate(ablation.component, repository, _PLACES, roots=roots)
+    if not ablation.component and repository is None:
+        return ablation.model_copy(update={"note": _NO_PLACE}), ""
+    answer = service.locate(ablation.component or ablation.ablated_part, repository, _PLACES, roots=roots)
     return ablation.model_copy(update={"places": answer.locations, "note": answer.note}), answer.searched

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from xkg.agents.planning.material import Component, Material
-from xkg.agents.planning.plan import PlannedAblation
+from xkg.agents.planning.plan import Action, PlannedAblation
 
 PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
 _WORD = re.compile(r"[^\W_]++")
@@ -141,22 +141,16 @@ def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
 
 
 def _ablation(component: Component) -> PlannedAblation:
-    of = f" of {component.parent_name}" if component.parent_name else ""
-    ideas = _ideas(component)
-    replacement: tuple[str, ...]
-    if component.users or component.parts or ideas or not component.siblings:
-        action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
-    else:
-        action, replacement, name = "REMOVE", (), f"Without {component.name}"
+    action: Action = "REPLACE" if _bound(component) else "REMOVE"
     return PlannedAblation(
-        name=name,
+        name=f"{component.name} made trivial" if action == "REPLACE" else f"Without {component.name}",
         component=component.id,
-        ablated_part=f"{component.name}{of}",
-        action=action,  # type: ignore[arg-type]
-        replacement=replacement,
+        ablated_part=component.name + (f" of {component.parent_name}" if component.parent_name else ""),
+        action=action,
+        replacement=(PLAINEST,) if action == "REPLACE" else (),
         metrics=component.tables[:_MOST_METRICS],
         why="; ".join(reasons(component)),
-        ideas=ideas,
+        ideas=_ideas(component),
     )
 
 
@@ -177,14 +171,18 @@ def reasons(component: Component) -> list[str]:
         reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
         reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
-    elif component.users:
-        reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
-    elif component.parts:
-        reasons.append("its own parts hang on it, so it is replaced and not removed")
-    elif _ideas(component):
-        reasons.append("other papers have similar techniques, so it is replaced and not removed")
-    elif not component.siblings:
-        reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
     else:
-        reasons.append(f"no other code is known to use it, and {component.parent_name or 'the method'} has other parts")
+        of = component.parent_name or "the method"
+        reasons.append(_bound(component) or f"no other code is known to use it, and {of} has other parts")
     return reasons
+
+
+def _bound(component: Component) -> str:
+    """Why a component is replaced and not removed; '' if it can be removed."""
+    if component.users:
+        return f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed"
+    if component.parts:
+        return "its own parts hang on it, so it is replaced and not removed"
+    if _ideas(component):
+        return "other papers have similar techniques, so it is replaced and not removed"
+    return "" if component.siblings else f"nothing of {component.parent_name or 'the method'} would be left without it"

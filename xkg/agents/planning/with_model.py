@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from xkg.agents.planning.material import Component, Material
-from xkg.agents.planning.plan import Action, PlannedAblation
+from xkg.agents.planning.plan import PlannedAblation
 from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
 from xkg.text.unicode import one_line
@@ -81,18 +81,15 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
 
 def planned(answer: Ablations, material: Material) -> tuple[PlannedAblation, ...]:
     """The ablations of a valid answer, without lines."""
-    return tuple(_planned(each, material) for each in answer.ablations)
-
-
-def _planned(each: ProposedAblation, material: Material) -> PlannedAblation:
-    action: Action = each.action
-    component = material.components[each.component - 1].id if each.component else ""
-    return PlannedAblation(
-        name=one_line(each.name),
-        component=component,
-        ablated_part=one_line(each.ablated_part),
-        action=action,
-        replacement=() if action == "REMOVE" else tuple(filter(None, map(one_line, each.replacement))),
-        metrics=tuple(filter(None, map(one_line, each.metrics))),
-        why=one_line(each.why),
+    return tuple(
+        PlannedAblation(
+            name=one_line(each.name),
+            component=material.components[each.component - 1].id if each.component else "",
+            ablated_part=one_line(each.ablated_part),
+            action=each.action,
+            replacement=() if each.action == "REMOVE" else tuple(filter(None, map(one_line, each.replacement))),
+            metrics=tuple(filter(None, map(one_line, each.metrics))),
+            why=one_line(each.why),
+        )
+        for each in answer.ablations
     )

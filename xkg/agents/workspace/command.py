@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -85,7 +85,6 @@ class RunResult(Value):
     exit_code: int | None
     output: str
     seconds: float
-    peak_memory_mb: float
     lines: dict[str, dict[int, int]] | None = None
     gave_up: bool = False
     opened: tuple[str, ...] | None = None
@@ -281,7 +280,6 @@ class Commands:
             exit_code=exit_code,
             output=output,
             seconds=ran.seconds,
-            peak_memory_mb=ran.peak_memory_mb,
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             gave_up=bool(report and report.get("gave_up")),
             opened=tuple(report["opened"]) if report and report.get("opened") is not None else None,
@@ -419,20 +417,24 @@ def cut_middle(text: str, characters: int) -> str:
     return f"{start}\n[… {len(middle):,} characters, {middle.count(chr(10)):,} lines left out …]\n{end}"
 
 
-def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: frozenset[int] | None = None) -> str:
-    """Python with line numbers and how often each line ran: `-` for a line of `code` that never ran, nothing for lines
-    that cannot run (comments, docstrings). With `marked`, only these lines, prefixed with `+`, and two around each."""
+def numbered(lines: Iterable[str], first: int = 1) -> str:
+    """Lines with their numbers, from `first`."""
+    return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, first))
+
+
+def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
+    """The `marked` lines of a Python file, prefixed with `+`, and two around each, with numbers and how often each ran:
+    `-` for a line of `code` that never ran, nothing for lines that cannot run (comments, docstrings)."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):
-        if marked is not None and not any(near in marked for near in range(number - 2, number + 3)):
+        if not any(near in marked for near in range(number - 2, number + 3)):
             continue
         if last and number > last + 1:
             shown.append("        …")
         last = number
-        sign = "+" if marked is not None and number in marked else " "
         count = lines.get(number, "-" if number in code else "")
-        shown.append(f"{count:>8} {sign}{number:>5}  {line}")
+        shown.append(f"{count:>8} {'+' if number in marked else ' '}{number:>5}  {line}")
     return "\n".join(shown)
 
 

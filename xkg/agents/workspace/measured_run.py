@@ -124,7 +124,6 @@ def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
             "exit_code": found.exit_code,
             "problem": None if found.problem is None else f"its evaluation `{found.command}`: {found.problem}",
             "seconds": ran.seconds + found.seconds,
-            "peak_memory_mb": max(ran.peak_memory_mb, found.peak_memory_mb),
             "lines": lines,
             "printed": found.printed,
             "gave_up": ran.gave_up or found.gave_up,

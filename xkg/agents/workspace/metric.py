@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from xkg.errors import InputError, MissingMetricError, NotANumberError
+from xkg.errors import InputError, MetricError
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
@@ -69,13 +69,13 @@ class Metric(Value):
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
         """The last value. The time is not bounded, so call it through `SourceReader.metric` for a run's output.
 
-        Raises `MissingMetricError` if there is none, `NotANumberError` for NaN, infinity and text."""
+        Raises `MetricError` if there is none, and for NaN, infinity and text."""
         if self.source == "output":
             return _number(self._in_output(output), f"the output's last match of {self.key!a}")
         assert self.path is not None
         content = files.get(self.path)
         if content is None:
-            raise MissingMetricError(f"the run left no file {self.path} that can be read (at most 4 MB)")
+            raise MetricError(f"the run left no file {self.path} that can be read (at most 4 MB)")
         text = content.decode("utf-8", "replace")
         value = self._in_json(text) if self.source == "json" else self._in_csv(text)
         return _number(value, f"{self.path}#{self.key}")
@@ -94,7 +94,7 @@ class Metric(Value):
         shown = (
             "no line has a digit" if last is None else f"its last line with a number is {printable_line(last[:200])!a}"
         )
-        raise MissingMetricError(f"no line of the output matches {self.key!a}; {shown}")
+        raise MetricError(f"no line of the output matches {self.key!a}; {shown}")
 
     def _in_json(self, text: str) -> object:
         try:
@@ -104,14 +104,14 @@ class Metric(Value):
             try:  # one object per line: the last one counts
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
-                raise MissingMetricError(f"{self.path} is not valid JSON") from None
+                raise MetricError(f"{self.path} is not valid JSON") from None
         for name in self.key.split("."):
             if isinstance(value, dict) and name in value:
                 value = value[name]
             elif isinstance(value, list) and re.fullmatch(r"-?\d{1,9}", name) and -len(value) <= int(name) < len(value):
                 value = value[int(name)]
             else:
-                raise MissingMetricError(f"{self.path} has no {name!a} at {self.key!a}")
+                raise MetricError(f"{self.path} has no {name!a} at {self.key!a}")
         return value
 
     def _in_csv(self, text: str) -> object:
@@ -120,9 +120,9 @@ class Metric(Value):
             column = header.index(self.key)
             return next(row[column] for row in reversed(rows) if len(row) > column and row[column])
         except csv.Error as error:
-            raise MissingMetricError(f"{self.path} is not valid CSV ({error})") from error
+            raise MetricError(f"{self.path} is not valid CSV ({error})") from error
         except (ValueError, StopIteration):
-            raise MissingMetricError(f"{self.path} has no value in a column {self.key!a}") from None
+            raise MetricError(f"{self.path} has no value in a column {self.key!a}") from None
 
 
 def plain_text(pattern: str) -> str:
@@ -132,11 +132,11 @@ def plain_text(pattern: str) -> str:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise NotANumberError(f"{where} is {str(value)[:40]!a}, no number")
+        raise MetricError(f"{where} is {str(value)[:40]!a}, no number")
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise NotANumberError(f"{where} is {str(value)[:40]!a}, no number") from None
+        raise MetricError(f"{where} is {str(value)[:40]!a}, no number") from None
     if not math.isfinite(number):
-        raise NotANumberError(f"{where} is {number}: training has diverged, or nothing was measured")
+        raise MetricError(f"{where} is {number}: training has diverged, or nothing was measured")
     return number

@@ -1,21 +1,12 @@
-"""The executable lines of a Python file, and its module-level functions."""
+"""The executable lines of a Python file."""
 
 import ast
 
-from xkg.agents.workspace.edits import definitions
 from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 from xkg.value import Value
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
-
-
-class ModuleFunction(Value):
-    """A module-level function (not a method) with its 1-based inclusive lines."""
-
-    name: str
-    start_line: int
-    end_line: int
 
 
 class Outline(Value):
@@ -24,7 +15,6 @@ class Outline(Value):
 
     executable: frozenset[int] = frozenset()
     steps: frozenset[int] = frozenset()
-    functions: tuple[ModuleFunction, ...] = ()
 
 
 def outline(text: str) -> Outline:
@@ -35,7 +25,7 @@ def outline(text: str) -> Outline:
             executable = _executable(text)
     except _NO_PYTHON:
         return Outline()
-    return Outline(executable=executable, steps=executable - _passed(tree), functions=tuple(_functions(tree)))
+    return Outline(executable=executable, steps=executable - _passed(tree))
 
 
 def _executable(text: str) -> frozenset[int]:
@@ -59,11 +49,3 @@ def _passed(tree: ast.Module) -> set[int]:
         ):
             passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return passed
-
-
-def _functions(tree: ast.Module) -> list[ModuleFunction]:
-    return [
-        ModuleFunction(name=name, start_line=node.lineno, end_line=node.end_lineno or node.lineno)
-        for name, node in definitions(tree)
-        if isinstance(node, ast.FunctionDef) and "." not in name
-    ]

@@ -18,7 +18,7 @@ from xkg.build.parsing.typed_tasks import Mark, tasks
 from xkg.build.requirements import read_requirements
 from xkg.build.slicing.scoping.broken_statements import without_broken_statements
 from xkg.build.slicing.scoping.imported_names import imported_packages
-from xkg.errors import MissingMetricError, NotANumberError
+from xkg.errors import MetricError
 from xkg.sandbox.isolation.confined_worker import Bounds, Reason, WorkerDiedError
 from xkg.value import Value
 
@@ -39,26 +39,6 @@ class StatedPackages(Value):
     lines: tuple[str, ...]
     declared: tuple[str, ...]
     unknown: Mapping[str, Reason] = {}
-
-
-class Edited(Value):
-    """The new texts of the files that edits change."""
-
-    changed: dict[str, str]
-
-
-class MetricValue(Value):
-    """The value of a metric, or why it is missing or not a number."""
-
-    value: float | None = None
-    missing: str | None = None
-    no_number: str | None = None
-
-
-class Refused(Value):
-    """Why edits do not apply."""
-
-    problem: str
 
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
@@ -87,13 +67,13 @@ def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
     return {path: Outline() for path in texts} | {path: outline(text) for path, text in marked(mark, python, without)}
 
 
-def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> Edited | Refused:
+def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> dict[str, str] | str:
     """The files that edits change, or why the edits are refused."""
     mark("edits")
     try:
-        return Edited(changed=file_edits.applied(texts, edits))
+        return file_edits.applied(texts, edits)
     except EditError as error:
-        return Refused(problem=str(error))
+        return str(error)
 
 
 def evaluation_changes(
@@ -136,17 +116,14 @@ def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], 
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
 
-def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> MetricValue:
-    """The value of a metric in the output and files (in Base64) of a run. The metric's pattern may backtrack for
-    hours."""
+def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
+    """The value of a metric in the output and files (in Base64) of a run, or the problem with it. The metric's pattern
+    may backtrack for hours."""
     mark("metric")
     try:
-        contents = {path: base64.b64decode(text) for path, text in files.items()}
-        return MetricValue(value=metric.read(output, contents))
-    except MissingMetricError as error:
-        return MetricValue(missing=str(error))
-    except NotANumberError as error:
-        return MetricValue(no_number=str(error))
+        return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})
+    except MetricError as error:
+        return str(error)
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
@@ -205,36 +182,30 @@ class SourceReader:
     def applied(self, edits: Sequence[FileEdit], texts: Texts) -> dict[str, str]:
         """Like `xkg.agents.workspace.edits.applied`. Also raises `EditError` if the result cannot be parsed within the
         bounds."""
-        return self.of_edits(applied, edits, texts).changed
+        named = {edit.file: texts[edit.file] for edit in edits if edit.file in texts}
+        try:
+            found = self.ask(applied, texts=named, edits=edits)
+        except WorkerDiedError as died:
+            raise EditError(f"the edited file cannot be parsed ({died.reason})") from died
+        if isinstance(found, str):
+            raise EditError(found)
+        return found
 
     def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
-        """The value of a metric in the output and files of a run, like `Metric.read`. Also raises `MissingMetricError`
-        if that exceeds the bounds."""
+        """The value of a metric in the output and files of a run, like `Metric.read`. Also raises `MetricError` if that
+        exceeds the bounds."""
         encoded = {path: base64.b64encode(content).decode() for path, content in files.items()}
         try:
             found = self.ask(metric_value, metric=metric, output=output, files=encoded)
         except WorkerDiedError as died:
-            raise MissingMetricError(_unread(metric, died.reason, self._bounds)) from died
-        if found.no_number is not None:
-            raise NotANumberError(found.no_number)
-        if found.value is None:
-            raise MissingMetricError(found.missing or "the run left no value of the metric")
-        return found.value
+            raise MetricError(_unread(metric, died.reason, self._bounds)) from died
+        if isinstance(found, str):
+            raise MetricError(found)
+        return found
 
     def ask(self, task: Callable[..., T], **given: object) -> T:
         """The answer of a task. Raises `WorkerDiedError`."""
         return self._parsers.ask(task, self._bounds, **given)
-
-    def of_edits(self, task: Callable[..., T | Refused], edits: Sequence[FileEdit], texts: Texts) -> T:
-        """The answer of a task to edits of the files that they name. Raises `EditError`."""
-        named = {edit.file: texts[edit.file] for edit in edits if edit.file in texts}
-        try:
-            answer = self.ask(task, texts=named, edits=edits)
-        except WorkerDiedError as died:
-            raise EditError(f"the edited file cannot be parsed ({died.reason})") from died
-        if isinstance(answer, Refused):
-            raise EditError(answer.problem)
-        return answer
 
     def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
         """The answer of a task for all files of `texts`, except those that crash the process: the task announces each

@@ -3,7 +3,9 @@ latter are copied as read-only text. Runs do not see the copies and results do n
 contain everything it needs from them."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 
 from xkg.agents.workspace.starter import is_inside
@@ -74,7 +76,9 @@ def read_related(
             found, left_out = _of_folder(place, roots)
             if not found:
                 raise InputError(f"--related {name!a} has no text file that can be read")
-            notes += [f"of {printable_line(name)}: {each}" for each in left_out]
+            if left_out:
+                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or not of UTF-8 text"
+                notes.append(f"of {printable_line(name)}, {left_out} files are left out: {why}")
             texts |= {f"{folder}/{top}/{path}": text for path, text in found.items()}
         else:
             texts[f"{folder}/{top}"] = _of_file(place, name)
@@ -113,38 +117,17 @@ def _of_file(place: Path, name: str) -> str:
     return text
 
 
-def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], Iterator[str]]:
-    """The texts of a folder, and a line for each kind of left-out file."""
+def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], int]:
+    """The texts of a folder, and how many of its files are left out."""
     checkout = read_folder(place, roots)
-    sizes = {file.path: file.size for file in checkout.files if file.kind == "file"}
-    links = sum(file.kind != "file" for file in checkout.files)
-    small = [path for path, size in sizes.items() if size is not None and size <= MOST_FILE_BYTES]
-    large, unreadable = len(sizes) - len(small), 0
+    small = [file.path for file in checkout.files if file.kind == "file" and (file.size or 0) <= MOST_FILE_BYTES]
     texts: dict[str, str] = {}
-    size = 0
     for path, content in checkout.read(small):
-        text = None if content is None or not is_inside(path) or not path.isprintable() else _text(content)
-        if text is None:
-            unreadable += 1
-            continue
-        texts[path] = text
-        size += len(text)
-        if len(texts) > MOST_FILES or size > MOST_BYTES:
+        if content is not None and is_inside(path) and path.isprintable() and (text := _text(content)) is not None:
+            texts[path] = text
+        if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
             break  # the caller refuses this many, so the rest need not be read
-
-    def left_out() -> Iterator[str]:
-        if links:
-            yield f"left out: {_counted(links, 'link')} or submodules" if links > 1 else "left out: a link or submodule"
-        if large:
-            yield f"left out: {_counted(large, 'file')} over {MOST_FILE_BYTES // 1000} kB, or that cannot be read"
-        if unreadable:
-            yield f"left out: {_counted(unreadable, 'file')} not of UTF-8 text"
-
-    return texts, left_out()
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'s' * (count > 1)}"
+    return texts, len(checkout.files) - len(texts)
 
 
 def _text(data: bytes) -> str | None:
@@ -169,12 +152,9 @@ def _require_bounded(texts: Mapping[str, str], name: str) -> None:
 
 def _free(name: str, taken: set[str]) -> str:
     """A unique name for a copy."""
-    plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".") or "code"
+    plain = re.sub(r"[^\w.-]", "-", name).strip(".") or "code"
     stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
-    number = 1
-    free = plain
-    while free in taken:
-        number += 1
-        free = f"{stem}-{number}{dot}{ending}"
+    numbered = (f"{stem}-{number}{dot}{ending}" for number in count(2))
+    free = next(each for each in chain([plain], numbered) if each not in taken)
     taken.add(free)
     return free

@@ -10,6 +10,7 @@ import difflib
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,16 +24,13 @@ from xkg.files import private_folder, write_whole
 from xkg.value import Value
 
 MAX_FILE_BYTES = 2_000_000
+_MOST_LISTED = 400
 _STATE, _VERSIONS = "workspace.json", "versions"
-
-
-class UnchangedError(InputError):
-    """An edit that changes nothing."""
 
 
 class Version(Value):
     """A version made at `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are
-    those that it removes. `restores` is the version whose files it restores. `undo` are the versions that the next
+    those that it removes. `undo` are the versions that the next
     undos restore, the next one last."""
 
     number: int
@@ -40,7 +38,6 @@ class Version(Value):
     removed: tuple[str, ...] = ()
     reason: str
     when: int
-    restores: int | None = None
     undo: tuple[int, ...] = ()
 
 
@@ -58,7 +55,8 @@ class _State(Value):
 
 
 class Workspace:
-    """`files` are those of the current version. Not safe to use from several threads.
+    """`files` are of the current version; `spec`, `identity`, `base`, `dirty` and `notes` are the starter's, as in
+    `xkg.agents.workspace.starter.Starter`. Not safe to use from several threads.
 
     `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside of the
     tree."""
@@ -66,6 +64,8 @@ class Workspace:
     def __init__(self, folder: Path, state: _State) -> None:
         self.folder = folder
         self._state = state
+        self.spec, self.identity, self.notes = state.spec, state.identity, state.notes
+        self.base, self.dirty = state.base, state.dirty
         self._changes: list[_Changes] = [
             {
                 **dict.fromkeys(version.removed),
@@ -97,31 +97,28 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace of a folder, at its last version. Raises `InputError` if there is none or it is from an earlier
-        xkg, `CorruptStoreError`."""
+        """The workspace of a folder, at its last version. Raises `InputError` if there is none, `CorruptStoreError`."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
             raise InputError(f"{folder} has no run") from error
         except (OSError, ValidationError) as error:
-            if (folder / "history.git").exists():
-                raise InputError(
-                    f"{folder} belongs to a run of an earlier xkg: finish it with that version, or remove the run and "
-                    "run again"
-                ) from error
             raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove the run, and run again") from error
         workspace = cls(folder, state)
         workspace._lay_out_tree()
         return workspace
 
-    def copied(self, folder: Path) -> "Workspace":
-        """A separate workspace with the versions of this one, in a folder without a workspace."""
+    def copied(self, folder: Path, changes: Mapping[str, str] | None = None, reason: str = "") -> "Workspace":
+        """A separate workspace with the versions of this one, and one with these changes, in a folder without a
+        workspace."""
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         for version in self.versions:
             versions.copy_files(self.folder / _VERSIONS, version.digest, folder / _VERSIONS)
         copy = self._kept(folder, self._state)
         copy._lay_out_tree()
+        if changes:
+            copy.edit(changes, reason)
         return copy
 
     @classmethod
@@ -133,30 +130,6 @@ class Workspace:
     def tree(self) -> Path:
         """The folder with the files of the current version. Do not write to it."""
         return self.folder / "tree"
-
-    @property
-    def spec(self) -> str:
-        """The spec that the starter came from."""
-        return self._state.spec
-
-    @property
-    def identity(self) -> str:
-        """The id of the starter's content."""
-        return self._state.identity
-
-    @property
-    def base(self) -> str | None:
-        """The commit that the starter belongs to; None if there is none."""
-        return self._state.base
-
-    @property
-    def dirty(self) -> bool:
-        """Whether the starter differed from that commit."""
-        return self._state.dirty
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._state.notes
 
     @property
     def versions(self) -> tuple[Version, ...]:
@@ -177,8 +150,17 @@ class Workspace:
             raise InputError(f"{path} is a binary file of {len(file.content):,} bytes")
         return file.content.decode("utf-8", "replace")
 
+    def texts(self, number: int | None = None) -> dict[str, str]:
+        """The files of a version (None: the current one) that are valid UTF-8 and not too large for an edit."""
+        texts = {}
+        for path, file in (self.files if number is None else self.files_of(number)).items():
+            with suppress(UnicodeDecodeError):
+                if len(file.content) <= MAX_FILE_BYTES and b"\0" not in file.content[:8192]:
+                    texts[path] = file.content.decode()
+        return texts
+
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` if
+        """Stores changes as a version: the new content of each path, None to remove it. Raises `InputError` if
         nothing differs, `UnsafeInputError` for a path that edits may not write or a file of more than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
@@ -198,7 +180,7 @@ class Workspace:
             if file != known:
                 new[path] = file
         if not new:
-            raise UnchangedError("the edit changes nothing: the files have this content already")
+            raise InputError("the edit changes nothing: the files have this content already")
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
@@ -210,7 +192,7 @@ class Workspace:
         files = self.files_of(target.number)
         changes: _Changes = dict.fromkeys(self.files.keys() - files.keys())
         changes |= {path: file for path, file in files.items() if self.files.get(path) != file}
-        return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1], restores=target.number)
+        return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def rewind(self, number: int) -> None:
         """Deletes all versions after `number`, for a run that resumes after a kill."""
@@ -219,23 +201,17 @@ class Workspace:
         self.files = self.files_of(number)
         self._lay_out_tree()
 
-    def version(self, number: int) -> Version:
-        """Raises `InputError` if the version does not exist."""
-        if not 0 <= number < len(self.versions):
-            raise InputError(f"there is no version {number}: 0 is the starter, {self.current.number} the last")
-        return self.versions[number]
-
     def files_of(self, number: int) -> dict[str, TreeFile]:
         """All files of a version."""
         files: dict[str, TreeFile] = {}
-        for changes in self._changes[: self.version(number).number + 1]:
+        for changes in self._changes[: number + 1]:
             _change(files, changes)
         return files
 
-    def patch(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> bytes:
-        """The patch with which `git apply` turns one version into another (default: the current one). If `paths` (files
-        or folders) are given, only these are included."""
-        old, new = self.files_of(since), self.files if until is None else self.files_of(until)
+    def patch(self, since: int = 0, paths: Sequence[str] = ()) -> bytes:
+        """The patch with which `git apply` turns a version into the current one. If `paths` (files or folders) are
+        given, only these are included."""
+        old, new = self.files_of(since), self.files
         if paths:
             old, new = (
                 {path: file for path, file in files.items() if any(f"{path}/".startswith(f"{p}/") for p in paths)}
@@ -243,26 +219,35 @@ class Workspace:
             )
         return patches.patch(old, new)
 
-    def diff(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> str:
+    def diff(self, since: int = 0, paths: Sequence[str] = ()) -> str:
         """Like `patch`, as text: bytes that are not UTF-8 are replaced."""
-        return self.patch(since, until, paths).decode("utf-8", "replace")
+        return self.patch(since, paths).decode("utf-8", "replace")
 
-    def changed(self, since: int = 0) -> list[str]:
-        """The paths that differ from a version."""
-        old = self.files_of(since)
+    def changed(self) -> list[str]:
+        """The paths that differ from the starter."""
+        old = self.files_of(0)
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
-    def changed_lines(self, since: int = 0) -> dict[str, frozenset[int]]:
-        """By file, the lines (1-based) of the current version that another version does not have; removed files are
-        absent."""
-        old, absent = self.files_of(since), TreeFile(b"")
+    def changed_lines(self) -> dict[str, frozenset[int]]:
+        """By file, the lines (1-based) that the starter does not have; removed files are absent."""
+        old, absent = self.files_of(0), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
-            for path in self.changed(since)
+            for path in self.changed()
             if path in self.files
         }
 
-    def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...], restores: int | None = None) -> Version:
+    def listing(self) -> list[str]:
+        """A line for each file, with its size and whether it differs from the starter."""
+        changed = set(self.changed())
+        rows = [
+            f"{path}  {len(file.content):,} bytes{'  changed' * (path in changed)}"
+            for path, file in sorted(self.files.items())
+        ]
+        left = len(rows) - _MOST_LISTED
+        return [*rows[:_MOST_LISTED], *([f"… and {left} more"] if left > 0 else [])]
+
+    def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...]) -> Version:
         present = {path: file for path, file in changes.items() if file is not None}
         version = Version(
             number=len(self.versions),
@@ -270,7 +255,6 @@ class Workspace:
             removed=tuple(sorted(changes.keys() - present.keys())),
             reason=reason,
             when=int(time.time()),
-            restores=restores,
             undo=undo,
         )
         self._enter((*self.versions, version))

@@ -9,7 +9,7 @@ from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 
 TEXTS = {"model.py": "\n" * 40, "conf.yaml": "beta: 1\n"}
 FUNCTIONS = [
-    Function(path="model.py", name=name, start_line=start, end_line=end, body_line=start + 1, source="")
+    Function(path="model.py", name=name, start_line=start, end_line=end, body_line=start + 1)
     for name, start, end in (("Net.forward", 5, 15), ("loss", 20, 25), ("unused", 30, 35))
 ]
 METRIC = Place(path="model.py", start_line=20, end_line=25, symbol="loss")

@@ -31,11 +31,11 @@ def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> 
 
     runs = SimpleNamespace(
         task=Task(repo=".", run="python a.py", metrics=("x:max",), budget=1), identity={}, files="", changed={},
-        trees=None, operations=SimpleNamespace(do=do), run=lambda _, seed: run(seed, changed),
+        operations=SimpleNamespace(do=do), run=lambda _, seed: run(seed, changed),
         probed=lambda _: run(0, probed),
     )  # fmt: skip
     made = Mutated(commit="c", diff="", places=())
-    mutations = SimpleNamespace(made=lambda *_: (made, None), decided_by=lambda _: {})
+    mutations = SimpleNamespace(made=lambda _: made, decided_by=lambda _: {})
     baseline = Baseline(
         runs=tuple(run(i, value) for i, value in enumerate(values)), verdict="", reproduced=None, off=None, noise=0.1,
         exact=False,

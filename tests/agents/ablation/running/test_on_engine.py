@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.ablation.test_campaign import repository, task_of  # noqa: F401
-from xkg.agents.ablation.running.on_engine import spread_over
-from xkg.agents.workspace.measured_run import Origin
+from xkg.agents.ablation.running.on_engine import CandidateRun, spread_over
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.commands.ablate import ablate
@@ -35,4 +34,4 @@ def test_a_node_without_the_data_is_named(repository: Path, tmp_path: Path) -> N
         pytest.raises(NoWorkerError, match="same path on every node"),
         spread_over(LocalEngine(1), settings, task.data.values()) as run,
     ):
-        run(task, workspace, 0, None, (), Origin())
+        run(CandidateRun(task, workspace.files, 0, None))

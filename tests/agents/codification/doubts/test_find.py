@@ -1,7 +1,5 @@
-from tests.agents.codification.runs import METHOD, MOMENTUM, World, edits, final, function, parts, replace, step
+from tests.agents.codification.runs import METHOD, MOMENTUM, World, edit, final, function, parts, replace, step
 from xkg.agents.codification.transcript import steps
-
-EDIT = step("edit_with_context", file="train.py", files=["model.py"], text="keep a velocity")
 
 
 def answered(about: str) -> dict[str, str]:
@@ -14,8 +12,7 @@ def test_a_metric_that_stays_the_starters_is_unproven_until_the_end(world: World
     doubts = ["the metric", "train.py:10", "train.py:12-13", "train.py:12"]
     world.endpoint.answers = [
         parts(),
-        EDIT,
-        edits(function("train", nothing)),
+        edit(function("train", nothing)),
         final(),
         final(answers=[answered(about) for about in doubts]),
     ]
@@ -33,7 +30,7 @@ def test_a_metric_that_stays_the_starters_is_unproven_until_the_end(world: World
 def test_lines_that_change_no_value_are_in_doubt(world: World) -> None:
     noop = MOMENTUM.replace("        x = x", "        velocity = (velocity - 0 * x) / max(1, 0 * x)\n        x = x")
     noop = noop.replace("RATE * velocity", "RATE * (velocity + 0 * x)")
-    world.endpoint.answers = [parts(), EDIT, edits(function("train", noop)), final(9, 15), step("list_files")]
+    world.endpoint.answers = [parts(), edit(function("train", noop)), final(9, 15), step("list_files")]
     result = world.run(steps=3)
     assert result.title.startswith("A, unproven: ")
     assert any(doubt.startswith("train.py:13: the metric is the same to the last digit") for doubt in result.doubts)
@@ -45,7 +42,7 @@ def test_a_change_of_what_the_metric_is_computed_from_is_in_doubt(world: World) 
     scored = "def evaluate(x):\n    return score(x)\n\n\ndef score(x):\n    return x * x\n"
     (world.starter / "model.py").write_text(f"def gradient(x):\n    return 2 * x\n\n\n{scored}")
     halved = replace("return x * x", "return x * x / 2", "model.py")
-    world.endpoint.answers = [parts(), EDIT, edits(function("train", MOMENTUM), halved), final(), step("list_files")]
+    world.endpoint.answers = [parts(), edit(function("train", MOMENTUM), halved), final(), step("list_files")]
     result = world.run(steps=3)
     assert any(doubt.startswith("model.py::score: the printed metric is computed from this") for doubt in result.doubts)
 
@@ -56,11 +53,9 @@ def test_checks_that_were_written_before_the_code_are_part_of_what_is_done(world
     wrong = MOMENTUM.replace("x, velocity = 10.0, 0.0", "x, velocity = 10.0, 5.0")
     world.endpoint.answers = [
         parts(),
-        EDIT,
-        edits(function("train", wrong)),
+        edit(function("train", wrong)),
         final(),
-        EDIT,
-        edits(function("train", MOMENTUM)),
+        edit(function("train", MOMENTUM)),
         final(),
     ]
     result = world.run()

@@ -11,16 +11,15 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
-from xkg.agents.ablation.parsing import edited
-from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
-from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listing
+from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
@@ -31,6 +30,7 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
 from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.evidence.failure_causes import lacking_modules, missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
@@ -48,38 +48,40 @@ _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_DISPLAY = re.compile(r"Cannot load backend '(\w{1,40})' which requires the '\w{1,40}' interactive framework")
+_DATED = "packages are those of"
 _LACKS = re.compile(r"(?i)is not installed|pip install")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning|Deprecated\w{0,40})\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
 
 
+Cause = Literal["missing import", "version", "path", "data format", "missing output", "other"]
+
+
 class Fix(AnswerType):
     """A model's fix. `requirements` are lines for packages that need another version."""
 
-    cause: Literal["missing import", "version", "path", "data format", "missing output", "other"]
+    cause: Cause
     possible: bool
     reason: str
     edits: tuple[FileEdit, ...]
     requirements: tuple[str, ...]
 
 
-class Packages(Protocol):
-    """Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
-
-    def __call__(self, day: str | None, modules: Sequence[str] = ()) -> Environment: ...
+Packages = Callable[[str | None, Sequence[str]], Environment]
+"""Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
 
 
 @dataclass
 class Executor:
     """Makes the baseline run. `run` runs the first seed of the current task over the workspace in an environment,
-    `packages` makes an environment. `texts` are the current files. With `questions`, a model repairs."""
+    `packages` makes an environment. With `questions`, a model repairs. `repairs` were made on the way, `causes` are the
+    known reasons if it does not run, `day` is the date of its packages."""
 
     task: Task
     workspace: Workspace
     run: Callable[[Environment], RunOutcome]
     packages: Packages
-    texts: Callable[[], Mapping[str, str]]
     parser: SourceReader
     committed: str | None
     questions: Questions | None = None
@@ -88,56 +90,46 @@ class Executor:
     notes: list[str] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     day: str | None = None
-    found: list[str] = field(default_factory=list)
-    made: list[str] = field(default_factory=list)
+    _placed: set[str] = field(default_factory=set)
     _tried: set[str] = field(default_factory=set)
+    _dated: list[str] = field(default_factory=list)
+    _next: Environment | None = None
 
     def __post_init__(self) -> None:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
-        """The environment in which the baseline runs, or the last one tried. `repairs` were made on the way, `causes`
-        are the known reasons if it does not run, `day` is the date of its packages, `found` the folders that the
-        command adds to PYTHONPATH, `made` those that the setup makes. Raises the errors of `LanguageModel`."""
-        environment = self.packages(None)
-        dated: list[str] = []
+        """The environment in which the baseline runs, or the last one tried. Raises the errors of `LanguageModel`."""
         while True:
+            environment, self._next = self._next or self.packages(self.day, ()), None
             outcome = self.run(environment)
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
-            of_a_version = self._of_a_version(outcome)
-            lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
-            if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
-                continue
-            if self._built(outcome):
-                environment = self.packages(self.day)
-                continue
-            if self._complete(outcome, environment):
-                environment = self.packages(self.day)
-                continue
-            if lacks and self._declared(outcome, environment):
-                environment = self.packages(self.day)
-                continue
-            if environment.cpu and (plain := self._with_its_own_cpu(outcome, environment)):
-                return plain
-            if self._on_another_python(outcome):
-                environment = self.packages(self.day)
-                continue
-            if of_a_version and self._unpinned(outcome, environment):
-                environment = self.packages(self.day)
-                continue
-            if of_a_version and (older := self._older(environment)):
-                others = "the newest" if self.day is None else f"those of {self.day}"
-                self.day, environment, name = older
-                dated.append(self.day)
-                self.notes = [f"packages are those of {name}, {self.day}; with {others} {outcome.problem}"]
-                continue
-            if not (of_a_version and self._declared(outcome, environment)) and not self._repaired(outcome, environment):
-                if of_a_version and dated:
-                    self.causes.append(f"packages of {' and of '.join(dated)} were tried")
+            if not self._mended(outcome, environment):
                 return environment
-            environment = self.packages(self.day)
+
+    def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether something changed, so that another run makes sense."""
+        of_a_version = self._of_a_version(outcome)
+        lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
+        if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
+            self._next = environment
+            return True
+        mended = (
+            self._built(outcome)
+            or self._complete(outcome, environment)
+            or (lacks and self._declared(outcome, environment))
+            or (environment.cpu and self._with_its_own_cpu(outcome, environment))
+            or self._on_another_python(outcome)
+            or (of_a_version and self._unpinned(outcome, environment))
+            or (of_a_version and self._older(outcome, environment))
+            or (of_a_version and self._declared(outcome, environment))
+            or self._repaired(outcome, environment)
+        )
+        if not mended and of_a_version and self._dated:
+            self.causes.append(f"packages of {' and of '.join(self._dated)} were tried")
+        return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help: also for any error of code that is older than this Python, since
@@ -158,21 +150,22 @@ class Executor:
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
                 name = module.partition(".")[0]
-                folder = folder_called(name, self.texts())
-            if self._placed(module, folder, name):
+                folder = folder_called(name, self.workspace.texts())
+            if self._place(module, folder, name):
                 return True
         return any(
-            self._placed(module, folder_that_defines(module, name, self.texts()))
+            self._place(module, folder_that_defines(module, name, self.workspace.texts()))
             for module, name in lacking_modules(outcome.output_end)
         )
 
-    def _placed(self, module: str, folder: str | None, name: str = "") -> bool:
+    def _place(self, module: str, folder: str | None, name: str = "") -> bool:
         """Whether the folder of a repository module was added to the module path."""
         place = f"{folder or 'the top folder'}{name and f' as {name}'}"
-        if folder is None or place in self.found or not _PLAIN_PATH.fullmatch(folder):
+        if folder is None or place in self._placed or not _PLAIN_PATH.fullmatch(folder):
             return False
-        self.found.append(place)
+        self._placed.add(place)
         self.task = self.task.with_modules_of(folder, name)
+        self.notes.append(f"PYTHONPATH, which the command sets, has {place}")
         self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
         return True
 
@@ -180,11 +173,11 @@ class Executor:
         """Whether the setup now makes a folder that the repository lacks and in which a run writes: git keeps no empty
         folders."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
-        if not folder or folder in self.made:
-            return False
-        self.made.append(folder)
         command = f"mkdir -p {shlex.quote(folder)}"
+        if not folder or command in (self.task.setup or ""):
+            return False
         self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (self.task.setup, command)))})
+        self.notes.append(f"the setup makes {folder}, into which the command writes")
         self.notify(f"the command writes into {printable_line(folder)}: the setup makes that folder now")
         return True
 
@@ -195,26 +188,23 @@ class Executor:
         quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
         edits = tuple(
             FileEdit(file=path, kind="file", target="", text=quoted.sub('"Agg"', text))
-            for path, text in self.texts().items()
+            for path, text in self.workspace.texts().items()
             if path.endswith(".py") and quoted.search(text)
         )
         if edits:
             reason = f"the backend {refused[1]} of matplotlib needs a display: Agg draws into files"
-            self._apply(Fix(cause="other", possible=True, reason=reason, edits=edits, requirements=()), outcome)
+            self._apply(outcome, "other", reason, edits=edits)
         return bool(edits)
 
     def _built(self, outcome: RunOutcome) -> bool:
         """Whether the setup now builds an extension module of the repository that a run did not find."""
         for module in missing_modules(outcome.output_end):
-            command = build_of_extension(module, self.texts())
+            command = build_of_extension(module, self.workspace.texts())
             if command is None or command in (self.task.setup or ""):
                 continue
             self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (command, self.task.setup)))})
             reason = f"the extension module {module} is built first, by --setup '{command}'"
-            tools = ("setuptools", "cython")
-            self._apply(
-                Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=tools), outcome
-            )
+            self._apply(outcome, "missing import", reason, ("setuptools", "cython"))
             return True
         return False
 
@@ -225,9 +215,7 @@ class Executor:
             return False
         module = self._completion.modules[-1]
         package = LAST_WITH.get(module) or completed.provided[module].partition("==")[0]
-        reason = f"the module {module} is missing when the code runs"
-        fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
-        self._apply(fix, outcome)
+        self._apply(outcome, "missing import", f"the module {module} is missing when the code runs", (package,))
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
@@ -235,31 +223,32 @@ class Executor:
         libraries load others by name."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
-            self.texts().get(ADDED, "").splitlines()
+            self.workspace.texts().get(ADDED, "").splitlines()
         ).keys()
         lines = tuple(line for name, line in stated.items() if name not in present and name != PYTHON)
         if not lines:
             return False
         reason = "the command may need packages that the repository declares and that its files do not import"
-        self._apply(Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=lines), outcome)
+        self._apply(outcome, "missing import", reason, lines)
         return True
 
     def _stated(self) -> StatedPackages:
         """The requirements of the repository, without those that were added."""
-        stating = {path: text for path, text in self.texts().items() if path != ADDED and states_requirements(path)}
+        stating = {
+            path: text for path, text in self.workspace.texts().items() if path != ADDED and states_requirements(path)
+        }
         return self.parser.packages({}, stating)
 
-    def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> Environment | None:
-        """The environment without the replacement of CUDA by the CPU, if the failing code runs there: it may choose the
-        CPU itself if CUDA is absent."""
-        if outcome.failure not in _OF_THE_CODE:
-            return None
+    def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether the failing code runs without the replacement of CUDA by the CPU: it may choose the CPU itself if
+        CUDA is absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
-        if self.run(plain).value is None:
-            return None
+        if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
+            return False
+        self._next = plain
         self.notes.append(f"the code takes the CPU by itself; with --cpu {outcome.problem}")
-        return plain
+        return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether a newer version is now allowed for a package that fails in its own code: the requested version was
@@ -271,10 +260,10 @@ class Executor:
         if not any(each.operator in ("==", "<", "<=", "~=") for each in asked.specifier if each.contains(version)):
             return False
         newer = f"{name}>{version}"
-        if newer in self.texts().get(ADDED, "").splitlines():
+        if newer in self.workspace.texts().get(ADDED, "").splitlines():
             return False
         reason = f"{name} {version}, which the repository asks for, does not run on this Python"
-        self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(newer,)), outcome)
+        self._apply(outcome, "version", reason, (newer,))
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
@@ -288,19 +277,17 @@ class Executor:
         else:
             version = version_of(self.committed) if self._of_a_version(outcome) else None
             reason = f"the code is of {self.committed}, before Python {own().version}"
-        if version not in others or "python==" in self.texts().get(ADDED, ""):
+        if version not in others or "python==" in self.workspace.texts().get(ADDED, ""):
             return False
-        line = f"python=={version}.*"
-        self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(line,)), outcome)
+        self._apply(outcome, "version", reason, (f"python=={version}.*",))
         self.day = self.committed
         return True
 
-    def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
-        """Untried packages of another day, with the day and its name: that of the commit, then the first day with
-        packages for this Python, which suit older code and that of authors who had older packages. None if there is no
-        such day."""
+    def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether packages are now those of another day: that of the commit, then the first day with packages for this
+        Python, which suit older code and that of authors who had older packages."""
         if not self.committed:
-            return None
+            return False
         days = {
             self.committed: "the commit's half-year",
             first_day(own().minor): "the first day with packages for this Python",
@@ -309,10 +296,15 @@ class Executor:
             if day in self._tried:
                 continue
             self._tried.add(day)
-            dated = self.packages(day)
+            dated = self.packages(day, ())
             if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
-                return day, dated, name
-        return None
+                others = "the newest" if self.day is None else f"those of {self.day}"
+                self.notes = [note for note in self.notes if not note.startswith(_DATED)]
+                self.notes.append(f"{_DATED} {name}, {day}; with {others} {outcome.problem}")
+                self.day, self._next = day, dated
+                self._dated.append(day)
+                return True
+        return False
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether something changed, so that another run makes sense."""
@@ -336,16 +328,16 @@ class Executor:
         if not fix.possible:
             self.causes.append(f"the model: {fix.reason}")
             return False
-        self._apply(fix, outcome)
+        self._apply(outcome, fix.cause, fix.reason, fix.requirements, fix.edits)
         return True
 
     def _asked(self, questions: Questions, outcome: RunOutcome, environment: Environment) -> Fix:
-        texts = self.texts()
+        texts = self.workspace.texts()
         named = {path: text for path, text in texts.items() if path in outcome.output_end or path in outcome.command}
         rest = {path: text for path, text in texts.items() if path not in named}
         first = code(named, _CODE)
         inputs = {
-            "files": listing(self.workspace),
+            "files": "\n".join(self.workspace.listing()),
             "code": f"{first}\n\n{code(rest, max(0, _CODE - len(first)))}",
             "run": self._described(outcome, environment),
             "earlier": "\n".join(f"- {r.reason}\n{cut_middle(r.diff, 3000)}" for r in self.repairs),
@@ -355,12 +347,12 @@ class Executor:
             if not answer.possible:
                 return None
             try:
-                self._changes(answer, texts)
+                self._changes(answer.edits, answer.requirements, texts)
             except EditError as error:
                 return str(error)
             return None
 
-        return questions.ask(prompt_of(PROMPTS, "fix"), Fix, inputs, about=str(outcome.failure), check=check)
+        return questions.ask(load_prompt(PROMPTS / "fix.md"), Fix, inputs, about=str(outcome.failure), check=check)
 
     def _described(self, outcome: RunOutcome, environment: Environment) -> str:
         packages = ", ".join(environment.packages) or "none"
@@ -381,11 +373,13 @@ class Executor:
             )
         )
 
-    def _changes(self, fix: Fix, texts: Mapping[str, str]) -> dict[str, str]:
+    def _changes(
+        self, edits: Sequence[FileEdit], requirements: Sequence[str], texts: Mapping[str, str]
+    ) -> dict[str, str]:
         """The files that a fix changes. Raises `EditError`."""
-        changes = dict(self.parser.of_edits(edited, fix.edits, texts).changed) if fix.edits else {}
+        changes = self.parser.applied(edits, texts) if edits else {}
         lines = texts.get(ADDED, "").splitlines()
-        for line in fix.requirements:
+        for line in requirements:
             try:
                 requirement = Requirement(line)
                 lines = [other for other in lines if Requirement(other).name != requirement.name]
@@ -394,27 +388,34 @@ class Executor:
             if requirement.url:
                 raise EditError(f"{line!a}: packages come only from the index")
             lines.append(str(requirement))
-        if fix.requirements:
+        if requirements:
             changes[ADDED] = "\n".join(lines) + "\n"
         changes = {path: text for path, text in changes.items() if texts.get(path) != text}
         if not changes:
             raise EditError("nothing is changed; give edits or requirements, or say that nothing is possible")
         return changes
 
-    def _apply(self, fix: Fix, outcome: RunOutcome) -> None:
+    def _apply(
+        self,
+        outcome: RunOutcome,
+        cause: Cause,
+        reason: str,
+        requirements: Sequence[str] = (),
+        edits: Sequence[FileEdit] = (),
+    ) -> None:
         before = self.workspace.current.number
-        reason = " ".join(fix.reason.split())[:200] or "repair"
-        texts = self.texts()
+        reason = " ".join(reason.split())[:200] or "repair"
+        texts = self.workspace.texts()
         try:
-            changes = self._changes(fix, texts)
+            changes = self._changes(edits, requirements, texts)
             version = self.workspace.edit(changes, f"Repair: {reason}")
         except EditError as error:
             raise InputError(f"a repair does not apply: {error}; remove the run's folder, and run again") from error
         self.repairs.append(
             Repair(
-                commit=version.digest, cause=fix.cause, reason=reason, diff=self.workspace.diff(before),
+                commit=version.digest, cause=cause, reason=reason, diff=self.workspace.diff(before),
                 failure=outcome.failure or "error", problem=outcome.problem or "",
                 in_metric=self.parser.evaluation_changes(texts, {**texts, **changes}, self.task.metric),
             )
         )  # fmt: skip
-        self.notify(f"repaired ({fix.cause}): {reason}")
+        self.notify(f"repaired ({cause}): {reason}")

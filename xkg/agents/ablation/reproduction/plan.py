@@ -4,18 +4,19 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 from typing import Literal
 
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.metric import plain_text
-from xkg.agents.workspace.shell_line import started
+from xkg.agents.workspace.shell_line import Started, started
 from xkg.agents.workspace.starter import is_inside
 from xkg.errors import InputError
 from xkg.llm.client import AnswerType
 
 Part = Literal["data", "training", "inference", "metrics"]
 _PARTS: tuple[Part, ...] = ("data", "training", "inference", "metrics")
-_PYTHON = re.compile(r"python(?:3(?:\.\d{1,2})?)?")
+_INTERPRETER = re.compile(r"python(?:3(?:\.\d{1,2})?)?|sh|bash")
 _BY_NAME = re.compile(r"\b(?:hydra|fire|absl|jsonargparse|simple_parsing|tyro|HfArgumentParser|draccus|typer|click)\b")
 _FILE_NAME = re.compile(r"[^\s=]{0,200}\.(?:py|sh|csv|tsv|json|jsonl|ya?ml|toml|npz?|pkl|pt|pth|h5|hdf5|txt|gz|zip)")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z_]{2,60}")
@@ -87,11 +88,11 @@ class _Tree:
         self._data = [name.strip("/") for name in data]
         self._written: set[str] = set()
 
-    def has_file(self, path: str) -> bool:
-        return path in self._paths or path in self._written or self._is_data(path)
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths or path in self._written or self._is_data(str(path))
 
     def has(self, path: str) -> bool:
-        return self.has_file(path) or path in self._folders or any(w.startswith(f"{path}/") for w in self._written)
+        return path in self or path in self._folders or any(w.startswith(f"{path}/") for w in self._written)
 
     def has_folder(self, path: str) -> bool:
         return path in self._folders or self._is_data(path)
@@ -142,40 +143,24 @@ def _faults(
     if len(programs) > 1 or programs[0].folder or {"<", ">"} & set(instruction.command):
         yield "a command is one program: no pipes, redirections, cd or several commands"
         return
-    words = programs[0].words
+    words, rest = programs[0].words, programs[0].words[1:]
     for path in instruction.reads:
         if not tree.has(_normal("", path)):
             yield f"it reads {path}, which is not there{tree.near(path)}"
     for path in instruction.writes:
         if not tree.may_write(_normal("", path)):
             yield f"it writes {path}, which is outside the repository or under read-only data"
+    named = words[:1]
+    if _INTERPRETER.fullmatch(words[0]):
+        rest = tuple(dropwhile(lambda word: word.startswith("-") and word not in ("-m", "-c"), rest))
+        named = rest[: 2 if rest[:1] == ("-m",) else 1]
+        rest = rest[len(named) :]
+    script = Started(folder, named).script(tree)
+    if script is None and named[:1] == ("-m",) and named[-1].partition(".")[0] in sys.stdlib_module_names:
+        rest = tuple(word for word in rest if not word.startswith("-"))  # `python -m zipfile -e`: Python's own
+    elif script is None:
+        yield f"it starts no file of the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
     writes = {_normal("", path) for path in instruction.writes}
-    script, rest = None, words[1:]
-    if _PYTHON.fullmatch(words[0]):
-        while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
-            rest = rest[1:]
-        if not rest or rest[0] == "-c":
-            yield "it names no script: run a file of the repository"
-            return
-        if rest[0] == "-m":
-            module = rest[1] if len(rest) > 1 else ""
-            stem = _normal(folder, module.replace(".", "/"))
-            script = next((p for p in (f"{stem}.py", f"{stem}/__main__.py") if tree.has_file(p)), None)
-            rest = rest[2:]
-            if script is None and module.partition(".")[0] in sys.stdlib_module_names:
-                rest = tuple(word for word in rest if not word.startswith("-"))  # `python -m zipfile -e`: Python's own
-            elif script is None:
-                yield f"there is no module {module!a} in the repository"
-        else:
-            script, rest = _normal(folder, rest[0]), rest[1:]
-            if not tree.has_file(script):
-                yield f"there is no script {script}{tree.near(script)}"
-    elif words[0] in ("sh", "bash") and rest:
-        script, rest = _normal(folder, rest[0]), rest[1:]
-        if not tree.has_file(script):
-            yield f"there is no script {script}{tree.near(script)}"
-    elif not tree.has_file(_normal(folder, words[0])):
-        yield f"{words[0]!a} is neither python nor a program of the repository"
     yield from _word_faults(rest, folder, script, source, texts, tree, writes)
 
 
@@ -226,7 +211,7 @@ def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterato
         yield str(error)
         return
     if metric.path is not None:
-        if not tree.has_file(_normal("", metric.path)):
+        if _normal("", metric.path) not in tree:
             yield f"the metric is in {metric.path}, which no instruction writes"
         return
     words = max(_WORDS.findall(plain_text(metric.key)), key=len, default="")

@@ -3,23 +3,23 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.plan import Plan, objection
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import is_settings
+from xkg.llm.prompt import load_prompt
 
-PROMPTS = Path(__file__).parent
+PROMPTS = Path(__file__).parent / "prompts"
 _README, _CODE, _FILE = 12_000, 80_000, 20_000
-_MOST_LISTED = 400
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
     """The plan of the experiment. Raises `AnswerError` if no answer fits the repository, and the errors of
     `Questions.ask`."""
     inputs = {
-        "files": listing(workspace),
+        "files": "\n".join(workspace.listing()),
         "readme": cut_middle(readme(texts), _README),
         "code": code(texts, _CODE),
         "given": given(task),
@@ -28,14 +28,7 @@ def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[
     def check(answer: Plan) -> str | None:
         return objection(answer, texts, workspace.files, task.data, task)
 
-    return questions.ask(prompt_of(PROMPTS, "plan"), Plan, inputs, about="plan", check=check)
-
-
-def listing(workspace: Workspace) -> str:
-    """Every file with its size."""
-    rows = [f"{path}  {len(file.content):,} bytes" for path, file in sorted(workspace.files.items())]
-    more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
-    return "\n".join([*rows[:_MOST_LISTED], *more])
+    return questions.ask(load_prompt(PROMPTS / "plan.md"), Plan, inputs, about="plan", check=check)
 
 
 def readme(texts: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, Importance
 from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.task import Task
-from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.command import cut_middle, numbered
 
 _WHOLE_FILE, _ONE_PLACE, _ALL = 8000, 8000, 40_000
 _AROUND = 12
@@ -39,7 +39,7 @@ def executed_code(
     paths = [path for path in texts if path.endswith(".py") and (executed is None or executed.get(path))]
     blocks, room = [], _CODE
     for path in sorted(paths, key=lambda path: (path.count("/"), path)):
-        block = "\n".join(f"{number:>5}  {line}" for number, line in enumerate(texts[path].split("\n"), 1))
+        block = numbered(texts[path].split("\n"))
         if len(block) > room:
             block = "\n".join(f"{f.start_line}-{f.end_line} {f.name}" for f in functions if f.path == path)[:_LISTING]
         room = max(0, room - len(block))

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from xkg.agents.ablation import parsing
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
+from xkg.agents.ablation.mutation import line_replacements
 from xkg.agents.ablation.outcomes import (
     Analysis,
     Baseline,
@@ -19,8 +20,9 @@ from xkg.agents.ablation.outcomes import (
     Statement,
 )
 from xkg.agents.ablation.parsing import Function, mutated_files
-from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.report import rows
+from xkg.agents.ablation.reproduction.planner import readme
 from xkg.agents.ablation.roles import material
 from xkg.agents.ablation.roles.answers import (
     Draft,
@@ -37,10 +39,11 @@ from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
 
 A = TypeVar("A", bound=AnswerType)
 
-PROMPTS = Path(__file__).parent
+PROMPTS = Path(__file__).parent / "prompts"
 _MOST_FUNCTIONS = 150
 _MOST_KNOWN = 80
 
@@ -53,7 +56,6 @@ class Scene:
     task: Task
     baseline: Baseline
     texts: Mapping[str, str]
-    readme: str
     executed: Mapping[str, Sequence[int]] | None
     protected: Sequence[Place]
     techniques: Sequence[Component]
@@ -71,7 +73,7 @@ class Team:
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._questions, self._parser, self._scene, self._notify = questions, parser, scene, notify
-        self._experiment = material.experiment(scene.task, scene.baseline, scene.readme)
+        self._experiment = material.experiment(scene.task, scene.baseline, readme(scene.texts))
         self._functions = self._executed_functions()
         self._mean = sum(scene.baseline.values) / len(scene.baseline.values)
         self._names: dict[str, str] = {}
@@ -83,12 +85,6 @@ class Team:
 
     def hypothesised(self, space: Space) -> Space:
         """The space with the model's hypotheses."""
-        joint = self._hypothesised(space)
-        self._names = {component.id: component.name for component in joint.components}
-        self._used = {candidate.id for candidate in joint.candidates}
-        return joint
-
-    def _hypothesised(self, space: Space) -> Space:
         scene = self._scene
         code = Code(scene.texts, self._functions, scene.executed, scene.protected)
         known = (
@@ -102,11 +98,12 @@ class Team:
             "paper": "\n".join(_technique(n, c) for n, c in enumerate(scene.techniques, 1)),
         }
         answer = self._asked("hypotheses", Hypotheses, inputs, "hypotheses", lambda answer: objection(answer, code))
-        if answer is None:
-            return space
-        joint = joined(space, answer, code, scene.techniques)
-        refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
-        self._notify(f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without")
+        joint = space if answer is None else joined(space, answer, code, scene.techniques)
+        if answer is not None:
+            refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
+            self._notify(f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without")
+        self._names = {component.id: component.name for component in joint.components}
+        self._used = {candidate.id for candidate in joint.candidates}
         return joint
 
     def candidates(
@@ -267,12 +264,14 @@ class Team:
         )  # fmt: skip
 
     def _candidate(self, edits: Sequence[FileEdit], without_changes: Candidate) -> Candidate | str:
+        texts = self._scene.texts
         try:
-            change = self._parser.of_edits(parsing.edited, edits, self._scene.texts)
+            changed = self._parser.applied(edits, texts)
         except EditError as error:
             return str(error)
-        candidate = without_changes.model_copy(update={"replacements": change.replacements})
-        return mutated_files(self._parser, candidate, self._scene.texts, self._scene.protected).problem or candidate
+        made = (each for path, text in changed.items() for each in line_replacements(path, texts.get(path, ""), text))
+        candidate = without_changes.model_copy(update={"replacements": tuple(made)})
+        return mutated_files(self._parser, candidate, texts, self._scene.protected).problem or candidate
 
     def _asked(
         self, name: str, kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
@@ -280,7 +279,7 @@ class Team:
         if self._lost:
             return None
         try:
-            return self._questions.ask(prompt_of(PROMPTS, name), kind, inputs, about=about, check=check)
+            return self._questions.ask(load_prompt(PROMPTS / f"{name}.md"), kind, inputs, about=about, check=check)
         except (BudgetError, ModelUnavailableError) as error:
             with self._lock:
                 if not self._lost:

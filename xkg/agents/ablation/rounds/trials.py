@@ -15,7 +15,6 @@ from xkg.agents.ablation.rounds.choice import Choice, Picked
 from xkg.agents.ablation.running.mutations import Mutated, Mutations
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
-from xkg.agents.workspace.workspace import Workspace
 
 _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
@@ -108,15 +107,8 @@ class Trials:
         return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
 
     def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
-        held: list[Workspace | None] = []  # keep the new workspace open for its run
-
-        def make() -> Mutated:
-            made, workspace = self.mutations.made(candidate, self.runs.trees)
-            held.append(workspace)
-            return made
-
         decided_by = {**self.runs.identity, "files": self.runs.files, **self.mutations.decided_by(candidate)}
-        mutated = self.runs.operations.do("check", decided_by, Mutated, make)
+        mutated = self.runs.operations.do("check", decided_by, Mutated, lambda: self.mutations.made(candidate))
         self.runs.changed[candidate.id] = mutated.places
         outcome = CandidateOutcome(
             candidate=candidate, round=number, commit=mutated.commit, diff=mutated.diff,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.agents.ablation.changed_code import ChangedPlace
-from xkg.agents.ablation.failures import failure_of, metric_failure
+from xkg.agents.ablation.failures import Failure, failure_of, metric_failure
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.task import SEED, Task, parse_metric
 from xkg.agents.workspace.command import Commands, Left, RunResult, cut_middle
@@ -77,26 +77,19 @@ class Bench:
         if result.downloads and not task.allow_hosts:
             hosts = " ".join(f"--allow-host {host}" for host in dict.fromkeys(each.named for each in result.downloads))
             problem = f"{problem}; or fetch it once: --setup {shlex.quote(task.training(seed))} {hosts}"
-        return RunOutcome(
-            seed=seed,
-            command=command,
-            values=tuple(values),
-            seconds=result.seconds,
-            overhead=max(0.0, time.monotonic() - begun - result.seconds),
-            memory_mb=result.peak_memory_mb,
-            failure=failure,
-            problem=problem,
-            output_end=cut_middle(_printed(result), _OUTPUT),
-            executed=None
-            if result.lines is None or changed
-            else {p: tuple(sorted(of)) for p, of in result.lines.items()},
-            printed=result.printed,
-            opened=result.opened,
-            rewritten=result.rewritten,
-            touched=origin.touched(result),
-            apart=result.apart,
-            claimed=result.claimed(metrics[0], self.reader),
-            **_reached(changed, result),
+        executed = None if changed else result.lines
+        return _outcome(seed, command, result, begun, failure, problem).model_copy(
+            update={
+                "values": tuple(values),
+                "executed": None if executed is None else {path: tuple(sorted(of)) for path, of in executed.items()},
+                "printed": result.printed,
+                "opened": result.opened,
+                "rewritten": result.rewritten,
+                "touched": origin.touched(result),
+                "apart": result.apart,
+                "claimed": result.claimed(metrics[0], self.reader),
+                **_reached(changed, result),
+            }
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
@@ -112,18 +105,9 @@ class Bench:
             problem += f" (it may receive {task.disk_mb} MB in all: --disk-mb)"
         if result.ok and result.left_at is None:
             problem, failure = f"it left more than the {task.disk_mb} MB that a run may write", "disk"
-        return RunOutcome(
-            seed=seed,
-            command=command,
-            values=(),
-            seconds=result.seconds,
-            overhead=max(0.0, time.monotonic() - begun - result.seconds),
-            memory_mb=result.peak_memory_mb,
-            failure=failure,
-            problem=problem and f"the setup `{command}`: {problem}",
-            output_end=cut_middle(result.output, _OUTPUT),
-            left_at=result.left_at,
-        )
+        problem = problem and f"the setup `{command}`: {problem}"
+        outcome = _outcome(seed, command, result, begun, failure, problem)
+        return outcome.model_copy(update={"left_at": result.left_at})
 
     def _commands(self, seed: int, seconds: float, gpu: Gpu | None = None) -> Commands:
         task = self.task
@@ -135,12 +119,21 @@ def _printed(result: RunResult) -> str:
     return result.output + (result.evaluated.output if result.evaluated else "")
 
 
+def _outcome(
+    seed: int, command: str, result: RunResult, begun: float, failure: Failure | None, problem: str | None
+) -> RunOutcome:
+    return RunOutcome(
+        seed=seed, command=command, values=(), seconds=result.seconds,
+        overhead=max(0.0, time.monotonic() - begun - result.seconds),
+        failure=failure, problem=problem, output_end=cut_middle(_printed(result), _OUTPUT),
+    )  # fmt: skip
+
+
 def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]]:
     groups: dict[str, list[tuple[int, ...]]] = {}
     for each in changed:
-        if not each.lines:
-            continue
-        groups.setdefault(each.place.path, []).append(each.lines)
+        if each.lines:
+            groups.setdefault(each.place.path, []).append(each.lines)
     return groups
 
 

@@ -1,4 +1,4 @@
-"""Makes a candidate a version in its own workspace, and checks it before it costs a run."""
+"""Checks a candidate before it costs a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,15 @@ from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.parsing import mutated_files
 from xkg.agents.ablation.running.bench import Bench
-from xkg.agents.ablation.running.worktrees import Shared, mutated
 from xkg.agents.ablation.space.exclusions import named_by, surely_measures
+from xkg.agents.workspace.operations import digest
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
 
 class Mutated(Value):
-    """A candidate as version `commit` of its own workspace (None for a change of the command), or the reason why it was
-    refused. `places` are the changed lines. `measures` names changed code that measures and also does something
+    """An accepted candidate (`commit` is a digest of its files, None for a change of the command), or the reason why it
+    was refused. `places` are the changed lines. `measures` names changed code that measures and also does something
     else."""
 
     commit: str | None = None
@@ -36,7 +35,6 @@ class Mutations:
 
     parser: SourceReader
     bench: Bench
-    base: Workspace
     texts: Mapping[str, str]
     protected: Sequence[Place]
     shared: Sequence[Place]
@@ -46,32 +44,23 @@ class Mutations:
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
-    def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
-        """The candidate in its own workspace, None if it was refused before, because it changes code that only
-        measures."""
+    def made(self, candidate: Candidate) -> Mutated:
+        """The checked candidate. One that changes code that only measures is refused."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
-            return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n"), None
+            return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n")
         protected = self.protected if candidate.by_model else ()  # candidates from rules passed these checks before
         made = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
-            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
+            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
         parts = self._evaluation_parts(candidate, made.after)
         run = self.bench.task.run
         if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
             problem = f"it changes what measures: {'; '.join(surely)}"
-            return Mutated(diff=made.diff, failure="refused", problem=problem), None
-        reason = f"Ablate: {candidate.description}"
-        workspace = mutated(trees.folder_of(candidate.id), self.base, made.after, reason)
-        trees.add(candidate.id, workspace)
-        result = Mutated(
-            commit=workspace.current.digest,
-            diff=made.diff,
-            places=made.places,
-            measures=(*parts, *self._called_by_the_metric(candidate)),
-        )
-        return result, workspace
+            return Mutated(diff=made.diff, failure="refused", problem=problem)
+        measures = (*parts, *self._called_by_the_metric(candidate))
+        return Mutated(commit=digest(made.after), diff=made.diff, places=made.places, measures=measures)
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
         # Changes by rules stay within the changed files; a model may reassign names of other files.

@@ -3,7 +3,7 @@
 import os
 import queue
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,11 @@ from pathlib import Path
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.bench import Bench
-from xkg.agents.ablation.running.operations import digest
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.measured_run import UNCHANGED, Origin
+from xkg.agents.workspace.operations import digest
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -100,29 +100,21 @@ def _given() -> list[str]:
     return [f"nvidia:{given}"]
 
 
-Elsewhere = Callable[[Task, Workspace, int, str | None, Sequence[ChangedPlace], Origin], RunOutcome]
-"""Runs a task over a workspace of an origin, with a seed and the packages of a day, on any machine."""
+Elsewhere = Callable[[CandidateRun], RunOutcome]
+"""Makes a run on any machine."""
 
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """A function that runs a task over a workspace on any free engine worker, usable from as many threads as there are
-    jobs. Raises the errors of `Worker.run`."""
+    """A function that makes a run on any free engine worker, usable from as many threads as there are jobs. Raises the
+    errors of `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 
-    def run(
-        task: Task,
-        workspace: Workspace,
-        seed: int,
-        day: str | None,
-        changed: Sequence[ChangedPlace],
-        origin: Origin,
-    ) -> RunOutcome:
+    def run(candidate: CandidateRun) -> RunOutcome:
         worker = idle.get()
         try:
-            run_of = CandidateRun(task, workspace.files, seed, day, tuple(changed), origin)
-            return worker.run(run_of, lambda _: None)
+            return worker.run(candidate, lambda _: None)
         finally:
             idle.put(worker)
 

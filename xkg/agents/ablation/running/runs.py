@@ -5,19 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from shutil import rmtree
 
 from xkg.agents.ablation.candidates import COMMAND, Candidate, Replacement
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.mutation import apply, joined
 from xkg.agents.ablation.outcomes import RunOutcome
-from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
-from xkg.agents.ablation.running.on_engine import Elsewhere
-from xkg.agents.ablation.running.operations import Operations, digest
+from xkg.agents.ablation.running.on_engine import CandidateRun, Elsewhere
 from xkg.agents.ablation.space.seeds import Seed
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.measured_run import Origin
+from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.workspace import Workspace
 
 _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
@@ -25,13 +25,14 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 
 @dataclass
 class Runs:
-    """Runs of the current files of `base`. `identity` names the repository. `elsewhere` runs on other machines with the
+    """Runs of the current files of `base`, those of changed files in temporary workspaces below `trees`. `identity`
+    names the repository. `elsewhere` runs on other machines with the
     packages of `day`. `vary` are the seeds that later runs change. `changed` returns the lines that show that a
     candidate ran, `outputs` are files that the baseline itself overwrites. Safe to use from several threads."""
 
     bench: Bench
     base: Workspace
-    trees: worktrees.Shared
+    trees: Path
     operations: Operations
     identity: Mapping[str, object]
     elsewhere: Elsewhere | None = None
@@ -47,7 +48,7 @@ class Runs:
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        return worktrees.texts_of(self.base)
+        return self.base.texts()
 
     @cached_property
     def files(self) -> str:
@@ -114,27 +115,26 @@ class Runs:
             inputs["changed"] = [each.model_dump() for each in changed]
 
         def work() -> RunOutcome:
-            with self._workspace(candidate if own and not seeds else None, made) as workspace:
+            with self._workspace(made) as workspace:
                 origin = self._origin(candidate)
                 if self.elsewhere is None:
                     return replace(self.bench, task=task).run(workspace, seed, changed=changed, origin=origin)
-                return self.elsewhere(task, workspace, seed, self.day, changed, origin)
+                return self.elsewhere(CandidateRun(task, workspace.files, seed, self.day, tuple(changed), origin))
 
         return self.operations.do("run", inputs, RunOutcome, work)
 
     @contextmanager
-    def _workspace(self, candidate: Candidate | None, made: Mapping[str, str]) -> Iterator[Workspace]:
-        """The candidate's workspace, or a temporary one with other baseline files."""
+    def _workspace(self, made: Mapping[str, str]) -> Iterator[Workspace]:
+        """The baseline's workspace, or a temporary one with these changes."""
         if not made:
             yield self.base
-        elif candidate is not None:
-            yield self.trees.of(candidate.id)
-        else:
-            folder = self.trees.folder_of(f"for-a-run-{next(self._numbers)}")
-            try:
-                yield worktrees.mutated(folder, self.base, made, "Try other seeds, or what is used")
-            finally:
-                rmtree(folder, ignore_errors=True)
+            return
+        folder = self.trees / f"for-a-run-{next(self._numbers)}"
+        rmtree(folder, ignore_errors=True)  # left by a killed run
+        try:
+            yield self.base.copied(folder, made, "Change for a run")
+        finally:
+            rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
         """The workspace of the repaired baseline (None) or of a candidate."""

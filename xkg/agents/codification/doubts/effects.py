@@ -9,9 +9,8 @@ from pathlib import Path
 
 from xkg.agents.codification.reverted import RECORD, Operation, Reverted
 from xkg.agents.codification.session import Session
-from xkg.agents.codification.verdict import Doubt, texts_of
+from xkg.agents.codification.verdict import Doubt
 from xkg.agents.workspace.command import RunResult
-from xkg.agents.workspace.measured_run import measured
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
@@ -34,7 +33,7 @@ def effects(session: Session, result: RunResult) -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
             return _Trials(session, session.workspace.copied(Path(folder) / "copy"), result).effects()
 
-    return session.journal.once(f"effects {session.digest()[:24]}", Effects, find)
+    return session.operations.do("effects", {"files": session.digest()}, Effects, find)
 
 
 class _Trials:
@@ -46,7 +45,7 @@ class _Trials:
         self._left = session.commands.limits.seconds
 
     def effects(self) -> Effects:
-        before, after = texts_of(self._copy, 0), texts_of(self._copy)
+        before, after = self._copy.texts(0), self._copy.texts()
         changed = self._copy.changed_lines()
         paths = [path for path in changed if path in after and path.endswith(".py") and self._ran.get(path)]
         texts = {path: after[path] for path in paths}
@@ -83,26 +82,14 @@ class _Trials:
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
         """The metric of the answer with these changes, None if the run fails."""
-        session, task = self._session, self._session.task
+        session = self._session
         if changes:
             self._copy.edit(changes, "try")
-        try:
-            result = measured(
-                session.commands,
-                self._copy,
-                task.run,
-                task.evaluate,
-                task.parsed_metric,
-                session.reader,
-                session.origin(),
-                wanted=task.parsed_metric.files,
-                first=_SAME_NUMBERS,
-            )
-        finally:
-            if changes:
-                self._copy.undo()
+        result = session.measured(self._copy, first=_SAME_NUMBERS)
+        if changes:
+            self._copy.undo()
         self._left -= result.seconds
-        return result.metric_or_problem(task.parsed_metric, session.reader)[0] if result.ok else None
+        return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
         """The operations whose result always equalled one of their operands; of each line, the outermost."""

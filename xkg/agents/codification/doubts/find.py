@@ -6,7 +6,7 @@ from xkg.agents.codification.doubts.effects import effects
 from xkg.agents.codification.doubts.properties import failed_properties
 from xkg.agents.codification.prompting.answers import DoubtAnswer
 from xkg.agents.codification.session import Session
-from xkg.agents.codification.verdict import Doubt, Verdict, texts_of
+from xkg.agents.codification.verdict import Doubt, Verdict
 from xkg.agents.workspace.command import RunResult
 
 _LEAST_WORDS = 5
@@ -30,13 +30,12 @@ def doubted(session: Session, verdict: Verdict, result: RunResult, answers: Sequ
 
 
 def _same_metric(session: Session, verdict: Verdict) -> list[Doubt]:
-    if session.baseline is None or verdict.metric != session.baseline:
+    if session.baseline.metric is None or verdict.metric != session.baseline.metric:
         return []
     return [Doubt(about="the metric", text=f"it is the starter's to the last digit ({verdict.metric!r})")]
 
 
 def _printed(session: Session) -> list[Doubt]:
-    changed = session.reader.printed_changes(
-        texts_of(session.workspace, 0), texts_of(session.workspace), session.task.parsed_metric
-    )
+    workspace = session.workspace
+    changed = session.reader.printed_changes(workspace.texts(0), workspace.texts(), session.task.parsed_metric)
     return [Doubt(about=name, text=text) for name, text in changed.items()]

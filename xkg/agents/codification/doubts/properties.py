@@ -45,14 +45,14 @@ def asked_properties(session: Session) -> Properties:
             "method": session.method.text,
             "pseudocode": session.task.pseudocode,
             "parts": "\n".join(session.parts),
-            "files": session.shown(session.related()),
+            "files": session.shown(),
         }
         try:
             return session.questions.ask("properties", Properties, inputs, about="properties", check=check)
         except AnswerError:
             return Properties(interface="", checks=())
 
-    return session.journal.once("properties", Properties, ask)
+    return session.operations.do("properties", {}, Properties, ask)
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
@@ -66,7 +66,7 @@ def failed_properties(session: Session) -> tuple[Doubt, ...]:
             copy = session.workspace.copied(Path(folder) / "copy")
             return Failed(doubts=tuple(_failed(session, copy, checks)))
 
-    return session.journal.once(f"properties {session.digest()[:24]}", Failed, find).doubts
+    return session.operations.do("checks", {"files": session.digest()}, Failed, find).doubts
 
 
 def _failed(session: Session, copy: Workspace, checks: tuple[Property, ...]) -> Iterator[Doubt]:

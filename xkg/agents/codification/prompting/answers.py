@@ -1,21 +1,14 @@
 """The models' answers: the planner's step with its action, and those of the workers."""
 
-from typing import Literal, get_args
+from typing import Literal
 
 from xkg.agents.workspace.edits import FileEdit
 from xkg.llm.client import AnswerType
 
-Understanding = Literal[
-    "list_files", "understand_file", "understand_with_context", "inspect_lines", "code_diff",
-    "search_techniques", "get_code", "locate", "graph_context",
+Action = Literal[
+    "list_files", "inspect_lines", "code_diff", "search_techniques", "get_code", "locate", "graph_context", "copy_file",
+    "undo_edit", "execute_script", "edit", "request_expert", "final_answer",
 ]  # fmt: skip
-Coding = Literal["copy_file", "undo_edit", "execute_script", "edit_script", "edit_with_context"]
-Free = Literal["reflection", "check_implementation", "request_expert", "final_answer"]
-Action = Literal[Understanding, Coding, Free]
-
-UNDERSTANDING: frozenset[str] = frozenset(get_args(Understanding))
-CODING: frozenset[str] = frozenset(get_args(Coding))
-GRAPH: frozenset[str] = frozenset(("search_techniques", "get_code", "graph_context"))
 
 
 class PartPlace(AnswerType):
@@ -58,38 +51,21 @@ class ActionInput(AnswerType):
     end_line: int | None
     arguments: str | None
     text: str | None
-    version: int | None
+    edits: tuple[FileEdit, ...] | None
     final: FinalAnswer | None
 
 
 class Step(AnswerType):
-    """The planner's answer. `last_step_summary` summarises the previous step for the log; it is empty at first."""
+    """The planner's answer. Each step states the plan anew, with what later steps need of earlier ones."""
 
-    last_step_summary: str
     plan_and_status: str
     thought: str
     action: Action
     action_input: ActionInput
 
 
-class Edits(AnswerType):
-    """`reason` in one sentence, for the commit."""
-
-    reason: str
-    edits: tuple[FileEdit, ...]
-
-
-class Whole(AnswerType):
-    """The answer of a single call: all edits, and where the parts are implemented."""
-
-    reason: str
-    edits: tuple[FileEdit, ...]
-    places: tuple[PartPlace, ...]
-    changed_settings: tuple[ChangedSetting, ...]
-
-
 class Reply(AnswerType):
-    """Plain text: a file's purpose, a reflection, an expert's advice, a summary."""
+    """An expert's advice."""
 
     text: str
 
@@ -113,17 +89,3 @@ class Properties(AnswerType):
 
     interface: str
     checks: tuple[Property, ...]
-
-
-class PartState(AnswerType):
-    """`file` and lines are null if the part is missing; `problem` is empty if nothing is wrong."""
-
-    part: str
-    file: str | None
-    start_line: int | None
-    end_line: int | None
-    problem: str
-
-
-class Checked(AnswerType):
-    parts: tuple[PartState, ...]

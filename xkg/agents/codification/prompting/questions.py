@@ -1,21 +1,19 @@
-"""Asks the models of a run: a cascade from the default model to the expert, each with its temperature."""
+"""Asks the models of a run: a cascade from the default model to the expert."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from xkg.config import ImplementSettings
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, LanguageModel, Tier
-from xkg.llm.endless_text import endless
-from xkg.llm.prompt import Prompt, load_prompt
+from xkg.llm.prompt import load_prompt
 
 A = TypeVar("A", bound=AnswerType)
 
+_PROMPTS = Path(__file__).parent / "prompts"
 _STRONGER_TRIES = 4
-_PLANNING, _WORKING = 0.8, 0.2
-"""Temperatures of the planner and of all others."""
+_TEMPERATURE = 0.2
 
 
 class Questions:
@@ -43,21 +41,17 @@ class Questions:
         """The answer to a prompt. Raises `AnswerError` if no model of the cascade gave a usable one, and the errors of
         `LanguageModel`."""
         settings = self._settings
-        asked = prompt(name)
+        asked = load_prompt(_PROMPTS / f"{name}.md")
         left = self.expert_calls_left
         tiers = [Tier("expert_model", 1)] if left else []
         if asked.role != "expert_model":
             tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", _STRONGER_TRIES), *tiers]
         elif not left:
             raise AnswerError(f"the expert was asked {settings.expert_calls} times, the limit of a run")
-        temperature = _PLANNING if name == "plan" else _WORKING
-
-        def whole(answer: A) -> str | None:
-            return endless(answer) or check(answer)
 
         try:
             answered = self._model.ask_cascade(
-                self._run, asked, kind, inputs, tiers, temperature=temperature, about=about, check=whole
+                self._run, asked, kind, inputs, tiers, temperature=_TEMPERATURE, about=about, check=check
             )
         except AnswerError:
             self.expert_calls += bool(left)
@@ -67,8 +61,3 @@ class Questions:
 
     def spent(self) -> float | None:
         return self._model.spent(self._run)
-
-
-@cache
-def prompt(name: str) -> Prompt:
-    return load_prompt(Path(__file__).parent / "prompts" / f"{name}.md")

@@ -7,22 +7,19 @@ from xkg.agents.codification.doubts.find import doubted
 from xkg.agents.codification.prompting.answers import (
     ActionInput,
     ChangedSetting,
-    Checked,
     DoubtAnswer,
-    Edits,
     PartPlace,
     Reply,
     Step,
 )
-from xkg.agents.codification.prompting.memory import Taken, log, recent, shown
+from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
-from xkg.agents.codification.verdict import Verdict, judge, texts_of
-from xkg.agents.workspace.command import RunResult, cut_middle, with_counts
+from xkg.agents.codification.verdict import Verdict, judge
+from xkg.agents.workspace.command import RunResult, cut_middle, numbered, with_counts
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.errors import AnswerError, InputError
 
 _MOST_LINES = 400
-_MOST_LISTED = 300
 _MOST_DIFF = 20_000
 
 _ANSWER = (
@@ -31,16 +28,13 @@ _ANSWER = (
 )
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
-    "understand_file": ("file", "text"),
-    "understand_with_context": ("file", "files", "text"),
     "inspect_lines": ("file",),
     "search_techniques": ("text",),
     "get_code": ("text",),
     "locate": ("text",),
     "graph_context": ("text",),
     "copy_file": ("file", "to"),
-    "edit_script": ("file", "text"),
-    "edit_with_context": ("file", "files", "text"),
+    "edit": ("edits", "text"),
     "request_expert": ("text",),
     "final_answer": ("final",),
 }
@@ -54,53 +48,54 @@ class Observation:
     verdict: Verdict | None = None
 
 
-def lacking(step: Step) -> str | None:
-    """An input that a step's action needs but lacks, in words for the model."""
-    missing = [name for name in _NEEDED.get(step.action, ()) if not getattr(step.action_input, name)]
-    return f"{step.action} needs {' and '.join(missing)} in action_input" if missing else None
-
-
 class Actions:
     """The actions of one run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._workspace = session.workspace
-        self._do: dict[str, Callable[[ActionInput, Sequence[Taken]], str]] = {
-            "list_files": lambda _, __: self._listed(),
-            "inspect_lines": lambda given, _: self._lines(given),
-            "understand_file": lambda given, _: self._understood(given, [_named(given.file)]),
-            "understand_with_context": lambda given, _: self._understood(
-                given, [_named(given.file), *(given.files or ())]
-            ),
-            "code_diff": lambda given, _: self._diff(given),
-            "search_techniques": lambda given, _: session.library.search(given.text or ""),
-            "get_code": lambda given, _: session.library.code(given.text or ""),
-            "graph_context": lambda given, _: session.library.context(given.text or ""),
-            "locate": lambda given, _: session.library.locate(given.text or "", self._workspace.tree),
-            "copy_file": lambda given, _: self._copied(given),
-            "undo_edit": lambda _, __: self._undone(),
-            "execute_script": lambda given, _: self._executed(given),
-            "edit_script": lambda given, _: self._edited(given, ()),
-            "edit_with_context": lambda given, _: self._edited(given, given.files or ()),
-            "reflection": lambda given, history: self._asked("reflect", given, history),
-            "request_expert": lambda given, history: self._asked("expert", given, history),
-            "check_implementation": lambda _, __: _told(self.check()),
+        self._history: Sequence[Taken] = ()
+        self._do: dict[str, Callable[[ActionInput], str]] = {
+            "list_files": lambda _: self._listed(),
+            "inspect_lines": self._lines,
+            "code_diff": self._diff,
+            "search_techniques": lambda given: session.library.search(given.text or ""),
+            "get_code": lambda given: session.library.code(given.text or ""),
+            "graph_context": lambda given: session.library.context(given.text or ""),
+            "locate": lambda given: session.library.locate(given.text or "", self._workspace.tree),
+            "copy_file": self._copied,
+            "undo_edit": lambda _: self._undone(),
+            "execute_script": self._executed,
+            "edit": self._edited,
+            "request_expert": self._advised,
         }
+
+    def objection(self, step: Step) -> str | None:
+        """Why a step cannot be taken, in words for the model: an input that its action lacks, or edits that do not
+        apply."""
+        if missing := [name for name in _NEEDED.get(step.action, ()) if not getattr(step.action_input, name)]:
+            return f"{step.action} needs {' and '.join(missing)} in action_input"
+        try:
+            self._changes(step.action_input.edits or ())
+        except (EditError, InputError) as error:
+            return str(error)
+        return None
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
         """The observation of a step's action. Raises the errors of `LanguageModel` if no model can be asked."""
-        given = step.action_input
+        given, self._history = step.action_input, history
         try:
             if step.action == "final_answer":
                 assert given.final is not None
+                if given.edits:
+                    self._edited(given)
                 return self.finish(given.final.places, given.final.changed_settings, given.final.answers)
-            text = self._do[step.action](given, history)
+            text = self._do[step.action](given)
         except AnswerError as error:
-            text = f"no usable answer of the colleague: {error}"
+            text = f"no usable answer of the expert: {error}"
         except (InputError, EditError) as error:
             text = f"refused: {error}"
-        return Observation(self._short(step, text))
+        return Observation(cut_middle(text, self._session.settings.observation))
 
     def finish(
         self, places: Sequence[PartPlace], declared: Sequence[ChangedSetting], answers: Sequence[DoubtAnswer]
@@ -108,19 +103,8 @@ class Actions:
         """Checks the current files against the definition of done."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
-        result = session.measure([path for path in trace if path.endswith(".py")])
-        verdict = judge(
-            session.task,
-            session.method,
-            session.parts,
-            self._workspace,
-            result,
-            places,
-            declared,
-            session.reader,
-            session.origin(),
-            session.starter_removes,
-        )
+        result = session.run([path for path in trace if path.endswith(".py")])
+        verdict = judge(session, result, places, declared)
         if not verdict.faults:
             verdict = doubted(session, verdict, result, answers)
         if verdict.accepted:
@@ -132,117 +116,49 @@ class Actions:
         lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" for doubt in open_)
         return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
-    def check(self) -> Checked:
-        """The method's parts, each compared with the code by a model."""
-        session = self._session
-        paths = [*session.traced(), *session.related()]
-        inputs = {
-            "task": session.described(),
-            "parts": "\n".join(session.parts),
-            "files": session.shown(paths, numbered=True),
-        }
-
-        def check(answer: Checked) -> str | None:
-            missing = [part for part in session.parts if part not in {state.part for state in answer.parts}]
-            return f"the part {missing[0]!a} is missing; give every part by its exact name" if missing else None
-
-        return session.questions.ask("check", Checked, inputs, about="check", check=check)
-
-    def edit(self, edits: Sequence[FileEdit], reason: str, editable: Sequence[str] | None = None) -> str:
-        """Applies edits and commits them. Raises `EditError` if they are refused."""
-        changed = self._refused_or_changed(edits, editable)
+    def _edited(self, given: ActionInput) -> str:
+        changed = self._changes(given.edits or ())
+        reason = given.text or (given.final.summary if given.final else "")
         version = self._workspace.edit(changed, " ".join(reason.split())[:200] or "edit")
-        names = ", ".join(sorted(changed))
         diff = cut_middle(self._workspace.diff(version.number - 1), self._session.settings.observation // 2)
-        return f"edited {names}: version {version.number}, {version.reason}\n{diff}"
+        return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
 
-    def _refused_or_changed(self, edits: Sequence[FileEdit], editable: Sequence[str] | None) -> dict[str, str]:
-        texts = texts_of(self._workspace)
+    def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
+        """The files that edits change, {} for no edits. Raises `EditError` if they are refused."""
+        if not edits:
+            return {}
+        session, texts = self._session, self._workspace.texts()
         for edit in edits:
-            if self._session.beside.holds(edit.file):
+            if session.beside.holds(edit.file):
                 raise EditError(f"{edit.file} is read-only: write what the program needs of it into the program")
-            if editable is not None and edit.file in self._workspace.files and edit.file not in editable:
-                raise EditError(f"only {', '.join(editable)} and new files may be edited, not {edit.file}")
             if edit.file in self._workspace.files and edit.file not in texts:
-                raise EditError(f"{edit.file} is a binary file")
-        session = self._session
+                raise EditError(f"{edit.file} is not UTF-8 text, or too large")
         changed = session.reader.applied(edits, texts)
         if not session.task.may_change_evaluation:
-            before, task = texts_of(self._workspace, 0), session.task
-            measures = session.reader.evaluation_changes(
-                before, {**texts, **changed}, task.parsed_metric, task.protected
-            )
-            if measures:
+            before, task, after = self._workspace.texts(0), session.task, {**texts, **changed}
+            if measures := session.reader.evaluation_changes(before, after, task.parsed_metric, task.protected):
                 raise EditError(
                     f"this changes how the result is measured ({'; '.join(measures[:4])}), which is not allowed: leave "
                     "these parts exactly as they are"
                 )
         return changed
 
-    def _edited(self, given: ActionInput, files: Sequence[str]) -> str:
+    def _advised(self, given: ActionInput) -> str:
         session = self._session
-        target = _named(given.file)
-        known = [path for path in files if path in self._workspace.files]
-        if session.beside.holds(target):
-            return f"refused: {target} is read-only: write what the program needs of it into the program"
-        others = [name for name in files if name not in self._workspace.files and name not in session.beside.texts]
-        reading = [name for name in files if name in session.beside.texts]
-        blocks = [f"## {name} (from the library)\n{session.library.code(name)}" for name in others]
-        context = "\n\n".join([*blocks, *([session.shown(reading)] if reading else [])])
-        editable = [target, *known]
         inputs = {
             "task": session.described(),
-            "files": session.shown(editable),
-            "context": context,
-            "request": given.text or "",
-        }
-
-        def check(answer: Edits) -> str | None:
-            if not answer.edits and answer.reason.strip():
-                return None
-            try:
-                self._refused_or_changed(answer.edits, editable)
-            except (EditError, InputError) as error:
-                return str(error)
-            return None
-
-        answer = session.questions.ask("edit", Edits, inputs, about=target, check=check)
-        if not answer.edits:
-            return f"nothing was edited: {' '.join(answer.reason.split())}"
-        return self.edit(answer.edits, answer.reason, editable)
-
-    def _understood(self, given: ActionInput, paths: Sequence[str]) -> str:
-        for path in paths:
-            self._session.text(path)  # refused if the file is missing
-        session = self._session
-        files = session.shown(paths, numbered=True)
-        inputs = {"task": session.described(), "files": files, "question": given.text or ""}
-        return session.questions.ask("understand", Reply, inputs, about=paths[0]).text
-
-    def _asked(self, name: str, given: ActionInput, history: Sequence[Taken]) -> str:
-        session = self._session
-        count = session.settings.memory
-        inputs = {
-            "task": session.described(),
-            "log": log(history, count),
-            "recent": recent(history, count),
+            "log": log(self._history, session.settings.memory),
+            "recent": recent(self._history, session.settings.memory),
             "diff": cut_middle(self._workspace.diff(), _MOST_DIFF) or "nothing",
-            "question": given.text or "Where do we stand, and what is the best next step?",
+            "question": given.text or "",
         }
-        return session.questions.ask(name, Reply, inputs, about=name).text
+        return session.questions.ask("expert", Reply, inputs, about="expert").text
 
     def _listed(self) -> str:
-        files = self._workspace.files
-        changed = set(self._workspace.changed())
-        rows = [
-            f"{path}  {len(file.content):,} bytes{'  changed' if path in changed else ''}"
-            for path, file in sorted(files.items())
-        ]
-        beside = [
+        beside = (
             f"{path}  {len(text.encode()):,} bytes  read-only" for path, text in self._session.beside.texts.items()
-        ]
-        more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
-        return "\n".join([f"{len(rows)} files", *rows[:_MOST_LISTED], *more, *beside])
+        )
+        return "\n".join([f"{len(self._workspace.files)} files", *self._workspace.listing(), *beside])
 
     def _lines(self, given: ActionInput) -> str:
         path = _named(given.file)
@@ -251,13 +167,11 @@ class Actions:
         end = min(len(lines), given.end_line or len(lines), start + _MOST_LINES - 1)
         if start > len(lines):
             return f"{path} has {len(lines)} lines: there is no line {start}"
-        body = "\n".join(f"{number:>5}  {lines[number - 1]}" for number in range(start, end + 1))
-        return f"{path}, lines {start}-{end} of {len(lines)}\n{body}"
+        return f"{path}, lines {start}-{end} of {len(lines)}\n{numbered(lines[start - 1 : end], start)}"
 
     def _diff(self, given: ActionInput) -> str:
-        since = given.version or 0
-        text = self._workspace.diff(since, paths=given.files or ([given.file] if given.file else ()))
-        return f"changes since version {since}\n{cut_middle(text, _MOST_DIFF)}" if text else "no differences"
+        text = self._workspace.diff(paths=given.files or ([given.file] if given.file else ()))
+        return f"changes since the starter\n{cut_middle(text, _MOST_DIFF)}" if text else "no differences"
 
     def _copied(self, given: ActionInput) -> str:
         path, to = _named(given.file), _named(given.to)
@@ -271,34 +185,17 @@ class Actions:
         return f"copied {path} to {to}: version {version.number}"
 
     def _undone(self) -> str:
-        version = self._workspace.undo()
-        return f"undone: version {version.number} has the files of version {version.restores} again"
+        return f"version {self._workspace.undo().number} has the files from before the last edit"
 
     def _executed(self, given: ActionInput) -> str:
         session = self._session
         command = session.task.run
         if given.file:
             self._workspace.text(given.file)
-            command = f"python {given.file} {given.arguments or ''}".strip()
-        elif given.arguments:
-            command = f"{command} {given.arguments}"
-        if command == session.task.run:
-            result = session.measure(session.traced())
-        else:
-            result = session.execute(command, session.traced())
+            command = f"python {given.file}"
+        command = f"{command} {given.arguments or ''}".strip()
+        result = session.run(session.traced(), None if command == session.task.run.strip() else command)
         return described_run(session, result, command)
-
-    def _short(self, step: Step, text: str) -> str:
-        """The observation, summarised if it is long."""
-        session = self._session
-        most = session.settings.observation
-        if len(text) <= most or step.action in ("inspect_lines", "list_files", "code_diff", "execute_script"):
-            return cut_middle(text, most)
-        inputs = {"action": f"{step.action} {shown(step.action_input)}", "observation": cut_middle(text, 4 * most)}
-        try:
-            return session.questions.ask("summarise", Reply, inputs, about=step.action).text
-        except AnswerError:
-            return cut_middle(text, most)
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
@@ -318,17 +215,6 @@ def described_run(session: Session, result: RunResult, command: str) -> str:
         counted = with_counts(session.workspace.text(path), counts, outlines[path].executable, changed[path])
         lines.append(f"how often each changed line (+) of {path} ran:\n{cut_middle(counted, room // 3)}")
     return "\n".join(lines)
-
-
-def _told(checked: Checked) -> str:
-    rows = [
-        f"- {state.part}: "
-        + (f"{state.file}:{state.start_line}-{state.end_line}" if state.file else "not done")
-        + (f"; {state.problem}" if state.problem else "")
-        for state in checked.parts
-    ]
-    bad = sum(bool(state.problem) or state.file is None for state in checked.parts)
-    return "\n".join([f"{len(rows) - bad} of {len(rows)} parts are done", *rows])
 
 
 def _named(path: str | None) -> str:

@@ -1,0 +1,54 @@
+"""The finished operations of a run, stored so that no work is repeated.
+
+    folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
+
+A node has its inputs and its output. A killed run starts its operations again in the same order and finds the stored
+results; only interrupted operations are repeated."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from xkg.files import private_folder, write_whole
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Operations:
+    """`inputs` are the JSON values that determine an output. Safe to use from several threads for different nodes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "nodes"
+
+    def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
+        """The stored output, or that of `work`, which is stored."""
+        if (known := self.get(name, inputs, kind)) is not None:
+            return known
+        output = work()
+        self.put(name, inputs, output)
+        return output
+
+    def get(self, name: str, inputs: Mapping[str, Any], kind: type[T]) -> T | None:
+        """The stored output; None if it is missing, damaged or of another version of xkg."""
+        try:
+            return kind.model_validate_json(json.dumps(json.loads(self._place(name, inputs).read_bytes())["output"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, name: str, inputs: Mapping[str, Any], output: BaseModel) -> None:
+        """Stores an output permanently."""
+        private_folder(self._folder)
+        node = {"operation": name, "inputs": inputs, "output": output.model_dump(mode="json")}
+        write_whole(self._place(name, inputs), json.dumps(node, indent=1).encode())
+
+    def _place(self, name: str, inputs: Mapping[str, Any]) -> Path:
+        return self._folder / f"{name}-{digest(inputs)}.json"
+
+
+def digest(inputs: Mapping[str, Any]) -> str:
+    text = json.dumps(inputs, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
