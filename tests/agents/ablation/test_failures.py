@@ -43,7 +43,21 @@ def test_the_kind_of_a_failure_is_that_of_what_was_raised(output: str, kind: str
 @pytest.mark.parametrize(
     ("kind", "error", "advice"),
     [
-        ("removed API", "AttributeError: module 'numpy' has no attribute 'int'.", "--with 'numpy<VERSION'"),
+        (
+            "removed API",
+            "AttributeError: module 'numpy' has no attribute 'int'.\n`np.int` was a deprecated alias for the builtin.",
+            "--with 'numpy<1.24'",
+        ),
+        (
+            "removed API",
+            "AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.",
+            "--with 'numpy<2.0'",
+        ),
+        (
+            "removed API",
+            "ImportError: `load_boston` has been removed from scikit-learn since version 1.2.",
+            "--with 'scikit-learn<1.2'",
+        ),
         ("removed API", "RuntimeError: version v3 of `Taxi` is deprecated", "--with 'PACKAGE<VERSION'"),
         ("removed API", "ModuleNotFoundError: No module named 'sklearn.externals'", "--with 'scikit-learn<VERSION'"),
         ("missing package", "ImportError: tables is missing: run `pip install tables`", "--with tables"),

@@ -382,6 +382,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ),
         ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
+        ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
         ("open(p)", "/data/rows.csv", r"\(runs see no files outside .*: let the code read /data/rows\.csv from"),
         ("open(p)", "../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
     ],
@@ -391,6 +392,49 @@ def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str
     error = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
     output = f'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n    {code}\n{error}'
     assert re.fullmatch(f"{remedy}.*", f"({hint(output, 'python train.py', workspace, (), (), cuda=False, cpu=False)})")
+
+
+@pytest.mark.parametrize(
+    ("file", "module", "copy"),
+    [
+        ("src/Layer.py", "layer", "cp -r src/Layer.py src/layer.py"),
+        ("SpNet/__init__.py", "spNet.core", "cp -r SpNet spNet"),
+        ("layer.py", "layers", ""),
+    ],
+)
+def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_gives_it(
+    workspace: Workspace, file: str, module: str, copy: str
+) -> None:
+    workspace.edit({file: ""}, "module")
+    output = f"Traceback (most recent call last):\nModuleNotFoundError: No module named '{module}'\n"
+    found = hint(output, "python train.py", workspace, (), (), cuda=False, cpu=False)
+    assert found == (f"here: --setup '{copy}', since capitals count" if copy else "")
+
+
+@pytest.mark.parametrize(
+    ("output", "remedy"),
+    [
+        (
+            '  File "/tmp/job/work/old/words.py", line 1\n    print 1\nSyntaxError: Missing parentheses in call to '
+            "'print'. Did you mean print(...)?\n",
+            "here: --with fissix --setup 'python -m fissix -wn old/words.py', which converts that file",
+        ),
+        (
+            "python: Error while finding module specification for 'shop.old.words' (ModuleNotFoundError: No module "
+            "named 'shop')\n",
+            "here: the repository has it as old/words.py: name that file in --run",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
+            '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
+            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and that "
+            "line draws",
+        ),
+    ],
+)
+def test_a_file_that_needs_another_syntax_or_name_is_named(workspace: Workspace, output: str, remedy: str) -> None:
+    workspace.edit({"old/words.py": "print 1\nenv.render()\n"}, "old")
+    assert hint(output, "python -m shop.old.words", workspace, (), (), cuda=False, cpu=False) == remedy
 
 
 def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Workspace, commands: Commands) -> None:

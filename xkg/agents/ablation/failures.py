@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.run_hints import NO_DISPLAY, PYTHON_2
 from xkg.sandbox.diagnosis.downloads import NETWORK
 from xkg.sandbox.evidence.failure_causes import last_error, missing_packages
 from xkg.sandbox.evidence.tracebacks import TRACEBACK
@@ -21,7 +22,7 @@ Failure = Literal[
 _ADVICE: dict[Failure, str] = {
     "missing library": "install the system package that has it; runs see the libraries of this machine (for "
     "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
-    "Python 2": "convert it to Python 3 first, as by --with fissix --setup 'python -m fissix -wn FILES'",
+    "Python 2": "convert it to Python 3 first",
     "own error": "the repository's own code contradicts itself there: correct that line, or take another commit",
     "missing data": "runs see only files of the repository, of --data PATH=FOLDER, and those that --setup makes",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
@@ -40,10 +41,7 @@ _ADVICE: dict[Failure, str] = {
 
 _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     ("needs a terminal", re.compile(r"EOFError|not a tty|Inappropriate ioctl|termios\.error|no stdin", re.I)),
-    (
-        "needs a display",
-        re.compile(r"NoSuchDisplay|[Cc]annot open display|no display name|could not connect to display"),
-    ),
+    ("needs a display", NO_DISPLAY),
     (
         "needs the network",
         re.compile(
@@ -57,10 +55,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
             r"|ReadError: unexpected end of data|not a gzip|\btruncated\b|invalid load key"
         ),
     ),
-    (
-        "Python 2",
-        re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is"),
-    ),
+    ("Python 2", PYTHON_2),
     ("removed API", re.compile(r"No module named '\w+\.|dtype size changed|binary incompatib|_ARRAY_API not found")),
     ("missing package", re.compile(r"ModuleNotFoundError|No module named")),
     (
@@ -94,6 +89,11 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
 )
 _TAIL = 4000
 _INSTALL = re.compile(r"pip3? install (?:-\S+ ){0,3}['\"]?([A-Za-z][\w.-]{0,99}+)(?!\[)")
+_REMOVED_IN = re.compile(
+    r"removed (?:in|from)(?: the)?(?: ([A-Za-z][\w-]{0,99}))??(?: since)?(?: version)? v?(\d{1,4}(?:\.\d{1,4})+)"
+)
+# NumPy names only the version that deprecated them: https://numpy.org/doc/stable/release/1.24.0-notes.html
+_ALIAS = re.compile(r"was a deprecated alias for the builtin")
 _OF_MODULE = re.compile(r"(?:module|from|named) '(\w{1,100})[\w.]{0,200}'")
 _CALL = re.compile(
     r"([\w.<>]{1,200})\(\) (?:got an unexpected|got multiple values|missing \d+ required|takes (?:from )?(?:no|\d+) )"
@@ -113,9 +113,12 @@ def advice_on(kind: Failure, output: str) -> str:
         return f"add the package that has it, as in --with {package}, or free disk space if it is too large"
     if kind != "removed API":
         return _ADVICE.get(kind, "make the command run by itself first")
-    module = _OF_MODULE.search(message)
-    package = (distribution_of(module[1]) or module[1]) if module else "PACKAGE"
-    return f"add --with '{package}<VERSION', with the version of it in which that name went"
+    module, removed = _OF_MODULE.search(message), _REMOVED_IN.search(message)
+    name = module[1] if module else "PACKAGE"
+    package = (removed[1] if removed else None) or distribution_of(name) or name
+    version = "1.24" if _ALIAS.search(message) else removed[2] if removed else "VERSION"
+    older = f"--with '{package.lower() if removed else package}<{version}'"
+    return f"add {older}" + ("" if version != "VERSION" else ", with the version of it in which that name went")
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:

@@ -9,12 +9,18 @@ from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, device_options
 from xkg.sandbox.diagnosis.downloads import Reached, is_of_network, stated_size
+from xkg.sandbox.evidence.failure_causes import missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 from xkg.text.unicode import printable_line
 
 _WRITES = re.compile(
     r"""["'][wax][bt+]{0,2}["']|\w{0,40}(?:save|dump|write|mkdir|to_csv|to_json|FileHandler)\w{0,40}\("""
 )
+PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")
+NO_DISPLAY = re.compile(r"NoSuchDisplay|[Cc]annot open display|no display name|could not connect to display")
+_FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"\n]{{1,300}})", line (\d{{1,7}})')
+_CALL = re.compile(r"\s*[\w.]{1,200}\(.*\)\s*")
+_UNFOUND = re.compile(r"Error while finding module specification for '([\w.]{1,300})'")
 _ABSENT = re.compile(r"No such file or directory: '([^'\n]{1,300})'|FileNotFoundError: ([^\s']{1,300}) not found")
 
 
@@ -40,7 +46,27 @@ def hint(
     if cuda:
         scripts = {path for program in programs if (path := program.script(workspace.files))}
         return cuda_remedy(device_options(workspace.text(path) for path in sorted(scripts)), on_cpu=cpu)
+    if any(word.endswith(".ipynb") for program in programs for word in program.words):
+        return "a notebook is not a program: convert it, for example with jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
+    if "UnicodeDecodeError: 'utf-8' codec" in traceback:
+        if "unexpected end of data" in traceback:
+            return "here: fetch the whole file again, since it ends inside a character"
+        return (
+            "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is "
+            "the repository's, otherwise in the folder that --data names"
+        )
+    places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
+    if places and PYTHON_2.search(output):
+        convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1][0])}")
+        return printable_line(f"here: --with fissix --setup {convert}, which converts that file")
+    if places and NO_DISPLAY.search(traceback):
+        return _without_line(*places[-1], workspace)
+    if (unfound := _UNFOUND.search(output)) and (found := _elsewhere(unfound[1], workspace)):
+        return found
+    for module in missing_modules(traceback):
+        if found := _in_other_case(module.partition(".")[0], workspace):
+            return found
     if folder := missing_output_folder(output, command, workspace):
         made = shlex.quote(f"mkdir -p {shlex.quote(folder)}")
         return printable_line(f"here: --setup {made}, since it writes there")
@@ -61,6 +87,34 @@ def missing_output_folder(output: str, command: str, workspace: Workspace) -> st
     return "" if not folder or is_there or folder.startswith("..") else folder
 
 
+def _without_line(path: str, number: int, workspace: Workspace) -> str:
+    """The option that leaves out a line of a file if it is a call whose result nothing uses; otherwise empty."""
+    line = "".join(workspace.text(path).split("\n")[number - 1 : number])
+    if not _CALL.fullmatch(line):
+        return ""
+    edit = shlex.quote(f"sed -i {number}s/[[:graph:]].*/pass/ {shlex.quote(path)}")
+    return printable_line(f"here: --setup {edit}, since runs have no display and that line draws")
+
+
+def _elsewhere(module: str, workspace: Workspace) -> str:
+    """The repository's file with the name of a module that `python -m` does not find; empty if there is none."""
+    name = f"{module.rpartition('.')[2]}.py"
+    places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
+    return printable_line(f"here: the repository has it as {places[0]}: name that file in --run") if places else ""
+
+
+def _in_other_case(module: str, workspace: Workspace) -> str:
+    """The option that gives a run a module whose file or folder has capitals elsewhere, as some systems allow; empty if
+    there is none."""
+    for place in sorted({place for name in workspace.files for place in _down_to(name)}):
+        folder, name = posixpath.split(place)
+        stem, ending = posixpath.splitext(name)
+        if stem != module and stem.casefold() == module.casefold() and ending in ("", ".py"):
+            copy = shlex.join(["cp", "-r", place, posixpath.join(folder, module + ending)])
+            return printable_line(f"here: --setup {shlex.quote(copy)}, since capitals count")
+    return ""
+
+
 def _in_tree(path: str, folder: str) -> str:
     """A path that a program started in a folder of the tree names, relative to the tree."""
     tree = f"{HOME}/work"
@@ -73,6 +127,8 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     if inside.startswith(".."):
         return f"runs see no files outside of the repository: let the code read {printable_line(path)} from inside"
     known = {place for name in workspace.files for place in _down_to(name)}
+    if (plain := posixpath.normpath(inside.replace("\\", "/"))) != inside and plain in known:
+        return printable_line(f"a Windows path: the repository has {plain}, so correct that line")
     absent = next((place for place in _down_to(inside) if place not in known), "")
     rest = inside.removeprefix(absent).strip("/")
     if not absent or inside == ".":
