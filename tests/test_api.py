@@ -190,7 +190,7 @@ async def test_papers_that_fail_are_rows_of_the_report_also_on_a_loop(tmp_path: 
 
 def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) -> None:
     with xkg.open(published, llm={"model": "none"}) as kg:
-        with pytest.raises(xkg.UnknownIdError, match=r"nor anything like it: kg\.papers\(\) lists the papers"):
+        with pytest.raises(xkg.UnknownIdError, match=r"nor any similar one: kg\.papers\(\) lists the papers"):
             kg.paper("zzzz qqqq")
         with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job lists"):
             kg.job(7)

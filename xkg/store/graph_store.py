@@ -1,4 +1,4 @@
-"""The interfaces of a stored graph: `GraphStore` to write, `Snapshot` to read, and the values they exchange."""
+"""The interfaces to a stored graph: `GraphStore` to write, `Snapshot` to read, and the values they exchange."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,7 +9,7 @@ from xkg.model import Ablation, Code, Level, Paper, PaperBundle, Technique
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
+    # Opening a graph does not need arrays, and importing numpy takes longer than opening it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -19,8 +19,8 @@ Relation = Literal["same", "variant", "different"]
 
 
 class Decision(Value):
-    """A decision about a pair of techniques. `first` and `second` are technique ids, the lower one first; `judged` is
-    the hash of both texts (`judged`), and `by` identifies the prompt that was answered."""
+    """A decision about a pair of techniques. `first` and `second` are technique ids, the lower one first. `judged` is
+    the hash of both texts (`judged`), and `by` identifies the prompt that produced the decision."""
 
     first: str
     second: str
@@ -34,10 +34,10 @@ class Decision(Value):
 
 
 MOST_TITLES = 50
-"""The maximum number of listed papers whose titles begin with the same words."""
+"""The maximum number of papers listed for one title prefix."""
 
 Decisions = Mapping[tuple[str, str, str], Decision]
-"""Decisions by their `key`."""
+"""Decisions, keyed by `Decision.key`."""
 
 
 class Hit(NamedTuple):
@@ -48,9 +48,9 @@ class Hit(NamedTuple):
 
 
 class Link(Value):
-    """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` is the
-    reason for the link: their names, nearly equal vectors, or a decision of the model; `open` pairs wait for a
-    decision."""
+    """Two techniques from different papers, the lower id first, and the cosine similarity of their texts. `how` is the
+    reason for the link: their names, nearly equal vectors, or a decision by the model; `open` pairs are still waiting
+    for a decision."""
 
     first: str
     second: str
@@ -59,7 +59,7 @@ class Link(Value):
 
 
 class Table(Value):
-    """The rows of a query; `truncated` if the limit cut rows off."""
+    """The rows returned by a query; `truncated` if the limit cut rows off."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -67,9 +67,10 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique in its hierarchy: `path` has the names from the top down to itself, `children` its components in
-    order. Searches also find hidden techniques: for those, `technique.hidden` is the reason, and there is no code.
-    `without_code` names the components, hidden ones included, for which neither they nor their components have code."""
+    """A technique in its hierarchy: `path` lists the names from the top down to the technique itself, and `children`
+    its components in order. Searches also find hidden techniques: for a hidden one, `technique.hidden` is the reason,
+    and there is no code. `without_code` lists the names of components, including hidden ones, that have no code in
+    themselves or in their own components."""
 
     technique: Technique
     paper_title: str
@@ -80,8 +81,8 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """The values that techniques are filtered by. Without code, `level` is `none` and `language` is empty. `vouchers`
-    are the keys that attest the code (`xkg.attestations.trust`)."""
+    """The values that techniques are filtered by. If there is no code, `level` is `none` and `language` is empty.
+    `vouchers` are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
     level: Level
@@ -123,8 +124,8 @@ class Coverage(NamedTuple):
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between one vector and all `techniques` of a graph, which shows the cosine to expect
-    from an unrelated technique. All 0 if there are no vectors."""
+    """The distribution of cosines between one vector and all `techniques` in a graph: the cosine to expect from an
+    unrelated technique. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -132,27 +133,28 @@ class Background(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message names the
+    """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message lists the
     nearest ids.
 
-    `generation` is 0 for an empty graph. `current` is False for an earlier state of a graph on a server, shown while
-    this machine's copy is brought up to date."""
+    `generation` is 0 for an empty graph. `current` is False for an earlier state of a server's graph, served while this
+    machine's copy is brought up to date."""
 
     generation: int
     current: bool
 
     def papers(self) -> Sequence[Paper]:
-        """All papers, which is slow for a large graph; the other methods read only the data for one answer."""
+        """All papers. Slow for a large graph: the other methods read only the data needed for one answer."""
         ...
 
     def paper_lines(self) -> Sequence[PaperLine]:
-        """A line for each paper, in id order, without texts: takes a second for a million techniques."""
+        """A line for each paper, in id order, without texts. Takes a second for a million techniques."""
         ...
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """The id of the paper with this id; otherwise ids of papers with this title, ignoring case, spaces and
-        punctuation; otherwise of papers whose titles begin with these words. At most `most`, in id order."""
+        """Looks up papers by id or title, in three steps: the paper with this id; otherwise papers with this title,
+        ignoring case, spaces and punctuation; otherwise papers whose titles begin with these words. Returns at most
+        `most` ids, in order."""
         ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
@@ -164,7 +166,8 @@ class Snapshot(Protocol):
         ...
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        """Ids of the papers of these years, either of which may be None; papers of unknown year are omitted."""
+        """Ids of the papers published in these years. Either bound may be None; papers with an unknown year are
+        omitted."""
         ...
 
     def require_paper(self, paper: str) -> None: ...
@@ -173,8 +176,8 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Ids of techniques whose name or alias equals `name`, ignoring case, spaces and punctuation; then of those
-        with another form of the name: its abbreviation, or the name without it (`xkg.store.concepts.names`)."""
+        """Ids of techniques whose name or alias equals `name`, ignoring case, spaces and punctuation, followed by
+        techniques with another form of the name, such as its abbreviation (`xkg.store.concepts.names`)."""
         ...
 
     def technique_ids(self, paper: str) -> Sequence[str]:
@@ -182,11 +185,11 @@ class Snapshot(Protocol):
         ...
 
     def links(self) -> Sequence[Link]:
-        """`SAME_CONCEPT` and the pairs that wait for a decision."""
+        """`SAME_CONCEPT` links, and the pairs that are waiting for a decision."""
         ...
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        """The `links` that have one of these techniques as an end."""
+        """The `links` with one of these techniques at either end."""
         ...
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
@@ -196,17 +199,18 @@ class Snapshot(Protocol):
         ...
 
     def spelled(self, word: str) -> str | None:
-        """The word of a name or title that is spelled almost like `word`, or None."""
+        """A word in a name or title that is spelled almost like `word`, or None."""
         ...
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """The weight of the query's words that occur in each of these techniques, and the weight of all its words. A
-        word weighs the square root of its inverse document frequency, relative to a word that occurs nowhere."""
+        """The weight of the query's words that occur in each of these techniques, and the weight of all words in the
+        query. The weight of a word is the square root of its inverse document frequency, relative to a word that occurs
+        nowhere."""
         ...
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
-        """Late-interaction scores of a query with each of these techniques, in -1..1; techniques without word codes are
-        omitted."""
+        """Late-interaction scores between a query and each of these techniques, in -1..1; techniques without word codes
+        are omitted."""
         ...
 
     def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> "Mapping[str, Coverage]":
@@ -216,7 +220,8 @@ class Snapshot(Protocol):
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...
     def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
-        """The vectors of these techniques, as `find_vector` takes them; techniques without one are omitted."""
+        """The vectors of these techniques, in the form that `find_vector` accepts; techniques without a vector are
+        omitted."""
         ...
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
@@ -229,24 +234,24 @@ class Snapshot(Protocol):
 
 
 class Recognise(NamedTuple):
-    """A check before a paper is published. `check` is called under the write lock with the paper and the other papers
-    published since the graph's `counter` was `since`, without texts."""
+    """A check made before a paper is published. `check` is called under the write lock with the paper and, without
+    texts, the other papers published since the graph's `counter` was `since`."""
 
     since: int
     check: Callable[[PaperBundle, Sequence[Paper]], None]
 
 
 class GraphStore(Protocol):
-    """A place for graphs. Every write is one atomic step: readers see all of it or nothing. `place` is its name for
-    people: a folder, or the address of a server without secrets."""
+    """A store for graphs. Every write is one atomic step: readers see either all of it or nothing. `place` is the
+    store's display name: a folder, or a server's address without secrets."""
 
     place: str
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
         """Holds a lease on a paper for one builder during the context, and yields the fence that `publish` compares.
-        `holder` is the name shown to others. Raises `StoreUnreachableError`, and `LeaseHeldError` if another builder
-        has the lease."""
+        `holder` is the name shown to other builders. Raises `StoreUnreachableError`, and `LeaseHeldError` if another
+        builder holds the lease."""
         ...
 
     def counter(self) -> int:
@@ -256,11 +261,13 @@ class GraphStore(Protocol):
     def publish(
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
-        """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that has
-        them, the current one if nothing changed. `fences` are the fences of leases, by paper. If it raises, nothing is
-        written, except that a server keeps earlier parts of what is too large for one transaction: `InputError` for an
-        inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
-        cannot be written, and the errors of `recognise.check`."""
+        """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that
+        contains them: the current one if nothing changed. `fences` contains the fences of leases, keyed by paper.
+
+        If it raises, nothing is written, except that a server keeps the parts already committed of a publish that is
+        too large for one transaction. Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another
+        builder has taken over a lease, `StoreError` if the store cannot be written, and the errors of
+        `recognise.check`."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
@@ -268,20 +275,20 @@ class GraphStore(Protocol):
         ...
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
-        """Adds measurements of techniques, which replace measurements of the same id. They outlive their papers: if a
-        technique is not visible, its measurement is stored, but not in the graph."""
+        """Adds measurements of techniques, replacing measurements with the same id. Measurements outlive their papers:
+        if a technique is not visible, its measurement is stored but left out of the graph."""
         ...
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
-        """Measurements of these techniques (None: all), in id order."""
+        """Measurements of these techniques, in id order; of all techniques if None."""
         ...
 
     def require_writable(self) -> None:
-        """Raises `StoreError` if papers could not be published, so that no work is wasted."""
+        """Raises `StoreError` if papers could not be published, so that a caller can stop before doing work in vain."""
         ...
 
     def connect(self) -> None:
-        """Draws the edges between papers, if a publish has not done so."""
+        """Draws the edges between papers, unless a publish has already done so."""
         ...
 
     def decide(self, new: "Iterable[Decision]") -> int:
@@ -293,9 +300,9 @@ class GraphStore(Protocol):
     def differences(
         self, first: int | None, second: int | None
     ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
-        """The papers that differ between two generations, in id order, each in both states; None if it is missing from
-        one. If `second` is None, it is the current generation; if `first` is None, it is the one before `second`.
-        Raises `StoreError` if a generation is not kept."""
+        """The papers that differ between two generations, in id order, each in both states; a state is None if the
+        paper is missing from that generation. `second` defaults to the current generation, and `first` to the one
+        before `second`. Raises `StoreError` if a generation is no longer kept."""
         ...
 
     def rebuild(self) -> tuple[int, list[str]]:
@@ -314,7 +321,7 @@ class GraphStore(Protocol):
         ...
 
     def warm_queries(self) -> None:
-        """Starts the query process or connection, so that the first query need not wait for it."""
+        """Starts the query process or connection, so that the first query does not have to wait for it."""
         ...
 
     def bundles(self) -> Iterator[PaperBundle]:

@@ -1,8 +1,10 @@
-"""The process that runs untrusted Cypher: it opens the graph read-only, gives up files and network, then answers.
+"""The process that runs untrusted Cypher: it opens the graph read-only, gives up access to files and network, then
+answers.
 
-`xkg.store.cypher.process` runs it as a standalone script, so it imports nothing of xkg. It exchanges one JSON object
-per line: in `{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`. The first output
-line says how the process is confined. No statement can make the engine regain the rights that it gave up."""
+`xkg.store.cypher.process` runs it as a standalone script, so it imports nothing from xkg. It exchanges one JSON object
+per line: it reads `{statement, parameters, rows, bytes}` and writes `{columns, rows, truncated}` or `{error}`. Its
+first output line states how the process is confined. No statement can make the engine regain the rights that it gave
+up."""
 
 import ctypes
 import datetime
@@ -14,7 +16,7 @@ import sys
 import uuid
 from typing import Any
 
-if sys.platform != "win32":  # on Windows, only the guard and the read-only handle protect
+if sys.platform != "win32":  # on Windows, the guard and the read-only handle are the only protection
     import resource
 
 BUFFER_POOL = 256 << 20
@@ -29,14 +31,16 @@ _SCOPES = 0b11
 
 
 def landlock_version() -> int:
-    """The kernel's Landlock ABI, 0 without Landlock (<https://docs.kernel.org/userspace-api/landlock.html>)."""
+    """The kernel's Landlock ABI version; 0 if Landlock is unavailable
+    (<https://docs.kernel.org/userspace-api/landlock.html>)."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def deny_files_and_network() -> int:
-    """Denies this process every path and, from ABI 4 on, TCP. Returns the active ABI, 0 without Landlock."""
+    """Denies this process access to every path and, from ABI 4 on, to TCP. Returns the active ABI version, 0 without
+    Landlock."""
     version = landlock_version()
     if version == 0:
         return 0
@@ -53,7 +57,7 @@ def deny_files_and_network() -> int:
 
 
 def limit_resources() -> None:
-    """Forbids writing to files and core dumps, and limits memory."""
+    """Forbids core dumps and writing to files, and limits memory."""
     if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -72,7 +76,7 @@ def open_nothing_more() -> None:
 
 
 def plain(value: Any) -> Any:
-    """The engine's value as JSON; nodes and relationships become their properties with `_label` and `_id`."""
+    """Converts an engine's value to JSON; nodes and relationships become their properties with `_label` and `_id`."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -80,7 +84,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"offset", "table"}:
             return f"{value['table']}:{value['offset']}"
-        if "_LABEL" in value:  # the engine adds null properties of other labels that its pattern could match
+        if "_LABEL" in value:  # the engine adds null properties from other labels that its pattern could match
             value = {k: v for k, v in value.items() if v is not None}
         return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -100,11 +104,11 @@ _INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
 
 
 def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """The table for one request; it ends before the row that would exceed a limit."""
+    """The table for one request; it stops before the row that would exceed a limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # preparing the statement without its parameters makes the engine accept one statement only, and keeps the client
-    # library from inserting parameters into the text
+    # Preparing the statement without its parameters makes the engine accept only a single statement, and keeps the
+    # client library from inserting parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}
@@ -160,7 +164,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # any error of the engine is the answer
+        except Exception as error:  # any error from the engine is the answer
             send({"error": str(error)})
 
 

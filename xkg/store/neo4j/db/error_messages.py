@@ -1,4 +1,4 @@
-"""Errors of Neo4j, or of the connection to it, as one line with a remedy."""
+"""Rewords errors from Neo4j, or from the connection to it, as one line with a remedy."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise instead of a driver's error; it contains no password."""
+    """The error to raise instead of a driver's error; it never contains the password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(cause).__name__ for cause in _chain(error)]
     if any(isinstance(cause, ssl.SSLError) for cause in _chain(error)) or "BoltSecurityError" in chain:
         reason = next((_line(cause) for cause in _chain(error) if isinstance(cause, ssl.SSLError)), "no TLS there")
         return StoreUnreachableError(
-            f"no encrypted connection to {address} ({reason}): check its certificate, take +ssc for one that it signed "
-            "itself, or bolt:// or neo4j:// for a server without TLS"
+            f"no encrypted connection to {address} ({reason}): check its certificate, use +ssc if it is self-signed, "
+            f"or use bolt:// or neo4j:// if the server has no TLS"
         )
     other = {"BoltHandshakeError", "BoltProtocolError"}.intersection(chain) or "looks like HTTP" in str(error)
     if isinstance(error, UnsupportedServerProduct) or other:
         return StoreUnreachableError(
-            f"the server at {address} does not speak Neo4j's Bolt protocol: give store.url the Bolt port (7687), "
-            "with +s if the server requires TLS"
+            f"the server at {address} does not speak Neo4j's Bolt protocol: set store.url to the Bolt port (7687), "
+            f"with +s if the server requires TLS"
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
@@ -46,11 +46,12 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
-        return StoreBusyError(f"the Neo4j at {address} gave no connection in time: try again when it is less busy")
+        return StoreBusyError(f"the Neo4j at {address} did not provide a connection in time: try again when it is "
+            f"less busy")
     if isinstance(error, ConfigurationError):
-        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): correct store.url")
+        return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
-        return InputError("a number of the paper is larger than 64 bits: nothing was stored; correct it and try again")
+        return InputError("a number in the paper is larger than 64 bits: nothing was stored; correct it and try again")
     return StoreError(f"the Neo4j at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
@@ -59,8 +60,8 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
     line = _line(error)
     if code == "Neo.ClientError.Security.CredentialsExpired":
         return StoreUnreachableError(
-            f"the password of user {user!r} at {address} must be changed first: do so in Neo4j Browser, or with "
-            "`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
+            f"the password of user {user!r} at {address} must be changed first: change it in Neo4j Browser, or with "
+            f"`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
