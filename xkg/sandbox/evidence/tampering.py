@@ -1,5 +1,6 @@
 """Detects how a program gets around a test: ending the process, inspecting its own source or its callers, patching its
-imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` states the consequence."""
+imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` explains the
+consequence."""
 
 import ast
 import re
@@ -10,7 +11,7 @@ from enum import StrEnum
 class Reach(StrEnum):
     """How far a construct reaches around a test. `INTERPRETER`: into the frames and memory of the program that runs it,
     where it could forge the result. `SOURCE`: to its own code, by which it could detect a mutant without running it.
-    `PATCH`: it replaces something that it imports. `OTHER`: a repair may not start to use it."""
+    `PATCH`: it replaces something that it imports. `OTHER`: a repair may not introduce it."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -72,7 +73,7 @@ _ATTRIBUTES: Mapping[str, tuple[Reach, str]] = {
     )
     for name in names.split()
 }
-# Attributes and items of these also count: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
+# Attributes and items of these names also count: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
 _WHOLE = frozenset(
     "sys.modules sys.monitoring os.environ __main__ builtins ctypes faulthandler linecache dis marshal mock.patch"
     " unittest.mock.patch".split()
@@ -82,7 +83,7 @@ _OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(
 
 
 def bound_names(tree: ast.Module) -> set[str]:
-    """Names that a program itself binds, except by imports from `implementation`."""
+    """Names that a program itself binds, except through imports from `implementation`."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -98,8 +99,8 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """Reasons why a test proves nothing, each as a phrase that follows "it". With `test` false the program is the
-    implementation, which may patch and know its own file."""
+    """Reasons why a test proves nothing, each as a phrase that follows "it". If `test` is false, the program is the
+    implementation, which may patch modules and know its own file."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
         if reach in (Reach.INTERPRETER, Reach.SOURCE) or (test and reach is Reach.PATCH):
@@ -118,7 +119,7 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
 
 
 def watches_tracing(tree: ast.Module) -> bool:
-    """Whether a program can detect that its lines are recorded."""
+    """Whether a program can detect that its lines are being recorded."""
     return any(
         isinstance(n, ast.Name | ast.Attribute) and _last(n) in ("gettrace", "getprofile") for n in ast.walk(tree)
     )
@@ -135,7 +136,7 @@ def texts(tree: ast.Module) -> set[str]:
 
 
 def uses(tree: ast.Module) -> Iterator[str]:
-    """The objectionable names and attributes that a program uses, under any import alias."""
+    """The objectionable names and attributes that a program uses, resolved through import aliases."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

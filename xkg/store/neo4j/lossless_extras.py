@@ -1,8 +1,8 @@
-"""Data that a paper's nodes cannot hold, stored next to them, so that bundle → Neo4j → bundle is lossless.
+"""Data that a paper's nodes cannot hold, stored next to the nodes so that bundle → Neo4j → bundle is lossless.
 
 A value that a node holds exactly is read back from the node. A value that no engine can hold (half a surrogate pair,
-NUL) is stored here, and counts as long as the node still has its substitute. Hidden techniques, orders of lists, and
-symbols and repositories, which papers share, are stored whole."""
+NUL) is stored here, and is used as long as the node still has its substitute. Hidden techniques, the order of lists,
+and symbols and repositories (which papers share) are stored in full."""
 
 import json
 import zlib
@@ -33,14 +33,15 @@ Properties = Mapping[str, Any]
 
 
 class Parts(NamedTuple):
-    """The graph's data about papers: properties of nodes by label and key; of edges by type and both keys."""
+    """The graph's data about papers: node properties keyed by label and key, and edge properties keyed by type and both
+    keys."""
 
     nodes: dict[str, dict[str, dict[str, Any]]]
     edges: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
 
 
 class Rest:
-    """The extra data of one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
+    """The extra data for one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields
@@ -54,7 +55,7 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """The bundle according to the current graph: nodes that were deleted there are omitted, with everything that
+        """The bundle according to the current graph. Nodes deleted from the graph are omitted, with everything that
         depends on them. Raises `CorruptStoreError` for values that a bundle cannot hold."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
@@ -81,7 +82,7 @@ class Rest:
 
 
 def _leave_out(fields: dict[str, Any], found: Parts) -> None:
-    """Removes everything that depends on a deleted node, and takes places from the graph."""
+    """Removes everything that depends on a deleted node, and replaces code locations by those in the graph."""
     known: set[str | None] = {None}
     techniques = []
     for technique in fields["techniques"]:
@@ -113,7 +114,7 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
 
 
 def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
-    """The extra data of a bundle, whose techniques with ids in `visible` are nodes."""
+    """The extra data for a bundle; techniques with ids in `visible` are nodes."""
     fields = bundle.model_dump()
     fields["paper"] = _remaining("Paper", fields["paper"])
     technique_field = {"Technique": "id", "Code": "technique"}
@@ -128,7 +129,7 @@ def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes
 
 
 def unpack(data: bytes) -> Rest:
-    """The extra data from `pack`ed bytes. Raises `ValueError` for damaged ones."""
+    """The extra data from `pack`ed bytes. Raises `ValueError` if they are damaged."""
     try:
         return Rest(json.loads(zlib.decompress(data)))
     except (zlib.error, KeyError, TypeError) as error:
@@ -136,7 +137,7 @@ def unpack(data: bytes) -> Rest:
 
 
 def _remaining(label: str, node: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a node that are missing from the graph, or inexact there."""
+    """The fields of a node that are missing from the graph or inexact in it."""
     exact = {name for name, _ in _COLUMNS[label] if _is_exact(label, name, node[name])}
     return {name: value for name, value in node.items() if name not in exact}
 

@@ -65,12 +65,13 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
-            f"{address} lets user {user!r} wait after too many wrong passwords: correct it, then wait a moment"
+            f"{address} has locked out user {user!r} after too many wrong passwords: correct the password, then wait "
+            f"a moment"
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
-            f"{address} does not let user {user!r} in: correct user or password, in NEO4J_USERNAME and NEO4J_PASSWORD "
-            "or in the file of store.credentials"
+            f"{address} refused to log user {user!r} in: correct the user or password in NEO4J_USERNAME and "
+            f"NEO4J_PASSWORD, or in the store.credentials file"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(
@@ -78,22 +79,23 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if "DatabaseUnavailable" in code:
         return StoreUnreachableError(
-            f"database {database!r} of {address} is not available now ({line}): start it, or try again in a moment"
+            f"database {database!r} at {address} is currently unavailable ({line}): start it, or try again in a moment"
         )
     if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
         return StoreError(
-            f"database {database!r} of {address} takes no writes there: give the cluster's neo4j:// address, or make "
-            "it writable"
+            f"database {database!r} of {address} does not accept writes there: use the cluster's neo4j:// address, or "
+            f"make it writable"
         )
     if isinstance(error, Forbidden):
-        return StoreError(f"user {user!r} may not do this on {address} ({line}): nothing was changed; give a writer")
+        return StoreError(f"user {user!r} is not allowed to do this on {address} ({line}): nothing was changed; use a "
+            f"user with write access")
     if _TOO_LARGE in (error.message or ""):
         return InputError(
-            f"a name or id of the paper is longer than a Neo4j can index: nothing was stored; shorten it ({line[:80]})"
+            f"a name or id in the paper is too long for Neo4j to index: nothing was stored; shorten it ({line[:80]})"
         )
     if isinstance(error, TransientError):
-        return StoreBusyError(f"the Neo4j at {address} could not do it now ({line}): nothing was changed, try again")
-    return StoreError(f"the Neo4j at {address} refused ({line}): nothing was changed; see `xkg doctor`")
+        return StoreBusyError(f"the Neo4j at {address} could not do this now ({line}): nothing was changed; try again")
+    return StoreError(f"the Neo4j at {address} refused the request ({line}): nothing was changed; see `xkg doctor`")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -105,7 +107,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """The reason why the server does not answer, in a few words; from the operating system if it gave one."""
+    """The reason why the server does not answer, in a few words, from the operating system if possible."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
@@ -120,4 +122,4 @@ def _line(error: BaseException) -> str:
 
 
 DRIVER_ERRORS = (Neo4jError, DriverError, OSError, OverflowError)
-"""The errors of the driver. It raises `ValueError` only while it connects."""
+"""The error classes of the driver. The driver raises `ValueError` only while connecting."""
