@@ -150,8 +150,9 @@ def validate(bundle: PaperBundle) -> None:
     hidden: set[str] = set()
     for technique in bundle.techniques:
         if technique.parent is not None and technique.parent not in above:
-            raise refuse(f"technique {technique.id!r} comes before its parent {technique.parent!r}, which may be "
-                f"missing")
+            raise refuse(
+                f"technique {technique.id!r} comes before its parent {technique.parent!r}, which may be missing"
+            )
         if technique.parent in hidden and technique.hidden is None:
             raise refuse(f"technique {technique.id!r} is visible, but its parent is hidden")
         above.add(technique.id)

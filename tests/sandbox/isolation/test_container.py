@@ -127,7 +127,7 @@ def test_a_missing_image_names_the_command_that_makes_it(engine: Engine) -> None
 
 def test_an_engine_that_refuses_is_quoted(engine: Engine) -> None:
     engine(says="Error: crun: cgroups in hybrid mode not supported")
-    with pytest.raises(SandboxUnavailableError, match="podman cannot contain code here: Error: crun: cgroups"):
+    with pytest.raises(SandboxUnavailableError, match="podman cannot sandbox code on this machine: Error: crun: cgroups"):
         ContainerRunner().run(Job(arguments=("-c", "")))
 
 

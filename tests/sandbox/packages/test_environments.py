@@ -228,7 +228,7 @@ def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:
     made = maker.make(["alpha"], ["python>=3.7", "alpha"])
     assert (made.python, made.packages, made.notes) == (None, ("alpha==1.0",), ())
     [note] = maker.make(["alpha"], ["python==2.7.*", "alpha"]).notes
-    assert note == f"the repository asks for Python ==2.7.*, which is not here; it gets {own().version}"
+    assert note == f"the repository asks for Python ==2.7.*, which is not installed; using {own().version}"
 
 
 def test_the_day_of_the_packages_is_never_before_this_python() -> None:
@@ -315,8 +315,8 @@ def test_nothing_of_a_package_runs_or_leaves_its_folder(index: Index, installing
 def test_versions_that_unavailable_packages_are_told(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "2.0", {"alpha.py": ""})
     assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
-        "other versions than the repository asks for: alpha 2.0 for ==1.0 "
-        "(no wheel for this Python, or they exclude each other)",
+        "versions that differ from those the repository asks for: alpha 2.0 for ==1.0 "
+        "(no wheel for this Python, or they conflict with each other)",
     )
     assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
 

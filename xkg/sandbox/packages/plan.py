@@ -1,4 +1,4 @@
-"""The data of an installation: the wheels of a resolved set, and the progress of their installation."""
+"""The data for an installation: the wheels in a resolved set, and the progress of their installation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ _NAME, _VERSION = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", r"^[A-Za-z0-9][A-Za-z0-9._+!-
 
 
 class Locked(Value):
-    """A wheel of a resolved set. `size` is its bytes on disk, `download` the bytes of its file."""
+    """A wheel in a resolved set. `size` is its size on disk in bytes, and `download` the size of its file."""
 
     name: str = Field(pattern=_NAME)
     version: str = Field(pattern=_VERSION)
@@ -27,12 +27,12 @@ class Locked(Value):
 
     @property
     def line(self) -> str:
-        """As a pinned line of a requirements file, which leaves no choice to an index."""
+        """A pinned line for a requirements file, which leaves an index no choice."""
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
 class Source(Value):
-    """A source distribution in the registry, and the day of its publication, if known."""
+    """A source distribution in the registry, and the day on which it was published, if known."""
 
     name: str = Field(pattern=_NAME)
     version: str = Field(pattern=_VERSION)
@@ -46,7 +46,8 @@ class Source(Value):
 
 
 class Offer(Value):
-    """Other sources of a requirement that has no wheel: Python versions that have one, and its source distribution."""
+    """Other sources for a requirement that has no wheel: Python versions that do have one, and its source
+    distribution."""
 
     line: str
     pythons: tuple[str, ...]
@@ -54,9 +55,10 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """`day`: versions are those of that day, '' if they are the newest, because these satisfy more imports.
-    `provided` maps imports to the pins of the wheels that have them, `left_out` declared packages to the reason.
-    `offers` are for requirements that no wheel satisfies. `incomplete` and `python` are as in `Environment`."""
+    """`day` is the day that versions are from, or '' if they are the newest because the newest satisfy more imports.
+    `provided` maps imports to the pins of the wheels that provide them, and `left_out` maps declared packages to the
+    reason. `offers` are for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
+    `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
@@ -80,8 +82,8 @@ class Fetched(Done):
 
 
 class Installing(Value):
-    """Packages that are being installed, or built from source: megabytes to download, already downloaded, and on disk
-    in the end. `waiting`: another process installs its packages first."""
+    """Packages being installed or built from source: megabytes to download, already downloaded, and on disk at the end.
+    `waiting` means that another process is installing its packages first."""
 
     packages: str
     total_mb: int

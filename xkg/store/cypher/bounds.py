@@ -145,6 +145,6 @@ def check_pattern(pattern: str) -> None:
 
 def _refused(pattern: str, why: str) -> Exception:
     return refused(
-        f"the regular expression {pattern[:60]!r}", f"{why}; write a simple one, such as '(?i).*(word|other).*', or "
-        f"use CONTAINS"
+        f"the regular expression {pattern[:60]!r}",
+        f"{why}; write a simple one, such as '(?i).*(word|other).*', or use CONTAINS",
     )

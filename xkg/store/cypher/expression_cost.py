@@ -85,7 +85,7 @@ class _Estimate(TokenTree):
             raise refused(
                 "a list",
                 f"loops over more than {MOST_ITERATIONS:,} items in all, counting the enclosing lists; use UNWIND or "
-                f"a longer MATCH instead, which can be stopped",
+                "a longer MATCH instead, which can be stopped",
             )
         self.charge(SCALAR, product)
         return product

@@ -161,8 +161,9 @@ def read(path: Path) -> NamedQuery:
     form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
     parameters = [_parameter(line) for line in (form["parameters"] or "").splitlines()] if form else []
     if form is None or None in parameters:
-        raise StoreError(f"{path}: the comment at the top does not describe a query: use the format in "
-            f"cypher/README.md")
+        raise StoreError(
+            f"{path}: the comment at the top does not describe a query: use the format in cypher/README.md"
+        )
     summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
     statement = form["statement"].strip()
     sibling = path.with_name(f"{path.stem}.neo4j.cypher")

@@ -66,8 +66,9 @@ class QueryProcess:
             "bytes": bytes,
         }
         if not self._lock.acquire(timeout=seconds):
-            raise QueryFailedError(f"other queries were still running after {seconds:g} s; try again when they have "
-                f"finished")
+            raise QueryFailedError(
+                f"other queries were still running after {seconds:g} s; try again when they have finished"
+            )
         try:
             left = max(_LEAST_SECONDS, until - time.monotonic())
             self._start()

@@ -72,8 +72,9 @@ def tokenize(statement: str) -> list[Token]:
             gap = True
             continue
         if kind == "number" and position < len(statement) and re.match(r"\w", statement[position]):
-            raise refused(repr(text + statement[position]), "has a letter directly after a number; put a space "
-                "between them")
+            raise refused(
+                repr(text + statement[position]), "has a letter directly after a number; put a space between them"
+            )
         if text == "$" and not gap and tokens and tokens[-1].kind == "word":
             raise refused(repr(tokens[-1].text + "$"), "is one name to Neo4j; put a space before '$'")
         word = text.upper() if kind == "word" else ""

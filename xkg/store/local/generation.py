@@ -8,7 +8,7 @@
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
 
-A reader holds a shared lock on the manifest of its generation; clean-up does not touch locked generations. """
+A reader holds a shared lock on the manifest of its generation; clean-up does not touch locked generations."""
 
 import contextlib
 import functools
@@ -168,8 +168,9 @@ def _open(root: Path, current: Current) -> Generation:
             raise CorruptStoreError(f"{path} is missing: {REBUILD}")
         manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
         if manifest.format != FORMAT:
-            raise CorruptStoreError(f"{path} has format {manifest.format}, but this version of xkg reads {FORMAT}: "
-                f"{REBUILD}")
+            raise CorruptStoreError(
+                f"{path} has format {manifest.format}, but this version of xkg reads {FORMAT}: {REBUILD}"
+            )
         for name, stamp in manifest.files.items():
             _check_size(folder / name, stamp)
         return Generation(folder, manifest, descriptor)

@@ -4,7 +4,7 @@
              making/              its unfinished files; the next rebuild starts over
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
-Everything here is derived: data that is lost, damaged, or from another graph or embedding model is rebuilt. """
+Everything here is derived: data that is lost, damaged, or from another graph or embedding model is rebuilt."""
 
 import contextlib
 import logging

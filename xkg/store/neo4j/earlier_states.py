@@ -112,7 +112,7 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
         if not earliest <= number <= present:
             raise StoreError(
                 f"generation {number} of the Neo4j at {place} cannot be compared, only {earliest} to {present}: to "
-                f"compare older states, export bundles (`xkg export --format bundle`) and compare with their folder"
+                "compare older states, export bundles (`xkg export --format bundle`) and compare with their folder"
             )
     return first, second
 
@@ -135,8 +135,9 @@ def _bundle(connection: Connection, paper: str, state: _Held | None) -> PaperBun
         return stored.bundle
     found = connection.read(lambda transaction: transaction.run(_BUNDLE, id=state.id).single())
     if found is None:
-        raise StoreError(f"an earlier state of paper {paper!a} was removed by another process in the meantime: "
-            f"compare again")
+        raise StoreError(
+            f"an earlier state of paper {paper!a} was removed by another process in the meantime: compare again"
+        )
     try:
         data = zlib.decompressobj().decompress(bytes(found["bundle"]), _LARGEST)
     except (zlib.error, TypeError) as error:

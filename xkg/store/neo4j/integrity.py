@@ -34,7 +34,7 @@ def problems(connection: Connection, model: str) -> list[str]:
                 if not stored.as_written:
                     found.append(
                         f"paper {bundle.paper.id!a} was changed by hand in the graph: publish it again to undo that "
-                        f"(`xkg export` shows its current state)"
+                        "(`xkg export` shows its current state)"
                     )
                 known.add(paper_key)
                 visible = {t.id for t in bundle.techniques if t.hidden is None}
@@ -54,7 +54,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     if state.model not in ("", model):
         found.append(
             f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
-            f"first one, or run `xkg index rebuild`"
+            "first one, or run `xkg index rebuild`"
         )
     return found
 
@@ -66,7 +66,7 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
     have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
     return [
         f"{label} nodes: {have.get(label, 0)}, but the papers have {number}: publish the papers again, or remove "
-        f"nodes added by hand"
+        "nodes added by hand"
         for label, number in wanted.items()
         if have.get(label, 0) != number
     ]

@@ -80,5 +80,5 @@ def require(transaction: neo4j.ManagedTransaction, fences: Mapping[str, int]) ->
         if record["fence"] != fences[paper]:
             raise LeaseLostError(
                 f"the lease on {paper} expired, and {record['holder'] or 'another machine'} is building it now: "
-                f"nothing was published; run again to reuse the finished stages"
+                "nothing was published; run again to reuse the finished stages"
             )

@@ -157,7 +157,7 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
             paper = json.loads(record["paper"] or "null")
             damaged = CorruptStoreError(
                 f"the extra data stored for paper {paper!a} has changed since it was written: build or import it "
-                f"again, or remove it with `xkg remove`"
+                "again, or remove it with `xkg remove`"
             )
             damaged.__cause__ = error
             found[paper_key] = damaged

@@ -42,7 +42,7 @@ class SharedTurns:
                 except LeaseHeldError as error:
                     raise UnreachableError(
                         f"other machines that share the graph have taken every turn at {host} for {self._most:g} s: "
-                        f"run again later, or build on fewer machines"
+                        "run again later, or build on fewer machines"
                     ) from error
                 except StoreError:
                     self._away_until = time.monotonic() + _AWAY_SECONDS

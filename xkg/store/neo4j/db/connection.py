@@ -187,8 +187,9 @@ class Connection:
     def _require_version(self, agent: str) -> None:
         found = re.match(r"Neo4j/(\d+)\.(\d+)", agent)
         if found is None:
-            raise StoreError(f"{self.address} is {agent[:60]!r}, not Neo4j: set store.url to a Neo4j server, 5.26 or "
-                f"later")
+            raise StoreError(
+                f"{self.address} is {agent[:60]!r}, not Neo4j: set store.url to a Neo4j server, 5.26 or later"
+            )
         if (int(found[1]), int(found[2])) < OLDEST:
             raise StoreError(
                 f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, but xkg needs 5.26 or later: upgrade it"

@@ -32,13 +32,13 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
         reason = next((_line(cause) for cause in _chain(error) if isinstance(cause, ssl.SSLError)), "no TLS there")
         return StoreUnreachableError(
             f"no encrypted connection to {address} ({reason}): check its certificate, use +ssc if it is self-signed, "
-            f"or use bolt:// or neo4j:// if the server has no TLS"
+            "or use bolt:// or neo4j:// if the server has no TLS"
         )
     other = {"BoltHandshakeError", "BoltProtocolError"}.intersection(chain) or "looks like HTTP" in str(error)
     if isinstance(error, UnsupportedServerProduct) or other:
         return StoreUnreachableError(
             f"the server at {address} does not speak Neo4j's Bolt protocol: set store.url to the Bolt port (7687), "
-            f"with +s if the server requires TLS"
+            "with +s if the server requires TLS"
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
@@ -46,8 +46,9 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
-        return StoreBusyError(f"the Neo4j at {address} did not provide a connection in time: try again when it is "
-            f"less busy")
+        return StoreBusyError(
+            f"the Neo4j at {address} did not provide a connection in time: try again when it is less busy"
+        )
     if isinstance(error, ConfigurationError):
         return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
@@ -61,17 +62,17 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
     if code == "Neo.ClientError.Security.CredentialsExpired":
         return StoreUnreachableError(
             f"the password of user {user!r} at {address} must be changed first: change it in Neo4j Browser, or with "
-            f"`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
+            "`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
             f"{address} has locked out user {user!r} after too many wrong passwords: correct the password, then wait "
-            f"a moment"
+            "a moment"
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
             f"{address} refused to log user {user!r} in: correct the user or password in NEO4J_USERNAME and "
-            f"NEO4J_PASSWORD, or in the store.credentials file"
+            "NEO4J_PASSWORD, or in the store.credentials file"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(
@@ -84,11 +85,13 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
     if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
         return StoreError(
             f"database {database!r} of {address} does not accept writes there: use the cluster's neo4j:// address, or "
-            f"make it writable"
+            "make it writable"
         )
     if isinstance(error, Forbidden):
-        return StoreError(f"user {user!r} is not allowed to do this on {address} ({line}): nothing was changed; use a "
-            f"user with write access")
+        return StoreError(
+            f"user {user!r} is not allowed to do this on {address} ({line}): nothing was changed; use a "
+            "user with write access"
+        )
     if _TOO_LARGE in (error.message or ""):
         return InputError(
             f"a name or id in the paper is too long for Neo4j to index: nothing was stored; shorten it ({line[:80]})"

@@ -174,5 +174,5 @@ def _require_empty(connection: Connection) -> None:
     if found is not None:
         raise StoreError(
             f"database {connection.database!r} at {connection.address} has nodes from another program: give xkg a "
-            f"separate database with store.database, or empty this one"
+            "separate database with store.database, or empty this one"
         )
