@@ -67,7 +67,7 @@ def test_links_pipes_binaries_and_large_files_of_a_folder_are_left_out(code: Pat
     found = read_related([str(code)], STARTER)
     assert set(found.texts) == {"related/attention/model.py", "related/attention/deep/layer.py"}
     assert "secret" not in str(found.texts)
-    assert any("2 files not of UTF-8 text" in note for note in found.notes)
+    assert any("2 files not in UTF-8" in note for note in found.notes)
     assert any("links" in note for note in found.notes)
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_refused_with_its_name(code: Path, tmp_path: Path
         with pytest.raises(InputError, match=r"--related|empty"):
             read_related([str(tmp_path / name) if "\0" not in name else name], STARTER)
     for name in ("/", "~"):
-        with pytest.raises(InputError, match="name the folder that has only the code"):
+        with pytest.raises(InputError, match="use the folder that contains only the code"):
             read_related([name], STARTER)
 
 

@@ -1,4 +1,4 @@
-"""Asks a language model during a run. Each question is a node of the run's operation graph, and each call is in the
+"""Asks a language model during a run. Each question is a node in the run's operation graph, and each call is in the
 ledger."""
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Questions:
-    """Questions of one run. Safe to use from several threads. `run` is its name in the ledger."""
+    """The questions of one run. Safe to use from several threads. `run` is the run's name in the ledger."""
 
     def __init__(self, model: LanguageModel, run: str, operations: Operations) -> None:
         self._model = model
@@ -35,7 +35,8 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer, from its node if it was asked before. Raises the errors of `LanguageModel`."""
+        """Returns the answer, from the node's file if the question was asked before. Raises the errors of
+        `LanguageModel`."""
         temperature = _INVENTIVE if prompt.name in _INVENTING else _CAREFUL
         tiers = (Tier(prompt.role, _TRIES), Tier("stronger_model", 1), Tier("expert_model", 1))
 
@@ -54,5 +55,5 @@ class Questions:
 
 @cache
 def prompt_of(folder: Path, name: str) -> Prompt:
-    """The prompt of this name in the folder `prompts` next to a module."""
+    """Loads the prompt with this name from the `prompts` folder next to a module."""
     return load_prompt(folder / "prompts" / f"{name}.md")

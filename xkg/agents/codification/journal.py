@@ -1,4 +1,4 @@
-"""The journal of a run, one JSON line per entry. Each entry is on disk before it enters a prompt, so a killed run
+"""The journal of a run, with one JSON line per entry. Each entry is on disk before it enters a prompt, so a killed run
 resumes with the same questions."""
 
 import json
@@ -16,7 +16,7 @@ V = TypeVar("V", bound=Value)
 
 
 class Journal:
-    """`path` is created if missing. A last line that a kill cut off is ignored; it is removed unless `read_only`, since
+    """`path` is created if missing. A last line cut off by a kill is ignored; it is removed unless `read_only`, since
     another process may be writing it."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -40,7 +40,7 @@ class Journal:
         return key in self._entries
 
     def once(self, key: str, kind: type[V], make: Callable[[], V]) -> V:
-        """The value stored under the key, or the stored result of `make` if there is none."""
+        """The value stored under the key; if there is none, stores and returns the result of `make`."""
         if (known := self.get(key, kind)) is not None:
             return known
         value = make()

@@ -1,4 +1,5 @@
-"""The graph as an agent's library: techniques with running code and the components of a paper, as text for prompts."""
+"""The graph as an agent's library: provides techniques with running code and a paper's components as text for
+prompts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ _MOST_PARTS = 8
 
 
 class Library(Protocol):
-    """Every method returns text, including for errors."""
+    """An agent's library. Every method returns text, even for errors."""
 
     def search(self, query: str) -> str: ...
 
@@ -32,12 +33,13 @@ class Library(Protocol):
     def locate(self, text: str, tree: Path) -> str: ...
 
     def method(self, reference: str) -> Method | None:
-        """The method of a paper or technique in the graph; None if it is neither. Raises `InputError`."""
+        """The method described by a paper or technique in the graph; None if the reference is neither. Raises
+        `InputError`."""
         ...
 
 
 class GraphLibrary:
-    """The library of a graph. Without a graph (`service` None), it still locates in the workspace."""
+    """A graph as a library. If there is no graph (`service` is None), it can still locate code in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -97,7 +99,7 @@ class GraphLibrary:
         )
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The definitions of the technique and its components, then the paper's sections that they are from."""
+        """The definitions of the technique and its components, then the paper's sections that they come from."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -132,7 +134,7 @@ class GraphLibrary:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Related papers with their shared techniques, '' for none."""
+        """Related papers with their shared techniques; '' if there are none."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:
@@ -140,7 +142,7 @@ class GraphLibrary:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """The code of techniques, each with its checked level, up to the maximum size."""
+        """The code for techniques, each with its checked level, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -158,8 +160,8 @@ class GraphLibrary:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of techniques without components, each after those that it uses. A composed technique is built when its
-    components are."""
+    """The names of techniques without components, each after the techniques that it uses. A composed technique is built
+    when its components are."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -1,4 +1,4 @@
-"""The shared state of a run's steps: task, workspace, models, library, journal; and runs of the code, each made
+"""The state shared by a run's steps: task, workspace, models, library and journal; and runs of the code, each done only
 once."""
 
 import hashlib
@@ -29,16 +29,17 @@ _MOST_FILES = 60_000
 
 
 class AddedModules(Value):
-    """The modules that runs missed and whose packages were then added."""
+    """The modules that were missing in runs and whose packages were then added."""
 
     names: tuple[str, ...] = ()
 
 
 @dataclass
 class Session:
-    """One run. `packages` makes the environment with modules in addition to the starter's imports. `beside` are the
-    task's related files. `baseline` is the starter's metric, None if it has none. `starter_removes` are files of its
-    tree that the starter's run removes, `outputs` those that it overwrites; both are None until it ran."""
+    """One run. `packages` makes the environment, with modules in addition to the starter's imports. `beside` contains
+    the task's related files. `baseline` is the starter's metric, or None if it has none. `starter_removes` lists files
+    in its tree that the starter's run removes, and `outputs` those that it overwrites; both are None until it has
+    run."""
 
     task: Task
     method: Method
@@ -63,7 +64,7 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:
-        """The result of a command over the current files. The same command over the same files runs once."""
+        """The result of a command on the current files. The same command runs only once on the same files."""
         key = f"run {self.digest()[:24]} {'traced ' if trace else ''}{command}"
 
         def run() -> RunResult:
@@ -74,7 +75,7 @@ class Session:
         return self.journal.once(key, RunResult, run)
 
     def measure(self, trace: Sequence[str]) -> RunResult:
-        """The result of the task's command and its evaluation over the current files, run once for the same files."""
+        """The result of the task's command and its evaluation on the current files, run once for the same files."""
         task, wanted = self.task, self.task.parsed_metric.files
 
         def run() -> RunResult:
@@ -100,7 +101,7 @@ class Session:
         return self.journal.once(f"measured {self.digest()[:24]}{' traced' if trace else ''}", RunResult, run)
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:
-        """The result of a run. Packages of modules that it missed are added, also for later runs."""
+        """The result of a run. If it lacked modules, their packages are added, also for later runs."""
         completion = Completion(self.packages, self.added_modules().names)
         while True:
             result = run()
@@ -125,14 +126,14 @@ class Session:
         return self.reader.measuring(texts_of(self.workspace, 0), self.task.parsed_metric, self.task.protected)
 
     def digest(self) -> str:
-        """Names the current files by their content."""
+        """A name for the current files, based on their content."""
         digest = hashlib.sha256()
         for path, file in sorted(self.workspace.files.items()):
             digest.update(f"{path}\0{file.executable}\0".encode() + hashlib.sha256(file.content).digest())
         return digest.hexdigest()
 
     def described(self) -> str:
-        """The task as it appears in each prompt."""
+        """The task as it appears in every prompt."""
         task = self.task
         known = f"{self.baseline:g}" if self.baseline is not None else "unknown"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -162,12 +163,12 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Files that belong to the method: those of the starter that the task names, otherwise its Python files nearest
-        to the script; then those from elsewhere. Both are limited to the size of a prompt."""
+        """Files that belong to the method: the starter's files named by the task, otherwise its Python files nearest to
+        the script; then the related files from elsewhere. Both are limited to what fits in a prompt."""
         return [*self.related_in_starter(), *_fitting(self.beside.texts, self.beside.texts)]
 
     def related_in_starter(self) -> list[str]:
-        """Like `related`, without the read-only files."""
+        """Like `related`, but without the read-only files."""
         if self.beside.of_starter:
             return list(self.beside.of_starter)
         script = self.script()
@@ -181,7 +182,7 @@ class Session:
         return self.workspace.text(path) if known is None else known
 
     def shown(self, paths: Sequence[str], *, numbered: bool = False) -> str:
-        """Files for a prompt. Missing files are marked as missing."""
+        """Renders files for a prompt. Missing files are marked as missing."""
         blocks = []
         room = _MOST_FILES * 2
         for path in dict.fromkeys(paths):

@@ -1,6 +1,6 @@
-"""The steps of a run for other programs: JSON lines, or an Inspect log, which `inspect view` shows.
+"""Exports the steps of a run for other programs: as JSON lines, or as an Inspect log, which `inspect view` shows.
 
-Both are made from the run's journal, and so work for a run that is still going or was killed."""
+Both are generated from the run's journal, so they also work for a run that is still in progress or was killed."""
 
 import json
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ _VALUES = {"A": 1.0, "B": 1.0, "C": 0.0, "D": 0.0}
 
 
 def steps(folder: Path) -> list[Taken]:
-    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run, `CorruptStoreError`."""
+    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run, and `CorruptStoreError`."""
     path = folder / "journal.jsonl"
     if not path.is_file():
-        raise InputError(f"{folder} has no started run")
+        raise InputError(f"{folder} does not contain a started run")
     journal = Journal(path, read_only=True)
     found: list[Taken] = []
     while (taken := journal.get(f"step {len(found) + 1}", Taken)) is not None:
@@ -40,16 +40,16 @@ def json_lines(folder: Path) -> str:
 
 
 def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
-    """Writes the run as an Inspect log: `.eval` or `.json`, chosen by the file's name. `models` are names by role.
-    Raises `InputError` for another suffix or an existing file, `ConfigError` if inspect-ai is not installed."""
+    """Writes the run as an Inspect log: `.eval` or `.json`, chosen by the file's suffix. `models` maps roles to names.
+    Raises `InputError` for another suffix or an existing file, and `ConfigError` if inspect-ai is not installed."""
     if file.suffix not in (".eval", ".json"):
-        raise InputError(f"{file}: Inspect reads logs that end with .eval or .json")
+        raise InputError(f"{file}: Inspect only reads logs that end with .eval or .json")
     if file.exists():
-        raise InputError(f"{file} already exists: name another file")
+        raise InputError(f"{file} already exists: choose another file")
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
-        raise ConfigError(f"logs of Inspect need inspect-ai: {install_extra('eval')}") from error
+        raise ConfigError(f"Inspect logs need inspect-ai: {install_extra('eval')}") from error
     log = _log(folder, models)
     try:
         write_eval_log(log, str(file.absolute()))

@@ -1,4 +1,4 @@
-"""Decides when a run is done, from evidence of running the code, not from a model's opinion."""
+"""Decides when a run is done, based on evidence from running the code, not on a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -24,7 +24,7 @@ MEANING: dict[Class, str] = {
 
 class Doubt(Value):
     """An open question about an answer without faults. `about` identifies it for the agent's `answer`, which is '' if
-    there is none; `more` is shown only to the agent. Line numbers are set if it concerns lines of a file."""
+    there is none; `more` is shown only to the agent. Line numbers are set if it concerns lines in a file."""
 
     about: str
     text: str
@@ -44,11 +44,11 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """`faults` are the reasons why the work is not done, one line each; `doubts` are points that the agent has to
-    answer. `declared` are the settings that it says the method changes. `places` are the method's parts with their
-    lines. `ran` are the changed lines of these that were executed, `never_ran` those that were not.
-    `evaluation_changes` and `setting_changes` are reported even if allowed. `touched` are measuring files that the run
-    overwrote or removed. `remarks` say how the metric was computed; they are not faults."""
+    """`faults` lists the reasons why the work is not done, one line each; `doubts` lists points that the agent has to
+    answer. `declared` lists the settings that, according to the agent, the method changes. `places` are the method's
+    parts with their lines. `ran` lists their changed lines that were executed, `never_ran` those that were not.
+    `evaluation_changes` and `setting_changes` are reported even if allowed. `touched` lists measuring files that the
+    run overwrote or removed. `remarks` say how the metric was computed; they are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
@@ -73,7 +73,7 @@ class Verdict(Value):
 
 
 def texts_of(workspace: Workspace, version: int | None = None) -> dict[str, str]:
-    """The text files of a version (the current one by default), without those that are too large for an edit."""
+    """The text files in a version (the current one by default), except those that are too large for an edit."""
     files = workspace.files if version is None else workspace.files_of(version)
     return {
         path: file.content.decode("utf-8", "replace")
@@ -96,8 +96,8 @@ def judge(
 ) -> Verdict:
     """Checks the work against the definition of done: the run exits 0, the metric is read, every part has a place whose
     changed lines were executed, and settings and evaluation are the starter's unless the method says otherwise.
-    `result` is the traced run of the current version, of this `origin`; None if it was not run. `starter_removes` are
-    files that the starter's run removes from its copy; the work may remove no others."""
+    `result` is the traced run of the current version, from this `origin`; None if it was not run. `starter_removes`
+    lists files that the starter's run removes from its copy; the work may not remove any others."""
     faults: list[str] = []
     before, after = texts_of(workspace, 0), texts_of(workspace)
     changed = workspace.changed_lines()
@@ -156,7 +156,7 @@ def judge(
 
 
 def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline: float | None) -> Class:
-    """The published class of a result."""
+    """The published class for a result."""
     if not workspace.changed():
         return "D"
     if verdict is None or verdict.faults:
@@ -174,7 +174,7 @@ def _misplaced(
     lines: Mapping[str, Mapping[int, int]],
     outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
-    """The problems of the parts' places, and the parts without any change."""
+    """The problems with the parts' places, and the parts without any change."""
     faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:

@@ -1,4 +1,4 @@
-"""A copy of starter code under the folder of a run. Every accepted edit is a version, and each can be undone.
+"""A copy of starter code in the folder of a run. Every accepted edit is a version, and each can be undone.
 
     folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
     folder/workspace.json  the versions with their reasons, and the targets of undos
@@ -31,9 +31,9 @@ class UnchangedError(InputError):
 
 
 class Version(Value):
-    """A version made at `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are
-    those that it removes. `restores` is the version whose files it restores. `undo` are the versions that the next
-    undos restore, the next one last."""
+    """A version created at `when` (seconds since 1970). `digest` identifies the files that it adds or changes, and
+    `removed` lists those that it removes. `restores` is the version whose files it restores. `undo` lists the versions
+    that the next undos restore, the next one last."""
 
     number: int
     digest: str
@@ -45,7 +45,7 @@ class Version(Value):
 
 
 _Changes = dict[str, TreeFile | None]
-"""The new content of files by path, None for a removed file."""
+"""The new content of files, keyed by path; None for a removed file."""
 
 
 class _State(Value):
@@ -58,9 +58,9 @@ class _State(Value):
 
 
 class Workspace:
-    """`files` are those of the current version. Not safe to use from several threads.
+    """`files` are the files in the current version. Not safe to use from several threads.
 
-    `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside of the
+    `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside the
     tree."""
 
     def __init__(self, folder: Path, state: _State) -> None:
@@ -77,9 +77,9 @@ class Workspace:
 
     @classmethod
     def create(cls, folder: Path, starter: Starter) -> "Workspace":
-        """A workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
+        """Creates a workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
         if (folder / _STATE).exists():
-            raise InputError(f"{folder} already has a run: continue it, or give another folder")
+            raise InputError(f"{folder} already contains a run: continue it, or choose another folder")
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         digest = versions.write_files(folder / _VERSIONS, starter.files)
@@ -97,16 +97,17 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace of a folder, at its last version. Raises `InputError` if there is none or it is from an earlier
-        xkg, `CorruptStoreError`."""
+        """Opens the workspace in a folder, at its last version. Raises `InputError` if there is none or it is from an
+        earlier version of xkg, and `CorruptStoreError`."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
-            raise InputError(f"{folder} has no run") from error
+            raise InputError(f"{folder} does not contain a run") from error
         except (OSError, ValidationError) as error:
             if (folder / "history.git").exists():
                 raise InputError(
-                    f"{folder} belongs to a run of an earlier xkg: finish it with that version, or remove the run and "
+                    f"{folder} belongs to a run from an earlier version of xkg: finish it with that version, or "
+                    "remove the run and "
                     "run again"
                 ) from error
             raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove the run, and run again") from error
@@ -115,7 +116,7 @@ class Workspace:
         return workspace
 
     def copied(self, folder: Path) -> "Workspace":
-        """A separate workspace with the versions of this one, in a folder without a workspace."""
+        """A separate workspace with the versions of this one, in a folder that has no workspace yet."""
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         for version in self.versions:
@@ -136,7 +137,7 @@ class Workspace:
 
     @property
     def spec(self) -> str:
-        """The spec that the starter came from."""
+        """The spec from which the starter was read."""
         return self._state.spec
 
     @property
@@ -167,7 +168,8 @@ class Workspace:
         return self._state.versions[-1]
 
     def text(self, path: str) -> str:
-        """A file's text. Raises `InputError` with similar names if it does not exist, and for a binary file."""
+        """A file's text. Raises `InputError` with similar names if the file does not exist, and also if it is
+        binary."""
         _require_inside(path)
         file = self.files.get(path)
         if file is None:
@@ -178,8 +180,8 @@ class Workspace:
         return file.content.decode("utf-8", "replace")
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` if
-        nothing differs, `UnsafeInputError` for a path that edits may not write or a file of more than 2 MB."""
+        """Stores changes as a version: the new content of each path, or None to remove it. Raises `UnchangedError` if
+        nothing differs, and `UnsafeInputError` for a path that edits may not write or a file larger than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
             if why := refused_path(path, self.files):
@@ -202,7 +204,8 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Restores the files from before the last edit that is not yet undone. Raises `InputError` if there is none."""
+        """Restores the files from before the last edit that has not been undone. Raises `InputError` if there is
+        none."""
         if not self.current.undo:
             raise InputError("there is no edit to undo: the files are those of the starter")
         target = self._state.versions[self.current.undo[-1]]
@@ -220,21 +223,21 @@ class Workspace:
         self._lay_out_tree()
 
     def version(self, number: int) -> Version:
-        """Raises `InputError` if the version does not exist."""
+        """Returns a version. Raises `InputError` if it does not exist."""
         if not 0 <= number < len(self.versions):
             raise InputError(f"there is no version {number}: 0 is the starter, {self.current.number} the last")
         return self.versions[number]
 
     def files_of(self, number: int) -> dict[str, TreeFile]:
-        """All files of a version."""
+        """All files in a version."""
         files: dict[str, TreeFile] = {}
         for changes in self._changes[: self.version(number).number + 1]:
             _change(files, changes)
         return files
 
     def patch(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> bytes:
-        """The patch with which `git apply` turns one version into another (default: the current one). If `paths` (files
-        or folders) are given, only these are included."""
+        """The patch with which `git apply` turns one version into another (the current one by default). If `paths`
+        (files or folders) are given, only these are included."""
         old, new = self.files_of(since), self.files if until is None else self.files_of(until)
         if paths:
             old, new = (
@@ -244,7 +247,7 @@ class Workspace:
         return patches.patch(old, new)
 
     def diff(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> str:
-        """Like `patch`, as text: bytes that are not UTF-8 are replaced."""
+        """Like `patch`, but as text: bytes that are not UTF-8 are replaced."""
         return self.patch(since, until, paths).decode("utf-8", "replace")
 
     def changed(self, since: int = 0) -> list[str]:
@@ -253,8 +256,8 @@ class Workspace:
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self, since: int = 0) -> dict[str, frozenset[int]]:
-        """By file, the lines (1-based) of the current version that another version does not have; removed files are
-        absent."""
+        """For each file, the lines (1-based) in the current version that the other version does not have; removed files
+        are absent."""
         old, absent = self.files_of(since), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
@@ -284,7 +287,7 @@ class Workspace:
         write_whole(self.folder / _STATE, self._state.model_dump_json().encode())
 
     def _lay_out_tree(self, changes: Mapping[str, TreeFile | None] | None = None) -> None:
-        """Writes the tree, or only the changed files; readable for the sandbox user."""
+        """Writes the tree, or only the changed files, readable for the sandbox user."""
         if changes is None:
             shutil.rmtree(self.tree, ignore_errors=True)
             changes = self.files

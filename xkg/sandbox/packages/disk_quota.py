@@ -126,8 +126,8 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """The size of the whole folder in bytes. Unpacked wheels, whether in uv's cache or in environments, never change,
-    so each is measured once."""
+    """The size of the whole folder in bytes. Unpacked wheels, wheels in uv's cache, and environments never change, so
+    each is measured once."""
     wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
     fixed = wheels | dict.fromkeys([*_homes(folder), *(folder / "making/cache/archive-v0").glob("*")], False)
     known: dict[str, int] = {}

@@ -94,7 +94,7 @@ class Installing(Value):
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
-        """Wheels of a plan that are not in the store. The largest ones that the code imports are named."""
+        """The wheels in a plan that are not in the store. The largest of those that the code imports are named."""
         imported = [wheel for wheel in new if wheel.pin in plan.provided.values()] or new
         named = [f"{w.name} {w.version}" for w in sorted(imported, key=lambda w: -w.download)[:_NAMED]]
         more = f" and {len(new) - len(named)} more packages" if len(new) > len(named) else ""

@@ -1,11 +1,12 @@
-"""Makes the baseline run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
+"""Gets the baseline to run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
 version of the baseline's workspace.
 
-Known causes are handled without a model. At first, only the packages that the command's files import are installed. If
-more may be needed, those that the repository declares follow. If a dependency has removed an interface, the Python and
-packages of the commit's day are used. If a module is missing, its package is installed or, if it is the repository's
-own, its folder is added or its extension is built. A drawing backend that needs a display is replaced, and a missing
-folder for outputs is made. Incomplete data files and checkpoints are reported, because nothing can repair them."""
+Known causes are handled without a model. At first, only the packages imported by the command's files are installed. If
+more may be needed, the packages declared by the repository are installed next. If a dependency has removed an
+interface, the Python version and packages from the commit's day are used. If a module is missing, its package is
+installed or, if it is the repository's own, its folder is added or its extension is built. A drawing backend that needs
+a display is replaced, and a missing output folder is created. Incomplete data files and checkpoints are reported,
+because nothing can repair them."""
 
 import re
 import shlex
@@ -65,15 +66,15 @@ class Fix(AnswerType):
 
 
 class Packages(Protocol):
-    """Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
+    """Makes an environment for a day (the newest that the repository allows if None) with additional modules."""
 
     def __call__(self, day: str | None, modules: Sequence[str] = ()) -> Environment: ...
 
 
 @dataclass
 class Executor:
-    """Makes the baseline run. `run` runs the first seed of the current task over the workspace in an environment,
-    `packages` makes an environment. `texts` are the current files. With `questions`, a model repairs."""
+    """Gets the baseline to run. `run` runs the first seed of the current task on the workspace in an environment, and
+    `packages` makes an environment. `texts` are the current files. With `questions`, a model repairs failures."""
 
     task: Task
     workspace: Workspace
@@ -96,9 +97,10 @@ class Executor:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
-        """The environment in which the baseline runs, or the last one tried. `repairs` were made on the way, `causes`
-        are the known reasons if it does not run, `day` is the date of its packages, `found` the folders that the
-        command adds to PYTHONPATH, `made` those that the setup makes. Raises the errors of `LanguageModel`."""
+        """Returns the environment in which the baseline runs, or the last one tried. Sets these attributes: `repairs`
+        made along the way, `causes` with the known reasons if it does not run, `day` with the date of its packages,
+        `found` with the folders that the command adds to PYTHONPATH, and `made` with the folders that the setup
+        creates. Raises the errors of `LanguageModel`."""
         environment = self.packages(None)
         dated: list[str] = []
         while True:
@@ -131,18 +133,18 @@ class Executor:
                 others = "the newest" if self.day is None else f"those of {self.day}"
                 self.day, environment, name = older
                 dated.append(self.day)
-                self.notes = [f"packages are those of {name}, {self.day}; with {others} {outcome.problem}"]
+                self.notes = [f"packages are from {name}, {self.day}; with {others} {outcome.problem}"]
                 continue
             if not (of_a_version and self._declared(outcome, environment)) and not self._repaired(outcome, environment):
                 if of_a_version and dated:
-                    self.causes.append(f"packages of {' and of '.join(dated)} were tried")
+                    self.causes.append(f"packages from {' and from '.join(dated)} were tried")
                 return environment
             environment = self.packages(self.day)
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
-        """Whether other package versions may help: also for any error of code that is older than this Python, since
-        newer packages return other values and shapes without a word. Later versions refuse checkpoints that are
-        whole."""
+        """Whether other package versions may help. Also true for any error in code that is older than this Python
+        version: newer packages may silently return different values and shapes, and later versions refuse intact
+        checkpoints."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
         if outcome.failure not in ("error", "shape"):
@@ -152,8 +154,8 @@ class Executor:
         return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Whether the module path now has a repository module that a run did not find (or its folder, under the name
-        that is imported), or one that an installed package hid."""
+        """Whether the module path now includes a repository module that a run did not find (or its folder, under the
+        imported name), or one that was hidden by an installed package."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
@@ -167,29 +169,29 @@ class Executor:
         )
 
     def _placed(self, module: str, folder: str | None, name: str = "") -> bool:
-        """Whether the folder of a repository module was added to the module path."""
+        """Whether the folder with a repository module was added to the module path."""
         place = f"{folder or 'the top folder'}{name and f' as {name}'}"
         if folder is None or place in self.found or not _PLAIN_PATH.fullmatch(folder):
             return False
         self.found.append(place)
         self.task = self.task.with_modules_of(folder, name)
-        self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+        self.notify(f"the module {module} is the repository's own: PYTHONPATH now includes {place}")
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
-        """Whether the setup now makes a folder that the repository lacks and in which a run writes: git keeps no empty
-        folders."""
+        """Whether the setup now creates a folder that a run writes to and that the repository lacks, since git does not
+        keep empty folders."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         if not folder or folder in self.made:
             return False
         self.made.append(folder)
         command = f"mkdir -p {shlex.quote(folder)}"
         self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (self.task.setup, command)))})
-        self.notify(f"the command writes into {printable_line(folder)}: the setup makes that folder now")
+        self.notify(f"the command writes to {printable_line(folder)}: the setup now creates that folder")
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
-        """Whether files that name a backend of matplotlib for a display now name one that draws into files."""
+        """Whether files that select a matplotlib backend for a display now select one that draws to files."""
         if not (refused := _OF_A_DISPLAY.search(outcome.output_end)):
             return False
         quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
@@ -199,12 +201,12 @@ class Executor:
             if path.endswith(".py") and quoted.search(text)
         )
         if edits:
-            reason = f"the backend {refused[1]} of matplotlib needs a display: Agg draws into files"
+            reason = f"the matplotlib backend {refused[1]} needs a display: Agg draws to files"
             self._apply(Fix(cause="other", possible=True, reason=reason, edits=edits, requirements=()), outcome)
         return bool(edits)
 
     def _built(self, outcome: RunOutcome) -> bool:
-        """Whether the setup now builds an extension module of the repository that a run did not find."""
+        """Whether the setup now builds one of the repository's extension modules that a run did not find."""
         for module in missing_modules(outcome.output_end):
             command = build_of_extension(module, self.texts())
             if command is None or command in (self.task.setup or ""):
@@ -219,7 +221,7 @@ class Executor:
         return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the package of a missing module was added."""
+        """Whether the package for a missing module was added."""
         completed = self._completion.after(outcome.output_end, environment)
         if completed is None:
             return False
@@ -231,8 +233,8 @@ class Executor:
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the packages that the repository declares were added, of which the command's files import only some:
-        libraries load others by name."""
+        """Whether the remaining packages declared by the repository were added. The command's files import only some of
+        them, but libraries load others by name."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.texts().get(ADDED, "").splitlines()
@@ -240,30 +242,30 @@ class Executor:
         lines = tuple(line for name, line in stated.items() if name not in present and name != PYTHON)
         if not lines:
             return False
-        reason = "the command may need packages that the repository declares and that its files do not import"
+        reason = "the command may need packages that the repository declares but its files do not import"
         self._apply(Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=lines), outcome)
         return True
 
     def _stated(self) -> StatedPackages:
-        """The requirements of the repository, without those that were added."""
+        """The repository's requirements, without those already added."""
         stating = {path: text for path, text in self.texts().items() if path != ADDED and states_requirements(path)}
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> Environment | None:
-        """The environment without the replacement of CUDA by the CPU, if the failing code runs there: it may choose the
-        CPU itself if CUDA is absent."""
+        """The environment without the replacement of CUDA by the CPU, if the failing code runs there: the code may
+        choose the CPU itself if there is no CUDA."""
         if outcome.failure not in _OF_THE_CODE:
             return None
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if self.run(plain).value is None:
             return None
-        self.notes.append(f"the code takes the CPU by itself; with --cpu {outcome.problem}")
+        self.notes.append(f"the code chooses the CPU itself; with --cpu {outcome.problem}")
         return plain
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether a newer version is now allowed for a package that fails in its own code: the requested version was
-        written for an older Python."""
+        """Whether a newer version is now allowed for a package that fails in its own code because the requested version
+        was written for an older Python."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -273,21 +275,21 @@ class Executor:
         newer = f"{name}>{version}"
         if newer in self.texts().get(ADDED, "").splitlines():
             return False
-        reason = f"{name} {version}, which the repository asks for, does not run on this Python"
+        reason = f"{name} {version}, required by the repository, does not run on this Python"
         self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(newer,)), outcome)
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Whether an untried Python is installed: a later one for newer syntax, or that of the commit's day for
-        features that our Python or a package has removed."""
+        """Whether another installed Python version is left to try: a later one for newer syntax, or the one from the
+        commit's day for features that our Python or a package has removed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
             version = version if version and int(version[2:]) > own().minor else None
-            reason = f"its syntax is not that of Python {own().version}"
+            reason = f"its syntax is not valid in Python {own().version}"
         else:
             version = version_of(self.committed) if self._of_a_version(outcome) else None
-            reason = f"the code is of {self.committed}, before Python {own().version}"
+            reason = f"the code is from {self.committed}, before Python {own().version}"
         if version not in others or "python==" in self.texts().get(ADDED, ""):
             return False
         line = f"python=={version}.*"
@@ -296,8 +298,8 @@ class Executor:
         return True
 
     def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
-        """Untried packages of another day, with the day and its name: that of the commit, then the first day with
-        packages for this Python, which suit older code and that of authors who had older packages. None if there is no
+        """Untried packages from another day, with the day and its name: first the commit's day, then the first day with
+        packages for this Python, which suit older code and code whose authors used older packages. None if there is no
         such day."""
         if not self.committed:
             return None
@@ -315,7 +317,7 @@ class Executor:
         return None
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something changed, so that another run makes sense."""
+        """Whether something changed, so that another run is worthwhile."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]
@@ -382,7 +384,7 @@ class Executor:
         )
 
     def _changes(self, fix: Fix, texts: Mapping[str, str]) -> dict[str, str]:
-        """The files that a fix changes. Raises `EditError`."""
+        """The files changed by a fix. Raises `EditError`."""
         changes = dict(self.parser.of_edits(edited, fix.edits, texts).changed) if fix.edits else {}
         lines = texts.get(ADDED, "").splitlines()
         for line in fix.requirements:

@@ -1,4 +1,4 @@
-"""Asks a model for the plan of an experiment and checks the answer against the repository."""
+"""Asks a model for an experiment plan and checks the answer against the repository."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +16,7 @@ _MOST_LISTED = 400
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
-    """The plan of the experiment. Raises `AnswerError` if no answer fits the repository, and the errors of
-    `Questions.ask`."""
+    """The experiment plan. Raises `AnswerError` if no answer fits the repository, and the errors of `Questions.ask`."""
     inputs = {
         "files": listing(workspace),
         "readme": cut_middle(readme(texts), _README),
@@ -39,7 +38,7 @@ def listing(workspace: Workspace) -> str:
 
 
 def readme(texts: Mapping[str, str]) -> str:
-    """The README nearest to the top, '' if there is none."""
+    """The README nearest to the top folder; '' if there is none."""
     found = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     return texts[min(found, key=lambda path: (path.count("/"), path))] if found else ""
 
@@ -77,7 +76,7 @@ def given(task: Task) -> str:
 
 
 def _inside(folder: Path) -> list[str]:
-    """Some file names of a data folder."""
+    """Some file names from a data folder."""
     try:
         names = sorted(path.name for path in folder.expanduser().iterdir())
     except OSError:

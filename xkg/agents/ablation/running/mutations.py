@@ -1,4 +1,4 @@
-"""Makes a candidate a version in its own workspace, and checks it before it costs a run."""
+"""Turns a candidate into a version in its own workspace, and checks it before it costs a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """A candidate as version `commit` of its own workspace (None for a change of the command), or the reason why it was
-    refused. `places` are the changed lines. `measures` names changed code that measures and also does something
+    """A candidate as version `commit` of its own workspace (None for a change to the command), or the reason why it was
+    refused. `places` are the changed lines. `measures` lists changed code that measures but also does something
     else."""
 
     commit: str | None = None
@@ -31,8 +31,8 @@ class Mutated(Value):
 
 @dataclass(frozen=True)
 class Mutations:
-    """Mutations of a baseline with these `texts`: `protected` lines compute the metric, `shared` are functions that
-    they call."""
+    """Mutations of a baseline with these `texts`. `protected` lines compute the metric; `shared` are functions that
+    these lines call."""
 
     parser: SourceReader
     bench: Bench
@@ -42,25 +42,25 @@ class Mutations:
     shared: Sequence[Place]
 
     def decided_by(self, candidate: Candidate) -> dict[str, object]:
-        """The inputs, in addition to the code, that decide whether a candidate is accepted."""
+        """The inputs, in addition to the code, that determine whether a candidate is accepted."""
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
-        """The candidate in its own workspace, None if it was refused before, because it changes code that only
-        measures."""
+        """The candidate with its own workspace. The workspace is None if the candidate was refused before one was
+        created, because it changes code that only measures."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
             return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n"), None
-        protected = self.protected if candidate.by_model else ()  # candidates from rules passed these checks before
+        protected = self.protected if candidate.by_model else ()  # rules' candidates passed these checks before
         made = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
         parts = self._evaluation_parts(candidate, made.after)
         run = self.bench.task.run
         if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
-            problem = f"it changes what measures: {'; '.join(surely)}"
+            problem = f"it changes code that only measures: {'; '.join(surely)}"
             return Mutated(diff=made.diff, failure="refused", problem=problem), None
         reason = f"Ablate: {candidate.description}"
         workspace = mutated(trees.folder_of(candidate.id), self.base, made.after, reason)
@@ -74,7 +74,7 @@ class Mutations:
         return result, workspace
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
-        # Changes by rules stay within the changed files; a model may reassign names of other files.
+        # Changes made by rules stay within the changed files; a model may reassign names in other files.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
         changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
         return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))

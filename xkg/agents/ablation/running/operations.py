@@ -1,9 +1,9 @@
-"""The graph of operations of a run. Each node is stored by its content, so that no work is repeated.
+"""The graph of operations in a run. Each node is stored by its content, so that no work is repeated.
 
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
-A node has its inputs and its output. A killed run starts its operations again in the same order and finds the stored
-results; only interrupted operations are repeated."""
+A node consists of its inputs and its output. When a killed run is started again, its operations start in the same order
+and find the stored results; only interrupted operations are repeated."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Operations:
-    """Safe to use from several threads for different nodes. `done` and `reused` are counts of nodes."""
+    """Safe to use from several threads for different nodes. `done` and `reused` count nodes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "nodes"
@@ -30,8 +30,8 @@ class Operations:
         self.reused = 0
 
     def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
-        """The output of a node, from its file if it was done before. `inputs` are the JSON values that determine the
-        output."""
+        """The output of a node, read from its file if it was done before. `inputs` are the JSON values that determine
+        the output."""
         path = self._folder / f"{name}-{digest(inputs)}.json"
         known = self._read(path, kind)
         if known is not None:

@@ -1,4 +1,4 @@
-"""Workspaces of a run: the baseline's, and one per candidate that starts from the repaired baseline."""
+"""The workspaces in a run: the baseline's, and one per candidate, which starts from the repaired baseline."""
 
 import shutil
 import threading
@@ -11,7 +11,7 @@ from xkg.agents.workspace.workspace import MAX_FILE_BYTES, Workspace
 
 
 def opened(folder: Path, starter: Starter) -> Workspace:
-    """The workspace of a folder, created if there is none of this starter."""
+    """The workspace in a folder, created if there is none for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -21,15 +21,15 @@ def opened(folder: Path, starter: Starter) -> Workspace:
 
 
 def mutated(folder: Path, base: Workspace, after: Mapping[str, str], reason: str) -> Workspace:
-    """A new workspace with the mutation as a version, on top of the repairs of `base`."""
-    shutil.rmtree(folder, ignore_errors=True)  # left by a killed run
+    """A new workspace with the mutation as a version, on top of the repairs in `base`."""
+    shutil.rmtree(folder, ignore_errors=True)  # left over from a killed run
     workspace = base.copied(folder)
     workspace.edit(after, reason)
     return workspace
 
 
 def texts_of(workspace: Workspace) -> dict[str, str]:
-    """The files that are valid UTF-8, without those that edits may not write since they are too large."""
+    """The files that are valid UTF-8, except those that edits may not write because they are too large."""
     texts = {}
     for path, file in workspace.files.items():
         if len(file.content) > MAX_FILE_BYTES:
@@ -42,8 +42,8 @@ def texts_of(workspace: Workspace) -> dict[str, str]:
 
 
 class Shared:
-    """Workspaces of candidates, each opened once for all concurrent runs: opening lays out the tree, which another run
-    may be copying. Safe to use from several threads."""
+    """The workspaces of candidates, each opened once for all concurrent runs, since opening lays out the tree, which
+    another run may be copying. Safe to use from several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,12 +54,12 @@ class Shared:
         return self._folder / candidate
 
     def add(self, candidate: str, workspace: Workspace) -> None:
-        """Shares a workspace while anybody holds it."""
+        """Shares a workspace while anyone holds it."""
         with self._lock:
             self._opened[candidate] = workspace
 
     def of(self, candidate: str) -> Workspace:
-        """Raises the errors of `Workspace.open`."""
+        """Opens or shares a candidate's workspace. Raises the errors of `Workspace.open`."""
         with self._lock:
             workspace = self._opened.get(candidate)
             if workspace is None:

@@ -1,7 +1,7 @@
-"""The planner's memory: the last steps in full, and a log with a line for each earlier one.
+"""The planner's memory: the last steps in full, and a log with one line for each earlier step.
 
-A log line has the recorded action, the first line of the observation, and the planner's summary. The summary is a field
-of the planner's next answer, so it needs no separate call."""
+A log line contains the recorded action, the first line of the observation, and the planner's summary. The summary is a
+field in the planner's next answer, so it needs no separate call."""
 
 import json
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """A step with its observation. `version` is that of the workspace after it, `expert_calls` are those of this step,
-    `accepted` is set if it was an accepted final answer."""
+    """A step with its observation. `version` is the version of the workspace after the step, `expert_calls` counts the
+    calls in this step, and `accepted` is set if the step was an accepted final answer."""
 
     number: int
     step: Step
@@ -46,7 +46,7 @@ def recent(taken: Sequence[Taken], count: int) -> str:
 
 
 def log(taken: Sequence[Taken], count: int) -> str:
-    """A line for each step before the last `count`."""
+    """One line for each step before the last `count`."""
     lines = []
     for each, after in list(pairwise(taken))[: max(0, len(taken) - count)]:
         outcome = (each.observation.strip().splitlines() or ["nothing"])[0][:_LONGEST_LINE]
@@ -65,6 +65,6 @@ def summary_of(step: Step) -> str:
 
 
 def shown(given: ActionInput) -> str:
-    """The fields of an action's input that are set."""
+    """The fields that are set in an action's input."""
     fields = given.model_dump(mode="json", exclude_none=True)
     return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""

@@ -1,4 +1,4 @@
-"""Asks the models of a run: a cascade from the default model to the expert, each with its temperature."""
+"""Asks the models in a run: a cascade from the default model to the expert, each with its own temperature."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -15,11 +15,11 @@ A = TypeVar("A", bound=AnswerType)
 
 _STRONGER_TRIES = 4
 _PLANNING, _WORKING = 0.8, 0.2
-"""Temperatures of the planner and of all others."""
+"""Temperatures for the planner and for all other roles."""
 
 
 class Questions:
-    """Questions of one run. `expert_calls` counts the calls of the expert model, which are limited."""
+    """The questions in one run. `expert_calls` counts the calls to the expert model, which are limited."""
 
     def __init__(self, model: LanguageModel, run: str, settings: ImplementSettings) -> None:
         self.expert_calls = 0
@@ -40,8 +40,8 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer to a prompt. Raises `AnswerError` if no model of the cascade gave a usable one, and the errors of
-        `LanguageModel`."""
+        """The answer to a prompt. Raises `AnswerError` if no model in the cascade gave a usable answer, and the errors
+        of `LanguageModel`."""
         settings = self._settings
         asked = prompt(name)
         left = self.expert_calls_left

@@ -55,13 +55,13 @@ class Observation:
 
 
 def lacking(step: Step) -> str | None:
-    """An input that a step's action needs but lacks, in words for the model."""
+    """An input that a step's action needs but lacks, described for the model."""
     missing = [name for name in _NEEDED.get(step.action, ()) if not getattr(step.action_input, name)]
     return f"{step.action} needs {' and '.join(missing)} in action_input" if missing else None
 
 
 class Actions:
-    """The actions of one run."""
+    """The actions available in one run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -133,7 +133,7 @@ class Actions:
         return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
     def check(self) -> Checked:
-        """The method's parts, each compared with the code by a model."""
+        """Has a model compare each of the method's parts with the code."""
         session = self._session
         paths = [*session.traced(), *session.related()]
         inputs = {
@@ -302,7 +302,7 @@ class Actions:
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
-    """A run as text for a prompt: how it ended, the metric, the end of its output, and the changed lines that ran."""
+    """Describes a run for a prompt: how it ended, the metric, the end of its output, and the changed lines that ran."""
     room = session.settings.observation
     metric, problem = result.metric_or_problem(session.task.parsed_metric, session.reader)
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]

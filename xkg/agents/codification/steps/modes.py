@@ -1,4 +1,5 @@
-"""Chooses the next step of a run: a planner (`agent`), a fixed path (`prescribed`), one answer for all (`single`)."""
+"""Chooses the next step in a run: a planner (`agent`), a fixed path (`prescribed`), or a single answer for everything
+(`single`)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -23,7 +24,7 @@ from xkg.agents.workspace.edits import EditError
 from xkg.errors import InputError
 
 IN_A_ROW = 15
-"""Maximum number of consecutive actions of one pool."""
+"""The maximum number of consecutive actions from one pool."""
 _POOLS: Mapping[str, frozenset[str]] = {"understanding": UNDERSTANDING, "code": CODING}
 _EMPTY = ActionInput(
     file=None,
@@ -40,7 +41,8 @@ _EMPTY = ActionInput(
 
 class Chooser(Protocol):
     def next(self, history: Sequence[Taken]) -> Step | None:
-        """The next step after the earlier ones, None if there is none. Raises `AnswerError` if no model gave one."""
+        """The step to take after the earlier ones; None if there is none. Raises `AnswerError` if no model gave a
+        usable one."""
         ...
 
 
@@ -85,8 +87,8 @@ class Planner:
 
 
 def exhausted(taken: Sequence[str]) -> str | None:
-    """The pool that is used up after the actions `taken`, which prevents loops. Actions of no pool do not count, and do
-    not interrupt a sequence."""
+    """The pool that is used up after the actions `taken`, which prevents loops. Actions from no pool do not count, and
+    do not interrupt a sequence."""
     pools = [name for action in reversed(taken) for name, actions in _POOLS.items() if action in actions]
     row = list(takewhile(lambda name: name == pools[0], pools))
     return row[0] if len(row) >= IN_A_ROW else None
@@ -151,7 +153,7 @@ class Single:
 
 
 def _found_done(history: Sequence[Taken]) -> bool:
-    """Whether the check of the fixed path found all parts implemented."""
+    """Whether the check on the fixed path found all parts implemented."""
     checks = [each.observation for each in history if each.step.action == "check_implementation"]
     done, _, of = (checks[0].split(" parts", 1)[0] if checks else "0 of 1").partition(" of ")
     return done == of
