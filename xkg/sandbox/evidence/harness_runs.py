@@ -82,7 +82,7 @@ class HarnessRuns:
             return None
         traced = self._run(self._code.implementation, self._code.test, limits, tracing=True)
         if traced.outcome.ended == "timeout":
-            raise NotSettledError(f"its lines could not be followed within {limits.seconds:g} s")
+            raise NotSettledError(f"its lines could not be traced within {limits.seconds:g} s")
         return traced.lines if traced.ended else None
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:

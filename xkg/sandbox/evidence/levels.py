@@ -109,7 +109,7 @@ def prove(
     try:
         return _tested(code, runs, run, evidence, limits, own_lines(plain_newlines(code.implementation), components))
     except NotSettledError as error:
-        reason = f"whether the test can fail was not settled: {error}"
+        reason = f"it is not known whether the test can fail: {error}"
         return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.NOT_SETTLED)
     except FailsAtTimesError as error:
         reason = f"the test does not pass every time: {error}"
@@ -131,10 +131,10 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
     reason = why_failed(run, limits)
     blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):
-        reason = f"package {blamed} as it is here does not import: {reason}"
+        reason = f"the installed package {blamed} cannot be imported: {reason}"
     cause = cause_of(run.outcome, _own_names(code))
     if cause is Cause.DOWNLOAD and run.outcome.ended == "timeout":
-        reason += ", waiting for a network that is not there"
+        reason += ", waiting for a network that is not available"
     level = Level.IMPORTED if run.imported else Level.PARSED
     evidence = _evidence(run, level, environment, reason, (blamed,) if blamed else ())
     return Proof(evidence=evidence, cause=cause)
@@ -175,14 +175,14 @@ def _tested(
     tried = len(sample) - excused
     if not tried:
         return proves_nothing(
-            "nothing in the code itself could be changed: each statement is a component's, or a plain one"
+            "nothing in the code itself could be changed: each statement belongs to a component or is trivial"
         )
     score = round(noticed / tried, 3)
     measured = {"mutants": tried, "excused": excused, "mutation_score": score, "survivors": _survivors(missed)}
     if noticed < KILLED_SHARE * tried:
-        few = ", all that there are" if tried < ENOUGH_MUTANTS else ""
+        few = " (all there are)" if tried < ENOUGH_MUTANTS else ""
         same = f" ({excused} more compute the same)" if excused else ""
-        return proves_nothing(f"the test notices {noticed} of {tried} changes of the code{few}{same}", **measured)
+        return proves_nothing(f"the test detects {noticed} of {tried} changes to the code{few}{same}", **measured)
     return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **measured}), cause=Cause.PASSES)
 
 

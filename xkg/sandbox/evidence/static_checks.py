@@ -41,7 +41,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 def failure(outcome: Outcome, limits: Limits) -> str:
     """Explains in one line why a run failed: the limit that it hit, or the last error that it printed."""
     if outcome.ended == "timeout":
-        return f"timeout: it met the {limits.seconds:g}-second limit of a run"
+        return f"timeout: it reached the {limits.seconds:g}-second limit for a run"
     if outcome.ended == "memory":
         return f"memory: needed more than {limits.memory_mb:,} MB"
     if outcome.ended == "disk":

@@ -19,17 +19,17 @@ class Reach(StrEnum):
     OTHER = "other"
 
 
-_ENDS, _CALLERS = "ends the process before the end", "looks into who calls it"
-_UNNOTICED = "runs something where its failure goes unnoticed"
-_OWN_CODE, _MEMORY = "looks at its own code", "looks into the memory of the program that runs it"
-_TRACES, _FRAMES = "watches or steers the program that runs it", "looks into the frames of the program that runs it"
+_ENDS, _CALLERS = "ends the process before the end", "inspects its callers"
+_UNNOTICED = "runs something whose failure would go unnoticed"
+_OWN_CODE, _MEMORY = "inspects its own code", "inspects the memory of the program that runs it"
+_TRACES, _FRAMES = "monitors or controls the program that runs it", "inspects the frames of the program that runs it"
 
 _NAMES: Mapping[str, tuple[Reach, str]] = {
     name: (reach, what)
     for reach, what, names in (
         (Reach.OTHER, _ENDS, "os._exit _exit sys.exit exit quit SystemExit os.kill os.abort os.execv"),
-        (Reach.OTHER, "runs something at the end of the process", "atexit.register"),
-        (Reach.OTHER, "replaces how exceptions are reported", "sys.excepthook"),
+        (Reach.OTHER, "runs something when the process exits", "atexit.register"),
+        (Reach.OTHER, "changes how exceptions are reported", "sys.excepthook"),
         (Reach.INTERPRETER, _TRACES, "sys.settrace sys.setprofile sys.monitoring threading.settrace"),
         (Reach.INTERPRETER, _CALLERS, "sys._getframe sys._current_frames inspect.stack inspect.currentframe"),
         (
@@ -41,12 +41,12 @@ _NAMES: Mapping[str, tuple[Reach, str]] = {
         (Reach.INTERPRETER, _MEMORY, "gc.get_objects gc.get_referrers gc.get_referents ctypes faulthandler"),
         (Reach.SOURCE, _OWN_CODE, "inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile"),
         (Reach.SOURCE, _OWN_CODE, "inspect.findsource inspect.getcomments linecache dis marshal types.CodeType"),
-        (Reach.OTHER, "reaches into the loaded modules", "sys.modules"),
+        (Reach.OTHER, "accesses the loaded modules", "sys.modules"),
         (Reach.OTHER, "reads how it was started", "sys.argv os.environ os.getenv"),
-        (Reach.OTHER, "reaches into the program that runs it", "__main__"),
-        (Reach.PATCH, "reaches into the builtins", "builtins __builtins__"),
-        (Reach.OTHER, "runs code from text", "exec eval compile __import__"),
-        (Reach.OTHER, "loads a module again", "importlib.reload"),
+        (Reach.OTHER, "accesses the program that runs it", "__main__"),
+        (Reach.PATCH, "accesses the builtins", "builtins __builtins__"),
+        (Reach.OTHER, "runs code from a string", "exec eval compile __import__"),
+        (Reach.OTHER, "reloads a module", "importlib.reload"),
         (Reach.PATCH, "replaces what is tested", "mock.patch unittest.mock.patch patch"),
         (Reach.OTHER, "replaces what is tested", "unittest.mock MagicMock monkeypatch"),
         (Reach.OTHER, "swallows exceptions", "contextlib.suppress suppress"),
