@@ -389,7 +389,7 @@ def test_a_component_that_was_altered_or_left_uncalled_is_noticed(proven: Provin
 def test_code_that_has_nothing_of_its_own_is_not_tested_by_that(proven: Proving) -> None:
     proof = proven("assert clipped([9.0]) == [3.0]\n", PART, components=[PART])
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
-    assert "each statement is a component's" in (proof.evidence.reason or "")
+    assert "each statement belongs to a component" in (proof.evidence.reason or "")
 
 
 def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are_no_more(proven: Proving) -> None:
