@@ -196,7 +196,7 @@ def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) 
             kg.job(7)
         with pytest.raises(xkg.InputError, match=r"kg\.schema\(\) lists them"):
             kg.cypher("nope")
-        with pytest.raises(xkg.InputError, match=r"name it with run=, or in a task file with task=") as lacking:
+        with pytest.raises(xkg.InputError, match=r"set it with run=, or in a task file with task=") as lacking:
             kg.ablate(tmp_path)
         assert "--" not in str(lacking.value)
 

@@ -111,7 +111,7 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
     for number in (first, second):
         if not earliest <= number <= present:
             raise StoreError(
-                f"generation {number} of the Neo4j at {place} cannot be compared, only {earliest} to {present}: to "
+                f"generation {number} of the Neo4j at {place} cannot be compared, but {earliest} to {present} can: to "
                 "compare older states, export bundles (`xkg export --format bundle`) and compare with their folder"
             )
     return first, second
