@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Relation = Literal["same", "variant", "different"]
-"""`variant`: one technique changes, extends, applies or is a part of the other."""
+"""`variant`: one technique changes, extends, applies or is part of the other."""
 
 
 class Decision(Value):
@@ -117,7 +117,7 @@ class PaperLine(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The similarity of one text's words to the nearest words of another, in -1..1: the mean and the minimum."""
+    """The similarity of one text's words to their nearest words in another text, in -1..1: the mean and the minimum."""
 
     mean: float
     least: float

@@ -63,7 +63,7 @@ class Start:
 
 
 def ledger_name(folder: Path) -> str:
-    """The name of the run in the ledger of LLM calls."""
+    """The run's name in the ledger of LLM calls."""
     return f"run:{folder.name}"
 
 

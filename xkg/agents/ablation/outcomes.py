@@ -1,4 +1,4 @@
-"""The outcomes of runs: of the baseline, of each candidate, and of a whole campaign."""
+"""The outcomes of runs: the baseline, each candidate, and a whole campaign."""
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, holm

@@ -136,7 +136,7 @@ def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method |
     missing or empty file, or an unknown section."""
     name, _, section = task.method.partition("#")
     if "\n" in task.method or len(name) > 1000 or (not Path(name).exists() and len(task.method.split()) > 3):
-        return _bounded(task.method, "the text that was given")
+        return _bounded(task.method, "the given text")
     path = Path(name).expanduser()
     if not path.exists():
         if (known := in_graph(task.method)) is not None:

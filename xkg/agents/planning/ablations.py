@@ -16,7 +16,7 @@ from xkg.serve.service import Service
 MOST = 20
 CONTEXT_TOKENS = 6000
 _PLACES = 3
-_NO_PLACE = "not a component of the graph: find the lines with `locate`, by a description of what it does"
+_NO_PLACE = "not a component in the graph: find the lines with `locate`, using a description of what it does"
 _ALONE = "from the graph alone, without a language model"
 
 
@@ -90,7 +90,7 @@ def _grouped(material: Material) -> str:
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]
-    return f"left out as headings, since nothing of the graph rests on them: {', '.join(names)}" if names else ""
+    return f"left out as headings, since nothing in the graph depends on them: {', '.join(names)}" if names else ""
 
 
 def _with_lines(

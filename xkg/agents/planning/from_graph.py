@@ -175,15 +175,18 @@ def reasons(component: Component) -> list[str]:
     elif component.mentioned >= 0.5:
         reasons.append("the abstract has part of its name")
     if component.findings:
-        reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
+        reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
-        reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
+        reasons.append(
+            "judging by its name or definition, it evaluates the method's results, and none of the "
+            "method's code uses it"
+        )
     elif component.users:
-        reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
+        reasons.append(f"the code for {', '.join(component.users[:3])} uses it, so it is replaced, not removed")
     elif component.parts:
-        reasons.append("its own parts hang on it, so it is replaced and not removed")
+        reasons.append("its own parts depend on it, so it is replaced, not removed")
     elif _ideas(component):
-        reasons.append("other papers have similar techniques, so it is replaced and not removed")
+        reasons.append("other papers have similar techniques, so it is replaced, not removed")
     elif not component.siblings:
         reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
     else:

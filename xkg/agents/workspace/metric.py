@@ -98,7 +98,7 @@ class Metric(Value):
             if last is None
             else f"its last line with a number is {printable_line(last[:200])!a}"
         )
-        raise MissingMetricError(f"no line of the output matches {self.key!a}; {shown}")
+        raise MissingMetricError(f"no line in the output matches {self.key!a}; {shown}")
 
     def _in_json(self, text: str) -> object:
         try:

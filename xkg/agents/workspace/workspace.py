@@ -207,7 +207,7 @@ class Workspace:
         """Restores the files from before the last edit that has not been undone. Raises `InputError` if there is
         none."""
         if not self.current.undo:
-            raise InputError("there is no edit to undo: the files are those of the starter")
+            raise InputError("there is no edit to undo: the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
         undone = self._state.versions[-1]
         files = self.files_of(target.number)

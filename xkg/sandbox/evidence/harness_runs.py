@@ -119,7 +119,7 @@ class HarnessRuns:
         """Raises `FailsAtTimesError` if the test fails on the unchanged code."""
         again = self._run(self._code.implementation, self._code.test, limits)
         if again.outcome.ended == "timeout":
-            raise NotSettledError(f"the code itself takes over {limits.seconds:g} s at times")
+            raise NotSettledError(f"the code itself sometimes takes over {limits.seconds:g} s")
         if not again.ended:
             raise FailsAtTimesError(why_failed(again, limits))
 
@@ -136,7 +136,7 @@ class HarnessRuns:
             return changed.ended
         unchanged = self._run(self._code.implementation, self._code.test, patience)
         if unchanged.outcome.ended == "timeout":
-            raise NotSettledError(f"the code itself takes over {patience.seconds:.0f} s at times")
+            raise NotSettledError(f"the code itself sometimes takes over {patience.seconds:.0f} s")
         return self._run(change.apply(self._code.implementation), self._code.test, patience).ended
 
     def _run(

@@ -18,7 +18,7 @@ from xkg.sandbox.runner import Job, Outcome
 
 
 class UnsafeSubprocessRunner:
-    """Runs a job without confining it. Raises `InputError` as `BubblewrapRunner` does."""
+    """Runs a job without confining it. Raises `InputError` in the same cases as `BubblewrapRunner`."""
 
     name = "unsafe-subprocess"
     weaker: tuple[str, ...] = ("nothing is sandboxed: code has its user's files, network access and rights",)

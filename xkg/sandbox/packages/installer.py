@@ -285,7 +285,7 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """The wheels of those requirements that have one, without dependencies. Raises `Unreachable`."""
+    """The wheels for those requirements that have one, without dependencies. Raises `Unreachable`."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:

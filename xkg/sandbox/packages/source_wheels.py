@@ -100,7 +100,7 @@ class SourceWheels:
             try:
                 fetched = Fetched.model_validate(answer)
             except ValidationError:
-                raise FailedBuild(trouble or "its source has no usual name", passing=bool(trouble)) from None
+                raise FailedBuild(trouble or "its source has an unusual name", passing=bool(trouble)) from None
             left = work / "site" / fetched.file
             if fetched.error is not None or left.is_symlink() or not left.is_file():
                 raise FailedBuild(fetched.error or "its source was not fetched", passing=True)

@@ -120,7 +120,7 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """The names that a pattern, or YIELD, binds to values of the graph."""
+        """The names that a pattern or YIELD binds to values in the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
@@ -312,7 +312,7 @@ class _Estimate(TokenTree):
         if items is None:
             raise refused(
                 "range()",
-                "needs bounds that are whole numbers, parameters with whole numbers, or size(…) here; write UNWIND "
+                "needs bounds that are whole numbers, parameters with whole numbers, or size(…) here; use UNWIND "
                 "range(…) AS x, which can be stopped",
             )
         return ValueBounds(items, items, 1, flat=True)
@@ -363,7 +363,7 @@ class _Estimate(TokenTree):
             steps.append(self.value(bar + 1, end, inside, product))
         growth = [max(0, after.size - before.size) for before, after in pairwise(steps)]
         if growth[1] > growth[0]:
-            raise refused("reduce()", "makes its total grow faster with each step; write UNWIND, and collect or sum")
+            raise refused("reduce()", "makes its total grow faster with each step; use UNWIND, and collect or sum")
         size = steps[-1].size + growth[1] * items.items
         self.work += product * (size // 2048)  # a string is copied at each step
         return self.charge(steps[-1]._replace(items=max(steps[-1].items, size), size=size, stored=False), times)

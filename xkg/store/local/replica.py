@@ -77,7 +77,7 @@ class Replica:
         position = self._feed.position()
         current = self._reached(position) or self._follow()
         if not current and not self._is_of(position):
-            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}: ask again in a while")
+            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}: try again later")
         with contextlib.ExitStack() as stack:
             snapshot = stack.enter_context(self._generations.snapshot())
             at = snapshot.position

@@ -94,7 +94,7 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
     """Whether changed code could affect the code that computed the metric."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
-    said = f"in {shared} of {len(runs)} runs of candidates in a process that may run changed code, which can change it"
+    said = f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect it"
     if not shared:
         said = (
             "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "

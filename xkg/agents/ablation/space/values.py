@@ -39,7 +39,7 @@ def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tu
 
 
 def learns(name: str) -> bool:
-    """Whether a name is that of a learning rate; with 0, no method would remain."""
+    """Whether a name is that of a learning rate; with a rate of 0, no method would remain."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))
 
 

@@ -89,7 +89,8 @@ class Actions:
         }
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """The observation of a step's action. Raises the errors of `LanguageModel` if no model can be asked."""
+        """Performs a step's action and returns the observation. Raises the errors of `LanguageModel` if no model can be
+        asked."""
         given = step.action_input
         try:
             if step.action == "final_answer":
