@@ -81,7 +81,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
         (("--starter", "starter"), "the task is incomplete: pass --method, --run, --metric"),
         (
             ("--method", "absent.tex#x", "--starter", "starter", "--run", "r", "--metric", "a:max"),
-            "neither a file, nor a paper",
+            "is not a file, a paper in the graph",
         ),
         (("--method", METHOD, "--starter", "absent", "--run", "r", "--metric", "a:max"), "absent does not exist"),
         (("--method", METHOD, "--starter", "starter", "--run", "r", "--metric", "a"), "which way is better"),

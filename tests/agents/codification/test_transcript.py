@@ -35,7 +35,7 @@ def test_steps_are_json_lines_also_before_the_run_is_over(world: World) -> None:
     size = journal.stat().st_size
     assert len(steps(folder)) == 2
     assert journal.stat().st_size == size
-    with pytest.raises(InputError, match="no started run"):
+    with pytest.raises(InputError, match="does not contain a started run"):
         steps(folder.parent)
 
 

@@ -134,7 +134,7 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
         ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),
         (
             "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)",
-            r"no network, and it wants 1\.1\.1\.1 at train",
+            r"no network access, but it needs 1\.1\.1\.1 at train",
         ),
         ("def f(:\n", r"SyntaxError: invalid syntax \(train.py:1\)"),
         ("import json\n\njson.loads('{')", r"JSONDecodeError: .* \(train.py:3\)"),
@@ -383,8 +383,8 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
-        ("open(p)", "/data/rows.csv", r"\(runs see no files outside .*: let the code read /data/rows\.csv from"),
-        ("open(p)", "../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
+        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*: move /data/rows\.csv inside"),
+        ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv inside"),
     ],
 )
 def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str, path: str, remedy: str) -> None:
@@ -427,7 +427,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
             '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
-            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and that "
+            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and this "
             "line draws",
         ),
     ],

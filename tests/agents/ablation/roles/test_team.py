@@ -158,7 +158,7 @@ def test_without_money_the_code_alone_goes_on(world: World) -> None:
     world.llm["max_cost"] = 0.0001
     result = world.run()
     assert result.candidates == 2
-    assert any("not asked any further" in note for note in result.notes)
+    assert any("not asked again" in note for note in result.notes)
     assert not world.endpoint.requests
     world.llm["max_cost"] = 5
     assert world.run().summary == "Smoothing matters."
