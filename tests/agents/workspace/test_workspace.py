@@ -145,7 +145,9 @@ def test_a_run_of_an_earlier_xkg_is_refused_in_one_line(workspace: Workspace) ->
     with pytest.raises(CorruptStoreError, match="cannot be read: remove the run"):
         Workspace.open(workspace.folder)
     (workspace.folder / "history.git").mkdir()
-    with pytest.raises(InputError, match="from an earlier version of xkg: finish it with that version, or remove the run and"):
+    with pytest.raises(
+        InputError, match="from an earlier version of xkg: finish it with that version, or remove the run and"
+    ):
         Workspace.open(workspace.folder)
 
 
