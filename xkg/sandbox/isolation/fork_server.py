@@ -187,7 +187,7 @@ class _Process:
             cold, failed = answer["cold"], dict(answer["failed"])
         except (ValueError, KeyError, TypeError):
             last = watched.output.strip().splitlines()[-1:]
-            return f"importing the modules failed with {watched.stopped or (last or ['their process'])[0][:200]}"
+            return f"importing the modules ended with {watched.stopped or (last or ['their process'])[0][:200]}"
         self.failed = {str(name)[:100]: " ".join(str(why).split())[:200] for name, why in failed.items()}
         self._excluded = frozenset(descendants(process.pid))
         return None if cold is None else str(cold)[:200]

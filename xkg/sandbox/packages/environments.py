@@ -476,7 +476,7 @@ def _version_notes(
         why = "no wheel for this Python, or they conflict with each other"
         notes.append(f"versions that differ from those the repository asks for: {', '.join(others)} ({why})")
     notes += python_choice.where_wheels_are(plan.offers, at(plan.python).version)
-    notes += [f"the declared package {name} is not installed: {why}" for name, why in plan.left_out.items()]
+    notes += [f"{name} is declared but not installed: {why}" for name, why in plan.left_out.items()]
     return tuple(notes)
 
 
