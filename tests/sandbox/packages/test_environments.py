@@ -58,7 +58,7 @@ def test_packages_that_were_asked_for_come_beside_those_of_the_code(index: Index
     assert made.packages == ("alpha==1.0", "beta==1.0")
     assert made.cpu
     [gone] = [note for note in made.notes if note.startswith("gone is ")]
-    assert "is not installed" in gone
+    assert "but not installed" in gone
     assert "code for CUDA runs on the CPU in place of CUDA" in made.notes
 
 
