@@ -378,7 +378,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         (
             "open(p, 'rb')",
             "input/all/a.csv",
-            r"\(here: --data input=FOLDER, which has all/a\.csv, or a --setup command",
+            r"\(here: --data input=FOLDER containing all/a\.csv, or a --setup command",
         ),
         ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
@@ -443,4 +443,4 @@ def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Wor
     result = commands.run(workspace, "python train.py")
     assert [each.host for each in result.downloads] == ["data.example.org"] * 2
     assert result.problem is not None
-    assert "it wants https://data.example.org/set.gz at train.py:3, `urllib.request.urlopen(" in result.problem
+    assert "it needs https://data.example.org/set.gz at train.py:3, `urllib.request.urlopen(" in result.problem

@@ -141,7 +141,7 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     if not rest:
         return printable_line(f"here: --data {shlex.quote(f'{inside}=FILE')}")
     return printable_line(
-        f"here: --data {shlex.quote(f'{absent}=FOLDER')}containing {rest}, or a --setup command that creates it"
+        f"here: --data {shlex.quote(f'{absent}=FOLDER')} containing {rest}, or a --setup command that creates it"
     )
 
 

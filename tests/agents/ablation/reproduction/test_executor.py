@@ -200,9 +200,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
     assert maker.days == [None, *(days or [committed])]
     assert set(maker.pythons) == {f"python=={version}.*" for version in pythons}
     assert campaign.environment == environment
-    told = (
-        "those of the first day with packages for this Python" if environment == "oldest" else "the commit's half-year"
-    )
+    told = "from the first day with packages for this Python" if environment == "oldest" else "the commit's half-year"
     assert pythons or any(told in note for note in campaign.notes)
 
 
@@ -349,7 +347,7 @@ def test_a_folder_into_which_the_command_writes_is_made(world: World, tmp_path: 
 def test_a_file_that_the_command_reads_is_not_made(world: World, tmp_path: Path) -> None:
     (world.repository / "train.py").write_text(TRAIN + "\nopen('in/a.txt')\n")
     commit(world.repository)
-    with pytest.raises(BaselineError, match=r"--data in=FOLDER, which has a\.txt"):
+    with pytest.raises(BaselineError, match=r"--data in=FOLDER containing a\.txt"):
         campaign_with(Plugins(tmp_path / "sites"), world)
 
 
