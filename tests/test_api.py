@@ -190,13 +190,13 @@ async def test_papers_that_fail_are_rows_of_the_report_also_on_a_loop(tmp_path: 
 
 def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) -> None:
     with xkg.open(published, llm={"model": "none"}) as kg:
-        with pytest.raises(xkg.UnknownIdError, match=r"nor anything like it: kg\.papers\(\) lists the papers"):
+        with pytest.raises(xkg.UnknownIdError, match=r"nor any similar one: kg\.papers\(\) lists the papers"):
             kg.paper("zzzz qqqq")
         with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job lists"):
             kg.job(7)
         with pytest.raises(xkg.InputError, match=r"kg\.schema\(\) lists them"):
             kg.cypher("nope")
-        with pytest.raises(xkg.InputError, match=r"name it with run=, or in a task file with task=") as lacking:
+        with pytest.raises(xkg.InputError, match=r"set it with run=, or in a task file with task=") as lacking:
             kg.ablate(tmp_path)
         assert "--" not in str(lacking.value)
 

@@ -124,7 +124,7 @@ def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None
         (result,) = verify([paper], tmp_path, stalled, None, LIMITS)
         assert (result.level, result.cause) == (now, Cause.NOT_SETTLED)
         assert result.evidence.reason is not None
-        assert result.evidence.reason.startswith("whether the test can fail was not settled")
+        assert result.evidence.reason.startswith("it is not known whether the test can fail")
         assert len(stalled.ran) == 2, "what was not settled is tried again"
 
 

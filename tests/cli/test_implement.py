@@ -77,13 +77,16 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--starter", "starter"), "the task is incomplete: give --method, --run, --metric"),
+        (("--starter", "starter"), "the task is incomplete: pass --method, --run, --metric"),
         (
             ("--method", "absent.tex#x", "--starter", "starter", "--run", "r", "--metric", "a:max"),
-            "neither a file, nor a paper",
+            "is not a file, a paper in the graph",
         ),
         (("--method", METHOD, "--starter", "absent", "--run", "r", "--metric", "a:max"), "absent does not exist"),
-        (("--method", METHOD, "--starter", "starter", "--run", "r", "--metric", "a"), "which way is better"),
+        (
+            ("--method", METHOD, "--starter", "starter", "--run", "r", "--metric", "a"),
+            "whether higher or lower is better",
+        ),
         (("--method", METHOD, "--starter", "starter", "--run", "false", "--metric", "a:max"), "ended with status 1"),
         (("apply", "nothing"), "'nothing' is not a run of kg: there are none"),
     ],

@@ -401,7 +401,7 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["remove", "nobody"], "`xkg papers` lists the papers"),
         (["cypher", "MATCH (n"], "never closed"),
         (["cypher", "MATCH (n) DELETE n"], "refused"),
-        (["cypher", "component-tree"], "component-tree takes paper: string (give --param paper=VALUE)"),
+        (["cypher", "component-tree"], "component-tree takes paper: string (pass --param paper=VALUE)"),
         (["build", "--paper", "2402.99999999"], "nor an arXiv id such as 2402.17135"),
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such file or folder"),

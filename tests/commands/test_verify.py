@@ -127,7 +127,7 @@ def test_the_table_counts_causes_and_shows_one_reason_of_each(kg: Path, capsys: 
     assert captured.out.splitlines()[0] == "7 code nodes of 1 paper; tests that exit 0: 2"
     assert "      1  own bug                 AssertionError" in captured.out.splitlines()
     assert captured.err.count(PAPER) == 7
-    assert "note: 1 code node not run: missing package torch: environments are switched off" in captured.err
+    assert "note: 1 code node not run: missing package torch: environments are disabled" in captured.err
 
 
 @pytest.mark.usefixtures("untried_sandbox")

@@ -229,7 +229,7 @@ def test_an_import_that_does_not_come_to_its_end_is_not_imported(runner: Runner,
         assert proof.evidence.level is Level.PARSED, proof
 
 
-# --- a test that looks at its own code is not tested
+# --- a test that inspects its own code is not tested
 
 LOOKS = {
     "size": "import os\nassert os.stat('implementation.py').st_size == {size}",
@@ -281,7 +281,7 @@ def test_what_a_test_that_reaches_into_the_harness_did_cannot_be_told(contained:
     proof = proven(contained, test)
     assert (proof.evidence.level, proof.cause) == (Level.IMPORTED, Cause.PROVES_NOTHING)
     assert proof.evidence.reason
-    assert "the program that runs it" in proof.evidence.reason or "looks into who calls it" in proof.evidence.reason
+    assert "the program that runs it" in proof.evidence.reason or "inspects its callers" in proof.evidence.reason
 
 
 # What no syntax tree tells: then there is nothing to be seen.

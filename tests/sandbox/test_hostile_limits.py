@@ -295,7 +295,7 @@ def test_pretending_to_be_the_sandbox(attack: Attack) -> None:
 
 def test_huge_arguments_are_refused_before_anything_runs(runner: Runner) -> None:
     for argument in ("x" * 10_000_000, "a\0b"):
-        with pytest.raises(InputError, match="give long code as a file"):
+        with pytest.raises(InputError, match="pass long code as a file"):
             runner.run(Job(arguments=("-c", argument)))
 
 

@@ -158,7 +158,7 @@ def test_a_build_that_fails_is_named_and_not_tried_again(index: Index, tmp_path:
 def test_without_a_sandbox_nothing_is_built(index: Index, tmp_path: Path) -> None:
     index.add_source("alpha", "1.0", {"setup.py": f"open({str(tmp_path / 'ran')!r}, 'w')"})
     maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), UnsafeSubprocessRunner())
-    assert maker.make(["alpha"]).missing == {"alpha": "no wheel, and source is built only in bubblewrap"}
+    assert maker.make(["alpha"]).missing == {"alpha": "no wheel, and sources are built only in bubblewrap"}
     assert not (tmp_path / "ran").exists()
 
 

@@ -106,7 +106,7 @@ open("a\\n\\x1b[31mname", "w").write("named")
     why = {other.name: other.why for other in ran.left_out}
     assert {"link", "folder", "pipe", "big", "in/up"} <= why.keys() | {file.name for file in ran.files}
     assert "a host's file" not in ran.model_dump_json()
-    assert (why["pipe"], why["link"]) == ("it is not a plain file", "it is a link, or cannot be read")
+    assert (why["pipe"], why["link"]) == ("it is not a regular file", "it is a link, or cannot be read")
 
 
 # What run_code must not reach; the walls themselves are tried on every runner in test_hostile_reach.

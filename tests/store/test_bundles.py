@@ -106,13 +106,13 @@ TECHNIQUE = a_paper().techniques[0]
     ("change", "refusal"),
     [
         ({"techniques": (TECHNIQUE, TECHNIQUE)}, "twice"),
-        ({"techniques": ()}, "referred to and not in it"),
+        ({"techniques": ()}, "referenced but not in the bundle"),
         ({"techniques": a_paper().techniques[::-1]}, "before its parent"),
         ({"techniques": (TECHNIQUE.model_copy(update={"hidden": "no code"}), *a_paper().techniques[1:])}, "hidden"),
-        ({"symbols": ()}, "referred to and not in it"),
+        ({"symbols": ()}, "referenced but not in the bundle"),
         ({"repositories": (REPOSITORY, REPOSITORY)}, "twice"),
         ({"findings": (Finding(id="arxiv:1#finding/1", name=""),)}, "does not begin"),
-        ({"paper": a_paper().paper.model_copy(update={"id": ""})}, "not empty"),
+        ({"paper": a_paper().paper.model_copy(update={"id": ""})}, "not be empty"),
     ],
 )
 def test_a_bundle_that_contradicts_itself_is_refused_in_one_line(change: dict[str, object], refusal: str) -> None:

@@ -1,4 +1,4 @@
-"""The confined process of agents: that of builds, with the agents' tasks added."""
+"""The confined process for agents: the one for builds, with the agents' tasks added."""
 
 from xkg.build.parsing.parsers import Parsers
 

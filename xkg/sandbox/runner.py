@@ -1,4 +1,4 @@
-"""Protocols and values for running untrusted code: a `Runner` confines a job, an `EnvironmentMaker` gives it
+"""Protocols and values for running untrusted code: a `Runner` confines a job, an `EnvironmentMaker` provides its
 packages."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,8 @@ IN_PLACE_OF_CUDA = "on the CPU in place of CUDA"
 
 
 class Limits(Value):
-    """Wall seconds, megabytes of memory (summed over all processes) and of scratch disk, kilobytes of output."""
+    """Wall-clock seconds, megabytes of memory (summed over all processes) and of scratch disk, and kilobytes of
+    output."""
 
     seconds: float = 60
     memory_mb: int = 4096
@@ -21,9 +22,9 @@ class Limits(Value):
 
 
 class Job(Value):
-    """A job: the `python` arguments after the interpreter, run in a scratch folder that initially holds `files`
+    """A job: the `python` arguments after the interpreter, run in a scratch folder that initially contains `files`
     (relative path → text). `site` is a read-only folder of packages (an environment) on the module path. `python` is
-    the path of another interpreter than ours, as named by an `Environment`."""
+    the path of an interpreter other than ours, as given in an `Environment`."""
 
     arguments: tuple[str, ...]
     files: Mapping[str, str] = {}
@@ -33,8 +34,9 @@ class Job(Value):
 
 
 class Outcome(Value):
-    """`ended`: `exited` (then `exit_code` is set), or the limit that stopped it. `output` is decoded with replacement
-    characters; if it was too long, only its end is kept. `peak_memory_mb` is the watchdog's sum over all processes."""
+    """`ended` is `exited` (then `exit_code` is set), or the limit that stopped the job. `output` is decoded with
+    replacement characters; if it was too long, only its end is kept. `peak_memory_mb` is the watchdog's sum over all
+    processes."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -50,7 +52,7 @@ class Outcome(Value):
 
 
 class Runner(Protocol):
-    """One way to confine a job. Raises `SandboxUnavailableError` if it cannot confine one on this machine; never raises
+    """A way to confine a job. Raises `SandboxUnavailableError` if it cannot confine a job on this machine; never raises
     because of what the job does. `weaker` lists its differences from bubblewrap, one line each."""
 
     name: str
@@ -62,11 +64,11 @@ class Runner(Protocol):
 
 
 class Environment(Value):
-    """Installed packages for code. `site` is None if no packages are needed. `python` is their interpreter, None for
-    our own. `hash` identifies the resolved set; `packages` are name==version; `provided` maps imports to the packages
-    that have them. `missing` maps an import to the reason why it is not available. `incomplete`: a later attempt may
-    provide more (the registry could not be reached). `notes` are for people, one line each on the versions. With `cpu`,
-    code for CUDA runs on the CPU in it."""
+    """Installed packages for code. `site` is None if no packages are needed. `python` is their interpreter, or None for
+    our own. `hash` identifies the resolved set, `packages` lists name==version, and `provided` maps imports to the
+    packages that provide them. `missing` maps an import to the reason why it is not available. `incomplete` means that
+    a later attempt may provide more (the registry could not be reached). `notes` are for people, with one line each on
+    the versions. With `cpu`, CUDA code runs on the CPU in this environment."""
 
     site: Path | None
     hash: str
@@ -79,16 +81,16 @@ class Environment(Value):
     cpu: bool = False
 
     def providers(self, imports: Iterable[str]) -> dict[str, str]:
-        """The name==version that each import comes from, if one is installed."""
+        """The name==version that provides each import, for imports whose package is installed."""
         return {name: self.provided[name] for name in sorted(imports) if name in self.provided}
 
 
 class EnvironmentMaker(Protocol):
     """`make` returns one environment for top-level import names and the repository's requirement lines. `imports` may
-    map each import to the names that the code imports from it; they expose a package that only shares the name.
-    `written` is the date of the code (YYYY-MM-DD); packages of that time are preferred. `declared` are lines of
-    packages that need not be imported; they are installed if they fit. `again` returns the environment with a hash that
-    was made here before, None if there was none or it is no longer available."""
+    map each import to the names that the code imports from it; they reveal a package that only shares the name.
+    `written` is the date of the code (YYYY-MM-DD); packages from that time are preferred. `declared` contains lines for
+    packages that need not be imported; they are installed if they fit. `again` returns an environment created here
+    before, given its hash, or None if there was none or it is no longer available."""
 
     def make(
         self,

@@ -1,6 +1,7 @@
-"""Runs a caller's script over the code of a node in a separate sandbox, and returns its output and files.
+"""Runs a caller's script against a node's code in a separate sandbox, and returns its output and files.
 
-Nothing of a run outlives it. Untrusted code writes everything that comes back: output, names and bytes of files."""
+Nothing from a run outlives it. Everything that comes back is written by untrusted code: the output, and the names and
+bytes of files."""
 
 import json
 from typing import Literal
@@ -15,7 +16,7 @@ from xkg.value import Value
 MOST_FILES = 20
 FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
 OUTPUT_BYTES = 64 << 10
-"""The number of bytes returned from the start of an output, and as many from its end."""
+"""The number of bytes returned from the start of an output, and from its end."""
 ENDLESS_BYTES = 64 << 20
 _GRACE_SECONDS = 10
 _OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
@@ -32,8 +33,8 @@ class LeftOut(Value):
 
 
 class ScriptRun(Value):
-    """How the script ended; `output` is the text that it printed. `files` are the files in its working folder.
-    `left_out` are files that were too many or too large, and entries that are not files; `more` is the number of
+    """How the script ended. `output` is the text that it printed, and `files` are the files in its working folder.
+    `left_out` lists files that were too many or too large, and entries that are not files; `more` is the number of
     further ones."""
 
     outcome: Outcome
@@ -53,9 +54,9 @@ class _Report(Value):
 def run_script(
     implementation: str, script: str, runner: Runner, environment: Environment, limits: Limits, name: str = "script.py"
 ) -> ScriptRun:
-    """Return the result of `script`, whose namespace starts with the names of `implementation`. `seconds` of the limits
-    is the script's own time. Tracebacks use `name` for the script. Never raises because of what the script does; raises
-    `SandboxUnavailableError` as the runner does."""
+    """Returns the result of `script`, whose namespace starts with the names from `implementation`. `seconds` in the
+    limits is the script's own time. Tracebacks use `name` for the script. Never raises because of what the script does,
+    but raises `SandboxUnavailableError` as the runner does."""
     request = {
         "name": name,
         "script": script,

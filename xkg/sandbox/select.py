@@ -34,25 +34,25 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """The runner that the settings name, after a trial run (once per process). `auto` falls back from bubblewrap to
-    Landlock and then to a container, which also confine code (see `weaker`), and never to a runner that does not.
+    """The configured runner, after a trial run (once per process). `auto` falls back from bubblewrap to Landlock and
+    then to a container, which also confine code (see `weaker`), and never to a runner that does not confine code.
 
     Raises `SandboxUnavailableError` with one line on what to install or allow."""
     return chosen_runner(settings)[0]
 
 
 def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
-    """The runner that the settings name, and the reason for this choice. Raises as `runner_for`."""
+    """The configured runner, and the reason for this choice. Raises the same errors as `runner_for`."""
     if settings.runner == "unsafe-subprocess":
-        return UnsafeSubprocessRunner(), "XKG_SANDBOX__RUNNER names it"
+        return UnsafeSubprocessRunner(), "set by XKG_SANDBOX__RUNNER"
     refusals: list[str] = []
     for name in _RUNNERS if platform.system() == "Linux" else ("container",):
         if settings.runner in ("auto", name):
             refusal = _refusal(name)
             if refusal is None:
                 if settings.runner == name:
-                    return _RUNNERS[name](), "the settings name it"
-                return _RUNNERS[name](), "; ".join(refusals) or "the first that works here"
+                    return _RUNNERS[name](), "set in the settings"
+                return _RUNNERS[name](), "; ".join(refusals) or "the first that works on this machine"
             refusals.append(refusal)
     if not refusals:
         refusals = [f"{settings.runner} needs Linux: leave sandbox.runner at auto, or set it to container"]
@@ -64,7 +64,7 @@ def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
 
 @contextlib.contextmanager
 def warmed(runner: Runner) -> Iterator[Runner]:
-    """A runner for many jobs over the same packages: packages that are slow to import are imported once."""
+    """A runner for many jobs with the same packages: packages that are slow to import are imported only once."""
     if not isinstance(runner, BubblewrapRunner | LandlockRunner):
         yield runner
         return
@@ -73,8 +73,8 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 
 def preloaded_modules(job: Job) -> list[str]:
-    """The modules worth importing before a job: those of packages that it imports. Excludes modules that the job
-    configures by a variable, which would be set too late."""
+    """The modules worth importing before a job: modules of packages that the job imports. Excludes modules that the job
+    configures by a variable, which would then be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [
@@ -86,7 +86,7 @@ def preloaded_modules(job: Job) -> list[str]:
 
 
 def limits_for(settings: SandboxSettings) -> Limits:
-    """The limits of one job under these settings."""
+    """The limits for one job under these settings."""
     return Limits(seconds=settings.seconds, memory_mb=settings.memory_mb)
 
 

@@ -1,6 +1,6 @@
-"""Measured importance of techniques: files next to the bundles, so that rebuilding a paper does not lose it.
+"""Measured importance of techniques, stored in files next to the bundles so that rebuilding a paper does not lose it.
 
-An export includes one file `ablations.json` with the same values as a list."""
+An export includes the same values as a list in `ablations.json`."""
 
 import json
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 
 def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
-    """Writes the measurements into the folder of an export. Returns the file, or None without measurements. Raises
+    """Writes the measurements into an export folder. Returns the file, or None if there are no measurements. Raises
     `InputError`."""
     data = _FILES.data(ablations)
     path = folder / EXPORTED
@@ -40,7 +40,7 @@ def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
 
 
 def exported(folder: Path) -> tuple[Ablation, ...]:
-    """The measurements in the folder of an export; empty if it has no such file. Raises `InputError`."""
+    """The measurements in an export folder; empty if it has no such file. Raises `InputError`."""
     path = folder / EXPORTED
     if not path.exists():
         return ()
@@ -49,4 +49,4 @@ def exported(folder: Path) -> tuple[Ablation, ...]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct the file or leave it out") from error
     except (ValueError, ValidationError, RecursionError) as error:
-        raise InputError(f"{path}: is not a list of ablations as `xkg export` writes it; export it again") from error
+        raise InputError(f"{path}: is not a list of ablations from `xkg export`; export it again") from error

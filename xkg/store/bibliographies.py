@@ -1,4 +1,5 @@
-"""Papers of a graph for reference managers: BibTeX, and CSL-JSON (https://citeproc-js.readthedocs.io/en/latest/csl-json)."""
+"""Exports a graph's papers for reference managers: BibTeX, and CSL-JSON
+(https://citeproc-js.readthedocs.io/en/latest/csl-json)."""
 
 import json
 import re
@@ -12,7 +13,7 @@ _TEX |= {char: f"\\{char}" for char in "&%$#_"}
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """An `@misc` entry for each paper, since the graph does not know where papers appeared; keys are unique."""
+    """An `@misc` entry for each paper, since the graph does not record where a paper was published. Keys are unique."""
     entries, keys = [], set[str]()
     for paper in papers:
         first = key = _key(paper)
@@ -37,7 +38,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
 
 
 def csl_json(papers: Iterable[Paper]) -> str:
-    """An item for each paper, with the paper's id in the graph as its id."""
+    """An item for each paper; its id is the paper's id in the graph."""
     items = []
     for paper in papers:
         item: dict[str, object] = {"id": paper.id, "type": "article", "title": paper.title}

@@ -1,4 +1,4 @@
-"""Differences between two states of a paper: version, repositories, techniques, places and levels of code."""
+"""Differences between two states of a paper: its version, repositories, techniques, code locations and levels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,8 +10,8 @@ _LISTED = 20
 
 
 class TechniqueChange(Value):
-    """A technique before and after. A name is None if the technique does not exist there; `fields` are the changed
-    values."""
+    """A technique before and after. A name is None if the technique does not exist in that state; `fields` lists the
+    changed values."""
 
     id: str
     before: str | None
@@ -20,8 +20,8 @@ class TechniqueChange(Value):
 
 
 class PlaceChange(Value):
-    """The best place of a technique before and after, as `path::symbol:first-last`, None if it has none. `moved`: the
-    same symbol of the same file at other lines."""
+    """The best code location for a technique before and after, as `path::symbol:first-last`, or None if it has none.
+    `moved` means that the same symbol in the same file is now at other lines."""
 
     id: str
     name: str
@@ -31,8 +31,8 @@ class PlaceChange(Value):
 
 
 class LevelChange(Value):
-    """The level of a technique's code before and after, `none` without code. `rewritten`: the implementation or test
-    changed."""
+    """The level of a technique's code before and after; `none` if it has no code. `rewritten` means that the
+    implementation or test changed."""
 
     id: str
     name: str
@@ -42,8 +42,8 @@ class LevelChange(Value):
 
 
 class PaperChange(Value):
-    """The differences between two states of a paper; ids omit the paper's id. Each line of `sources` names a changed
-    version, repository or title."""
+    """The differences between two states of a paper. Technique ids omit the paper's id. Each line in `sources`
+    describes a changed version, repository or title."""
 
     paper: str
     title: str
@@ -67,8 +67,8 @@ class PaperChange(Value):
 
 
 def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> PaperChange:
-    """The differences between two states of one paper, or between two papers, whose techniques are matched by their
-    path in the hierarchy. None is a missing paper. Only visible techniques count."""
+    """The differences between two states of one paper, or between two papers. Techniques are matched by their path in
+    the hierarchy, and only visible ones count. None stands for a missing paper."""
     last = after or before
     if last is None:
         raise ValueError("neither state has a paper")
@@ -85,7 +85,7 @@ def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> Paper
 
 
 class _State(NamedTuple):
-    """Visible techniques, their code and their best places, by path in the hierarchy."""
+    """Visible techniques, their code and their best locations, keyed by path in the hierarchy."""
 
     techniques: Mapping[str, Technique]
     code: Mapping[str, Code]
@@ -103,7 +103,7 @@ class _State(NamedTuple):
         return cls(techniques, {_path(each.technique): each for each in bundle.code}, places)
 
     def place(self, path: str) -> tuple[str, str] | None:
-        """The best place's symbol without its commit, and the symbol with its lines."""
+        """The best location: its symbol without the commit, and the symbol with its lines."""
         if path not in self.techniques or path not in self.places:
             return None
         symbol = self.places[path][1]

@@ -1,8 +1,8 @@
 """Bundle files: the source of truth of an embedded graph, one immutable file for each state of a paper.
 
 A file is one JSON object, `{"format", "sha256", "bundle"}`; the hash covers the bundle's bytes in the file. All text is
-ASCII, so control characters and lone surrogates survive. The file name consists of a readable prefix of the paper's id,
-the hash of the id, and the hash of the content, so a named file never changes."""
+ASCII, so control characters and lone surrogates survive. The file name combines a readable prefix of the paper's id, a
+hash of the id and a hash of the content, so a file with a given name never changes."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ _HASH_END = len(_HEAD) + 64
 
 
 class BundleFile(Value):
-    """A bundle file as a manifest lists it; `sha256` is the hash of the bundle inside."""
+    """A bundle file as listed in a manifest; `sha256` is the hash of the bundle inside."""
 
     name: str
     size: int
@@ -31,8 +31,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle under `folder`, which must exist. Copies of data that is stored elsewhere need not be `durable`:
-    a power cut may damage them, which the hash reveals. Raises `OSError`."""
+    """Stores a bundle under `folder`, which must exist. Copies of data that is also stored elsewhere need not be
+    `durable`: a power cut may damage them, but the hash reveals it. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
@@ -50,7 +50,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """The bundle in a file. Raises `CorruptStoreError` with the file and, if known, its `paper`."""
+    """Reads the bundle in a file. Raises `CorruptStoreError` with the file and, if known, its `paper`."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -59,12 +59,12 @@ def read(path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
-    """The bundle in a file's bytes; `path` is for the message of `CorruptStoreError`."""
+    """Parses the bundle in a file's bytes; `path` is only used in the message of `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
         raise CorruptStoreError(_damaged(path, "is cut short or is not a bundle file", paper))
     if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
-        raise CorruptStoreError(_damaged(path, "is not what was written", paper))
+        raise CorruptStoreError(_damaged(path, "has changed since it was written", paper))
     try:
         return PaperBundle.model_validate(json.loads(payload))
     except (ValueError, ValidationError, RecursionError) as error:
@@ -72,18 +72,18 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def serialise(bundle: PaperBundle) -> bytes:
-    """The bytes of a bundle file; equal bundles give equal bytes."""
+    """Serialises a bundle; equal bundles give equal bytes."""
     payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 
 
 def stated_sha256(data: bytes) -> str:
-    """The hash that the bytes of a bundle file carry, which `parse` checks."""
+    """The hash stated in the bytes of a bundle file, which `parse` checks."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 
 def sha256(bundle: PaperBundle) -> str:
-    """The hash in a bundle's file; equal bundles have equal hashes."""
+    """The hash stored in a bundle's file; equal bundles have equal hashes."""
     return hashlib.sha256(_payload(bundle)).hexdigest()
 
 
@@ -104,8 +104,8 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
-    """The newest readable bundle of each paper under `folder`, and one line for each unreadable file. Those are renamed
-    to `*.damaged`, so that no clean-up removes them."""
+    """The newest readable bundle of each paper under `folder`, and one line for each unreadable file. Unreadable files
+    are renamed to `*.damaged` so that no clean-up removes them."""
     found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
@@ -127,11 +127,11 @@ def _name(paper: str, sha256: str) -> str:
 
 def _damaged(path: Path, problem: str, paper: str | None) -> str:
     owner = ascii(paper) if paper else "its paper"
-    return f"bundle file {path} {problem}: build or import {owner} again, or take it out with `xkg remove`"
+    return f"bundle file {path} {problem}: build or import {owner} again, or remove it with `xkg remove`"
 
 
 def validate(bundle: PaperBundle) -> None:
-    """Raises `InputError` with the first value in a bundle that a graph cannot hold."""
+    """Raises `InputError` for the first value in a bundle that a graph cannot store."""
     paper = bundle.paper.id
 
     def refuse(what: str) -> InputError:
@@ -145,14 +145,16 @@ def validate(bundle: PaperBundle) -> None:
         return known
 
     if not paper or "#" in paper:
-        raise refuse("an id of a paper is not empty and has no '#'")
+        raise refuse("a paper's id must not be empty or contain '#'")
     above: set[str] = set()
     hidden: set[str] = set()
     for technique in bundle.techniques:
         if technique.parent is not None and technique.parent not in above:
-            raise refuse(f"technique {technique.id!r} comes before its parent {technique.parent!r}, or without it")
+            raise refuse(
+                f"technique {technique.id!r} comes before its parent {technique.parent!r}, which may be missing"
+            )
         if technique.parent in hidden and technique.hidden is None:
-            raise refuse(f"technique {technique.id!r} is visible under a hidden one")
+            raise refuse(f"technique {technique.id!r} is visible, but its parent is hidden")
         above.add(technique.id)
         if technique.hidden is not None:
             hidden.add(technique.id)
@@ -160,14 +162,14 @@ def validate(bundle: PaperBundle) -> None:
     code = unique("code", [c.id for c in bundle.code])
     unique("the code of technique", [c.technique for c in bundle.code])
     if any(c.attested for c in bundle.code):
-        raise refuse("who attests a level depends on whom its reader trusts")
+        raise refuse("`attested` must be empty, since it depends on whom the reader trusts")
     repositories = unique("repository", [r.id for r in bundle.repositories])
     symbols = unique("symbol", [s.id for s in bundle.symbols])
     findings = unique("finding", [f.id for f in bundle.findings])
     resources = unique("resource", [r.id for r in bundle.resources])
     for node in (*techniques, *code, *findings, *resources):
         if paper_of(node) != paper:
-            raise refuse(f"id {node!r} does not begin with the paper's")
+            raise refuse(f"id {node!r} does not begin with the paper's id")
     ends = [
         ("technique", techniques, [c.technique for c in bundle.code] + [x.technique for x in bundle.locations]),
         ("symbol", symbols, [x.symbol for x in bundle.locations] + [d.symbol for d in bundle.derivations]),
@@ -177,4 +179,4 @@ def validate(bundle: PaperBundle) -> None:
     for kind, known, used in ends:
         for node in used:
             if node not in known:
-                raise refuse(f"{kind} {node!r} is referred to and not in it")
+                raise refuse(f"{kind} {node!r} is referenced but not in the bundle")

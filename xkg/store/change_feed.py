@@ -1,4 +1,4 @@
-"""How a copy follows a graph: the graph's position, and the changes since an earlier position."""
+"""How a copy follows a graph: the graph's current position, and the changes since an earlier position."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
@@ -8,17 +8,17 @@ from xkg.store.graph_store import Decision
 
 
 class Position(NamedTuple):
-    """A state of a graph. `graph` is a random name, drawn when a graph is created, so another graph at the same address
-    is recognised. `counter` grows with every commit and is 0 before the first."""
+    """A state of a graph. `graph` is a random name chosen when a graph is created, so that a different graph at the
+    same address is recognised. `counter` grows with every commit and is 0 before the first."""
 
     graph: str
     counter: int
 
 
 class Changes(NamedTuple):
-    """The changes that lead to position `to`. If `whole`, `bundles` are all papers of the graph; otherwise `removed`
-    are the ids of deleted papers. `bundles` are read lazily, each at `to` or later. `decisions` are all valid
-    decisions, None if they did not change."""
+    """The changes that lead to position `to`. If `whole`, `bundles` contains every paper in the graph; otherwise
+    `removed` lists the ids of deleted papers. `bundles` is read lazily, and each bundle reflects `to` or a later state.
+    `decisions` contains all valid decisions, or is None if they did not change."""
 
     to: Position
     whole: bool
@@ -28,7 +28,7 @@ class Changes(NamedTuple):
 
 
 class Feed(Protocol):
-    """A graph that can be followed. Methods raise `StoreError` if it cannot be reached."""
+    """A graph that can be followed. Methods raise `StoreError` if the graph cannot be reached."""
 
     def position(self) -> Position:
         """One round trip; called before every answer."""

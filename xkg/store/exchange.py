@@ -1,4 +1,4 @@
-"""Import and export of papers as files: the peer system's graph files, and lossless bundle files."""
+"""Imports and exports papers as files: the peer system's graph files, and lossless bundle files."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -18,15 +18,15 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
 def graph_files(place: Path) -> list[Path]:
-    """The file itself, or all `*.json` files of a folder ordered by name, except the list of ablations. Raises
-    `InputError` if there is none."""
+    """The file itself, or all `*.json` files in a folder, ordered by name, except the list of ablations. Raises
+    `InputError` if there are none."""
     if not place.is_dir():
         if not (place.exists() or place.is_symlink()):
-            raise InputError(f"{place}: no such file or folder; name graph files (*.json), or folders that hold them")
+            raise InputError(f"{place}: no such file or folder; pass graph files (*.json) or folders that contain them")
         return [place]
     paths = sorted(path for path in place.glob("[!.]*.json") if path.name != EXPORTED)
     if not paths:
-        raise InputError(f"{place}: has no graph file (*.json); name a folder that has")
+        raise InputError(f"{place}: contains no graph file (*.json); pass a folder that does")
     return paths
 
 
@@ -37,9 +37,10 @@ def import_files(
     *,
     claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
-    """The papers of graph files, and one line for each file that is unreadable or repeats the paper of an earlier file.
-    `check` judges the code of the peer's files; bundles are imported unchanged, their levels as `claims` if requested.
-    `notify` is called before each file with the number read, the total, and the file's name."""
+    """Reads the papers in graph files. Also returns one line for each file that is unreadable or repeats a paper from
+    an earlier file. `check` judges the code in the peer's files; bundles are imported unchanged, with their levels as
+    `claims` if requested. `notify` is called before each file with the number read so far, the total, and the file's
+    name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -79,8 +80,8 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """The bundle with the evidence and attestations that `stored` has for the same code. Stored evidence of a run
-    replaces missing evidence or a claim; stored evidence of a check replaces an equal check at another time."""
+    """The bundle with the evidence and attestations that `stored` has for the same code. Stored evidence from a run
+    replaces missing evidence or a claim; stored evidence from a check replaces an equal check made at another time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])
@@ -103,9 +104,9 @@ def _proven(code: Code, stored: Code | None) -> Code:
 
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
-    """Atomically writes one file per paper into `folder`, which is created, and returns their paths. A name is a
-    readable part of the title and the hash of the paper's id, so a new export replaces an earlier one of the same
-    paper.
+    """Atomically writes one file per paper into `folder`, which is created, and returns their paths. A file name
+    combines a readable part of the title with a hash of the paper's id, so a new export of a paper replaces the earlier
+    one.
 
     Raises `InputError` if the folder cannot be written."""
     paths = []

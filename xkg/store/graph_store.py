@@ -1,4 +1,4 @@
-"""The interfaces of a stored graph: `GraphStore` to write, `Snapshot` to read, and the values they exchange."""
+"""The interfaces to a stored graph: `GraphStore` to write, `Snapshot` to read, and the values they exchange."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,18 +9,18 @@ from xkg.model import Ablation, Code, Level, Paper, PaperBundle, Technique
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
+    # Opening a graph does not need arrays, and importing numpy takes longer than opening it.
     import numpy as np
     from numpy.typing import NDArray
 
 
 Relation = Literal["same", "variant", "different"]
-"""`variant`: one technique changes, extends, applies or is a part of the other."""
+"""`variant`: one technique changes, extends, applies or is part of the other."""
 
 
 class Decision(Value):
-    """A decision about a pair of techniques. `first` and `second` are technique ids, the lower one first; `judged` is
-    the hash of both texts (`judged`), and `by` identifies the prompt that was answered."""
+    """A decision about a pair of techniques. `first` and `second` are technique ids, the lower one first. `judged` is
+    the hash of both texts (`judged`), and `by` identifies the prompt that produced the decision."""
 
     first: str
     second: str
@@ -34,10 +34,10 @@ class Decision(Value):
 
 
 MOST_TITLES = 50
-"""The maximum number of listed papers whose titles begin with the same words."""
+"""The maximum number of papers listed for one title prefix."""
 
 Decisions = Mapping[tuple[str, str, str], Decision]
-"""Decisions by their `key`."""
+"""Decisions, keyed by `Decision.key`."""
 
 
 class Hit(NamedTuple):
@@ -48,9 +48,9 @@ class Hit(NamedTuple):
 
 
 class Link(Value):
-    """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` is the
-    reason for the link: their names, nearly equal vectors, or a decision of the model; `open` pairs wait for a
-    decision."""
+    """Two techniques from different papers, the lower id first, and the cosine similarity of their texts. `how` is the
+    reason for the link: their names, nearly equal vectors, or a decision by the model; `open` pairs are still waiting
+    for a decision."""
 
     first: str
     second: str
@@ -59,7 +59,7 @@ class Link(Value):
 
 
 class Table(Value):
-    """The rows of a query; `truncated` if the limit cut rows off."""
+    """The rows returned by a query; `truncated` if the limit cut rows off."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -67,9 +67,10 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique in its hierarchy: `path` has the names from the top down to itself, `children` its components in
-    order. Searches also find hidden techniques: for those, `technique.hidden` is the reason, and there is no code.
-    `without_code` names the components, hidden ones included, for which neither they nor their components have code."""
+    """A technique in its hierarchy: `path` lists the names from the top down to the technique itself, and `children`
+    its components in order. Searches also find hidden techniques: for a hidden one, `technique.hidden` is the reason,
+    and there is no code. `without_code` lists the names of components, including hidden ones, that have no code in
+    themselves or in their own components."""
 
     technique: Technique
     paper_title: str
@@ -80,8 +81,8 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """The values that techniques are filtered by. Without code, `level` is `none` and `language` is empty. `vouchers`
-    are the keys that attest the code (`xkg.attestations.trust`)."""
+    """The values that techniques are filtered by. If there is no code, `level` is `none` and `language` is empty.
+    `vouchers` are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
     level: Level
@@ -116,15 +117,15 @@ class PaperLine(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The similarity of one text's words to the nearest words of another, in -1..1: the mean and the minimum."""
+    """The similarity of one text's words to their nearest words in another text, in -1..1: the mean and the minimum."""
 
     mean: float
     least: float
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between one vector and all `techniques` of a graph, which shows the cosine to expect
-    from an unrelated technique. All 0 if there are no vectors."""
+    """The distribution of cosines between one vector and all `techniques` in a graph: the cosine to expect from an
+    unrelated technique. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -132,11 +133,11 @@ class Background(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message names the
+    """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message lists the
     nearest ids.
 
-    `generation` is 0 for an empty graph. `current` is False for an earlier state of a graph on a server, shown while
-    this machine's copy is brought up to date."""
+    `generation` is 0 for an empty graph. `current` is False for an earlier state of a server's graph, served while this
+    machine's copy is brought up to date."""
 
     generation: int
     current: bool
@@ -211,16 +212,16 @@ class Snapshot(Protocol):
 
 
 class Recognise(NamedTuple):
-    """A check before a paper is published. `check` is called under the write lock with the paper and the other papers
-    published since the graph's `counter` was `since`, without texts."""
+    """A check made before a paper is published. `check` is called under the write lock with the paper and, without
+    texts, the other papers published since the graph's `counter` was `since`."""
 
     since: int
     check: Callable[[PaperBundle, Sequence[Paper]], None]
 
 
 class GraphStore(Protocol):
-    """A place for graphs. Every write is one atomic step: readers see all of it or nothing. `place` is its name for
-    people: a folder, or the address of a server without secrets."""
+    """A store for graphs. Every write is one atomic step: readers see either all of it or nothing. `place` is the
+    store's display name: a folder, or a server's address without secrets."""
 
     place: str
 

@@ -1,5 +1,6 @@
 """Papers as one GraphML file (http://graphml.graphdrawing.org/specification.html) for Gephi, yEd, Cytoscape and
-networkx: the nodes, edges and properties of `xkg.store.rows`. GraphML has no lists, so lists are JSON texts."""
+networkx: the nodes, edges and properties of `xkg.store.rows`. GraphML has no lists, so lists are stored as JSON
+strings."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,10 +28,10 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.
 
 
 def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: Iterable[Ablation]) -> Iterator[str]:
-    """The file in pieces: visible techniques of these papers and everything connected to them, citations, and the
-    concepts and measurements that concern them."""
+    """Yields the file in pieces: the visible techniques in these papers and everything connected to them, citations,
+    and the concepts and measurements that concern them."""
     yield _HEAD
-    # GraphML first declares each property with its type, which is only known after all rows.
+    # GraphML must declare each property with its type first, and types are only known after all rows are read.
     kinds: dict[tuple[str, str], str] = {}
     papers, seen, body = [], set[str](), list[str]()
     edge_number = count()

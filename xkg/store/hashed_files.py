@@ -1,4 +1,5 @@
-"""Immutable files of values next to the bundles, named by the hash of their bytes. A manifest names the valid one."""
+"""Immutable files of values next to the bundles. Each file is named by the hash of its bytes, and a manifest says which
+one is valid."""
 
 import hashlib
 import json
@@ -16,8 +17,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class HashedFiles(Generic[K, V]):
-    """Files of values of one kind in the `folder` of a graph. `key` identifies a value, and `remedy` says how to
-    restore lost values."""
+    """Files for one kind of value in a graph's `folder`. `key` identifies a value, and `remedy` says how to restore
+    lost values."""
 
     def __init__(self, folder: str, kind: type[V], key: Callable[[V], K], remedy: str) -> None:
         self.folder = folder
@@ -26,12 +27,13 @@ class HashedFiles(Generic[K, V]):
         self._remedy = remedy
 
     def data(self, values: Iterable[V]) -> bytes | None:
-        """The content of a file of values, ordered by key; of equal keys the last counts. None without values."""
+        """Serialises values, ordered by key; if a key is repeated, the last value counts. None if there are no
+        values."""
         ordered = sorted({self._key(value): value for value in values}.values(), key=self._key)
         return json.dumps([value.model_dump() for value in ordered], indent=0).encode("ascii") if ordered else None
 
     def write(self, root: Path, values: Iterable[V]) -> str:
-        """Stores values under `root` and returns the name of their file; '' without values. Raises `OSError`."""
+        """Stores values under `root` and returns the file's name, or '' if there are no values. Raises `OSError`."""
         data = self.data(values)
         if data is None:
             return ""
@@ -41,7 +43,8 @@ class HashedFiles(Generic[K, V]):
         return path.name
 
     def read(self, root: Path, name: str) -> Mapping[K, V]:
-        """Values by key, ordered by key; empty for ''. Raises `CorruptStoreError` for a damaged file."""
+        """Reads values, keyed and ordered by key; empty if `name` is ''. Raises `CorruptStoreError` if the file is
+        damaged."""
         if not name:
             return {}
         path = root / self.folder / name
@@ -53,12 +56,12 @@ class HashedFiles(Generic[K, V]):
         except OSError as error:
             raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): run `xkg index rebuild`") from error
         except (ValueError, ValidationError) as error:
-            raise CorruptStoreError(f"{path} is not what was written: run `xkg index rebuild`") from error
+            raise CorruptStoreError(f"{path} has changed since it was written: run `xkg index rebuild`") from error
         return {self._key(value): value for value in found}
 
     def readable(self, root: Path, name: str | None) -> tuple[str, list[str]]:
-        """The name of that file, or of the newest readable one if it is damaged or the name is unknown; '' without one.
-        Also returns a line for each damaged file, which is renamed to `*.damaged`."""
+        """The name of the file, or of the newest readable one if the file is damaged or `name` is None; '' if there is
+        none. Also returns a line for each damaged file, which is renamed to `*.damaged`."""
         notes = []
         folder = root / self.folder
         files = folder.glob("[!.]*.json") if name != "" and folder.is_dir() else ()
@@ -67,7 +70,7 @@ class HashedFiles(Generic[K, V]):
                 self.read(root, path.name)
             except CorruptStoreError:
                 path.rename(path.with_suffix(".damaged"))
-                notes.append(f"{path} is not what was written, and set aside: {self._remedy}")
+                notes.append(f"{path} has changed since it was written and was set aside: {self._remedy}")
             else:
                 return path.name, notes
         if name and not notes:

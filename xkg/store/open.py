@@ -1,4 +1,4 @@
-"""Opens the configured graph: on a Neo4j if `store.url` names one, else in the folder of the graph."""
+"""Opens the configured graph: on a Neo4j server if `store.url` is set, otherwise in the graph's folder."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,12 @@ from xkg.store.graph_store import GraphStore
 def open_graph(
     settings: Settings, embedder: Callable[[], Embedder], *, background: bool = False, connect: bool = True
 ) -> GraphStore:
-    """The configured graph; opening reads nothing. `embedder` is called when something must be embedded. Without
-    `connect`, closing leaves the work of `GraphStore.connect` to another writer.
+    """Opens the configured graph without reading anything. `embedder` is called when something must be embedded.
+    Without `connect`, closing leaves the work of `GraphStore.connect` to another writer.
 
-    With `background`, far outdated indexes are brought up to date while the graph answers from them, and missing ones
-    are built while it answers with `StoreBusyError`; without it, the first answer waits. Raises `ConfigError`."""
+    With `background`, indexes that are far out of date are updated while the graph answers from them. Missing indexes
+    are built while the graph answers with `StoreBusyError`. Without `background`, the first answer waits. Raises
+    `ConfigError`."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

@@ -1,4 +1,4 @@
-"""Papers built while their graph's server was unreachable: stored as bundle files, and sent later."""
+"""Papers that were built while their graph's server was unreachable: stored as bundle files and sent later."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ FOLDER = "outbox"
 
 
 def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
-    """Stores papers under the graph's folder, replacing earlier files of the same papers. Raises `StoreError`."""
+    """Stores papers under the graph's folder, replacing earlier files for the same papers. Raises `StoreError`."""
     folder = kg / FOLDER
     try:
         private_folder(folder)
@@ -27,7 +27,7 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
 
 
 def waiting(kg: Path) -> list[Path]:
-    """The files of waiting papers, oldest first."""
+    """The files of papers waiting to be sent, oldest first."""
     return sorted((kg / FOLDER).glob("[!.]*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
@@ -36,4 +36,4 @@ def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
         try:
             yield path, bundles.read(path).paper.id
         except StoreError:
-            continue  # sending it reports a damaged file
+            continue  # sending this file will report the damage

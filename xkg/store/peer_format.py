@@ -1,7 +1,7 @@
-"""Graph files of the peer system (one JSON file per paper), read into bundles and written back.
+"""Reads the peer system's graph files (one JSON file per paper) into bundles, and writes them back.
 
 The written JSON equals the JSON that was read: values and their types, nulls, absent keys, the order of lists and keys,
-code points. The bundle alone suffices for that: the model's fields hold the format's regular content, and
+and code points. The bundle alone is enough for that: the model's fields hold the format's regular content, and
 `Paper.claims` holds anything beyond it."""
 
 import errno
@@ -37,7 +37,7 @@ LARGEST = 32 * 1024 * 1024
 """The maximum size of a graph file, in bytes."""
 
 MOST_TECHNIQUES = 20_000
-"""The maximum number of techniques of a paper; real papers have hundreds."""
+"""The maximum number of techniques in a paper; real papers have hundreds."""
 
 _MAX_NESTING = 200
 _LOST_ESCAPE = re.compile(r"[\x08\f](?=[a-z])")
@@ -45,9 +45,9 @@ _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
 
 def read_peer(path: Path, check: Check) -> PaperBundle:
-    """The paper in a graph file, unchanged: nothing is pruned, and the file's own `pass_exec` is kept in `Code.claims`.
-    `check` judges each implementation; imported code gets at most the level `parsed`. Top-level techniques with
-    components are methodologies.
+    """Reads the paper in a graph file unchanged: nothing is pruned, and the file's own `pass_exec` is kept in
+    `Code.claims`. `check` judges each implementation; imported code gets at most the level `parsed`. Top-level
+    techniques with components become methodologies.
 
     Raises `InputError` with the file and the problem."""
     try:
@@ -57,7 +57,7 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
 
 
 def write_peer(bundle: PaperBundle) -> Object:
-    """The content of a graph file. Hidden techniques are omitted; for papers built by xkg, `pass_exec` says whether the
+    """The content of a graph file. Hidden techniques are omitted. For papers built by xkg, `pass_exec` says whether the
     code was executed."""
     paper, claims = bundle.paper, bundle.paper.claims
     code = {c.technique: c for c in bundle.code}
@@ -124,17 +124,17 @@ def _joined(item: Finding | Resource) -> str:
 
 
 def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
-    """The fields of findings or resources: a name and, after a colon, a description."""
+    """The fields of a finding or resource: a name and, after a colon, a description."""
     for number, text in enumerate(_texts(file, key, ""), start=1):
         name, colon, description = text.partition(": ")
         yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
 
 
-# --- Content of a file beyond the regular form.
+# --- File content beyond the regular form.
 
 
 def _beyond(original: Object, regular: Object) -> Object:
-    """The changes that turn an object's regular form into the original: different `values`, and `keys` if they differ
+    """The changes that turn an object's regular form into the original: `values` that differ, and `keys` if they differ
     or are in another order. Empty for a regular object."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
@@ -170,14 +170,14 @@ def _load(path: Path) -> Object:
     except UnicodeDecodeError as error:
         raise _Wrong(f"is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
-        raise _Wrong(f"is not whole JSON (line {error.lineno}: {error.msg})") from error
+        raise _Wrong(f"is not complete JSON (line {error.lineno}: {error.msg})") from error
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
     except ValueError as error:  # an integer with more digits than Python converts
-        raise _Wrong("holds a number that is too long") from error
+        raise _Wrong("contains a number that is too long") from error
     _bound_nesting(value)
     if not isinstance(value, dict):
-        raise _Wrong(f"holds {_kind(value)} where a graph file has an object")
+        raise _Wrong(f"contains {_kind(value)} instead of an object")
     return value
 
 
@@ -185,18 +185,18 @@ def _object(pairs: list[tuple[str, Any]]) -> Object:
     value = dict(pairs)
     if len(value) < len(pairs):
         (key, _), *_ = (Counter(key for key, _ in pairs) - Counter(value.keys())).items()
-        raise _Wrong(f"has the key {key!r} twice in one object")
+        raise _Wrong(f"repeats the key {key!r} in one object")
     return value
 
 
 def _constant(name: str) -> float:
-    raise _Wrong(f"holds {name}, which is not JSON")
+    raise _Wrong(f"contains {name}, which is not JSON")
 
 
 def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise _Wrong(f"holds a number that is too large ({text[:20]})")
+        raise _Wrong(f"contains a number that is too large ({text[:20]})")
     return value
 
 
@@ -287,7 +287,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
 def _siblings(
     value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
 ) -> list[tuple[Object, str, str, str | None, int]]:
-    """The techniques under `key`, last first, each with its id and its place in the file."""
+    """The techniques under `key`, last first, each with its id and its location in the file."""
     items = _list(value, key, where)
     for i, item in enumerate(items):
         if not isinstance(item, dict):

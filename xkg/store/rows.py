@@ -1,4 +1,4 @@
-"""A paper as rows of a property graph, with the same names and values on both engines.
+"""A paper as rows of a property graph, with the same names and values for both engines.
 
 Values are strings, numbers, booleans and tuples of strings; nested values are JSON strings."""
 
@@ -28,8 +28,9 @@ NODES = {
     "command measured_at",
 }
 """The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` was cited
-but not built; the name of `Code` is its technique's name. `claimed` is the level that code of level `claimed` claims.
-`attested_by` has the fingerprints of the keys that attest at least that level, or else the code's own level."""
+but not built. The name of `Code` is the name of its technique. `claimed` is the level claimed by code at level
+`claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for other code, the code's
+own level."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -45,15 +46,15 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""The labels of both ends and the properties of each type; the values of a row are both ids, then the properties. `|`
-joins alternative labels of an end."""
+"""The labels at both ends and the properties, for each edge type. The values of a row are both ids, then the
+properties. `|` joins alternative labels for an end."""
 
 LONGEST_KEY = 1500
-"""In characters: Neo4j indexes no string above 8 KB."""
+"""In characters: Neo4j cannot index strings above 8 KB."""
 
 
 class Row(NamedTuple):
-    """A node or an edge: `table` is its label or type. `to` is the label of an edge's second end if its type has
+    """A node or an edge: `table` is its label or type. `to` is the label at an edge's second end if the type allows
     several."""
 
     table: str
@@ -62,8 +63,8 @@ class Row(NamedTuple):
 
 
 def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
-    """A paper with its visible techniques and all of its repositories and symbols; edges follow the nodes that they
-    join. Another paper may have the same repositories and symbols."""
+    """A paper with its visible techniques and all its repositories and symbols; edges follow the nodes that they join.
+    Another paper may yield the same repositories and symbols."""
     paper = bundle.paper
     own = key(paper.id)
     yield Row(
@@ -151,8 +152,8 @@ def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
 
 
 def key(node_id: str) -> str:
-    """An id in a form that the engines can hold and index. Ids that differ only in characters that the engines cannot
-    hold remain distinct."""
+    """An id in a form that the engines can store and index. Ids remain distinct even if they differ only in characters
+    that the engines cannot store."""
     clean = encodable(node_id)
     if len(clean) > LONGEST_KEY:
         clean = clean[:LONGEST_KEY]
@@ -197,10 +198,10 @@ def _text(text: str | None) -> str | None:
 
 
 def texts(several: Iterable[str]) -> tuple[str, ...]:
-    """A list in a form that both engines hold: LadybugDB drops empty strings from a list."""
+    """A list in a form that both engines can store: LadybugDB drops empty strings from a list."""
     return tuple(encodable(text) for text in several if text)
 
 
 def nested(value: object) -> str:
-    """A nested value in the form that the engines hold."""
+    """A nested value in the form in which the engines store it."""
     return encodable(json.dumps(value, ensure_ascii=False))

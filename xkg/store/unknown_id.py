@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"^(?:arxiv|doi|title):")
 
 
 class Known(Protocol):
-    """The ids of a graph. `paper_bundle` is None if the paper does not exist or cannot be read."""
+    """The ids in a graph. `paper_bundle` is None if the paper does not exist or cannot be read."""
 
     def paper_ids(self) -> Sequence[str]: ...
     def technique_ids(self, paper: str) -> Sequence[str]: ...
@@ -44,15 +44,15 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
     inside = () if kind == "paper" else known.technique_ids(owner)
     if kind == "paper" or inside:
         near = nearest(wanted, inside or papers)
-    else:  # a paper is not a substitute for a technique
+    else:  # a paper is no substitute for a technique
         near = list(known.named(technique.rpartition("/")[2]))[:NEAREST]
     if not near:
-        return UnknownIdError(f"no {kind} {quoted} in this graph, nor anything like it: {LIST_PAPERS}")
+        return UnknownIdError(f"no {kind} {quoted} in this graph, nor any similar one: {LIST_PAPERS}")
     return UnknownIdError(f"no {kind} {quoted} in this graph; nearest: {', '.join(near)}", near)
 
 
 def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
-    """The ids most similar to a reference, or with the same beginning, best first; empty if none is similar."""
+    """The ids most similar to a reference, or with the same beginning, best first; empty if there are none."""
     own = _without_scheme(wanted)[:_LONGEST]
     if not own:
         return []
@@ -71,7 +71,7 @@ def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
 
 
 def _sharing(own: str, ids: Sequence[str]) -> list[str]:
-    """The ids that share the most character trigrams with a reference, since comparing all of them takes seconds."""
+    """The ids that share the most character trigrams with a reference: comparing all ids in full would take seconds."""
     pieces = _pieces(own)
     shared = ((len(pieces & _pieces(_without_scheme(each)[:_LONGEST])), each) for each in ids)
     return [each for _, each in nsmallest(_CLOSEST, (found for found in shared if found[0]), key=lambda x: -x[0])]

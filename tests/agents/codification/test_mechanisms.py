@@ -114,7 +114,7 @@ def test_a_section_of_a_paper_is_the_method(tmp_path: Path, parsers: Parsers) ->
         method = read_method(read_task(None, {"method": f"{paper}#{name}", **given}), parsers)
         assert "keep a velocity" in method.text
         assert "Good" not in method.text
-    with pytest.raises(InputError, match="its sections are Introduction, Our Method, Results"):
+    with pytest.raises(InputError, match="available sections: Introduction, Our Method, Results"):
         read_method(read_task(None, {"method": f"{paper}#sec:none", **given}), parsers)
-    with pytest.raises(InputError, match="neither a file, nor a paper"):
+    with pytest.raises(InputError, match="is not a file, a paper in the graph"):
         read_method(read_task(None, {"method": "absent.tex", **given}), parsers)

@@ -87,7 +87,7 @@ def test_a_long_paper_without_a_section_named_is_its_method(tmp_path: Path, pars
     method = read_method(read_task(None, given), parsers)
     assert "keep a velocity" in method.text
     assert "Training is slow" not in method.text
-    assert "the sections on the method of" in method.notes[0]
+    assert "using the method sections of" in method.notes[0]
 
 
 def test_a_paper_without_a_method_has_none(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_model_plans_with_what_the_graph_knows_and_is_paid_once(graph_copy: Pa
     assert first.places[0].path == "oven/steam.py"
     assert first.replacement == ("a damp cloth", "no steam at all")
     assert (second.component, second.places, second.action) == ("", (), "ADD")
-    assert "not a component of the graph" in second.note
+    assert "not a component in the graph" in second.note
 
 
 @pytest.mark.parametrize(

@@ -138,5 +138,5 @@ def test_what_only_judges_the_result_comes_last() -> None:
         3,
     )
     assert [a.component for a in plan][-1] == "scale"
-    assert "judges what the method gives" in plan[-1].why
+    assert "evaluates the method's results" in plan[-1].why
     assert "judges" not in " ".join(a.why for a in plan[:-1])

@@ -134,7 +134,7 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
         ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),
         (
             "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)",
-            r"no network, and it wants 1\.1\.1\.1 at train",
+            r"no network access, but it needs 1\.1\.1\.1 at train",
         ),
         ("def f(:\n", r"SyntaxError: invalid syntax \(train.py:1\)"),
         ("import json\n\njson.loads('{')", r"JSONDecodeError: .* \(train.py:3\)"),
@@ -363,7 +363,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
     runner, limits = runner_for(SandboxSettings()), Limits(seconds=60, disk_mb=64)
     failed = Commands(runner, Environment(site=None, hash=""), limits).run(workspace, "python train.py")
     assert failed.problem is not None
-    assert "--cpu runs code for CUDA on the CPU; the code's own option --no-cuda may turn it off" in failed.problem
+    assert "--cpu runs CUDA code on the CPU; the code's own option --no-cuda may turn it off" in failed.problem
     result = Commands(runner, Environment(site=None, hash="", cpu=True), limits).run(
         workspace, "python train.py", trace=["train.py"]
     )
@@ -378,13 +378,13 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         (
             "open(p, 'rb')",
             "input/all/a.csv",
-            r"\(here: --data input=FOLDER, which has all/a\.csv, or a --setup command",
+            r"\(here: --data input=FOLDER containing all/a\.csv, or a --setup command",
         ),
         ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
-        ("open(p)", "/data/rows.csv", r"\(runs see no files outside .*: let the code read /data/rows\.csv from"),
-        ("open(p)", "../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
+        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*: move /data/rows\.csv inside"),
+        ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv inside"),
     ],
 )
 def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str, path: str, remedy: str) -> None:
@@ -408,7 +408,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
     workspace.edit({file: ""}, "module")
     output = f"Traceback (most recent call last):\nModuleNotFoundError: No module named '{module}'\n"
     found = hint(output, "python train.py", workspace, (), (), cuda=False, cpu=False)
-    assert found == (f"here: --setup '{copy}', since capitals count" if copy else "")
+    assert found == (f"here: --setup '{copy}', since names are case-sensitive" if copy else "")
 
 
 @pytest.mark.parametrize(
@@ -422,12 +422,12 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             "python: Error while finding module specification for 'shop.old.words' (ModuleNotFoundError: No module "
             "named 'shop')\n",
-            "here: the repository has it as old/words.py: name that file in --run",
+            "here: the repository has it as old/words.py: use that file in --run",
         ),
         (
             'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
             '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
-            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and that "
+            "here: --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and this "
             "line draws",
         ),
     ],
@@ -443,4 +443,4 @@ def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Wor
     result = commands.run(workspace, "python train.py")
     assert [each.host for each in result.downloads] == ["data.example.org"] * 2
     assert result.problem is not None
-    assert "it wants https://data.example.org/set.gz at train.py:3, `urllib.request.urlopen(" in result.problem
+    assert "it needs https://data.example.org/set.gz at train.py:3, `urllib.request.urlopen(" in result.problem

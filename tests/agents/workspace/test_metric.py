@@ -41,7 +41,7 @@ def test_a_missing_value_is_named(text: str, output: str, files: dict[str, bytes
     ("output", "shown"),
     [
         ("Epoch 1 loss=0.5\nEpoch 2 loss=0.4\nsaved\n", "its last line with a number is 'Epoch 2 loss=0.4'"),
-        ("saved\n", "no line has a digit"),
+        ("saved\n", "no line contains a digit"),
     ],
 )
 def test_what_the_output_has_in_place_of_a_match_is_shown(output: str, shown: str) -> None:

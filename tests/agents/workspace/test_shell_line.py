@@ -24,7 +24,7 @@ def test_programs_of_a_line_and_their_folders(line: str, programs: list[tuple[st
 
 @pytest.mark.parametrize("line", ["", "cd a", "A=1", "python 'b.py", "python b.py\0"])
 def test_a_line_that_starts_nothing_is_refused(line: str) -> None:
-    with pytest.raises(InputError, match=r"give a command|cannot be split"):
+    with pytest.raises(InputError, match=r"pass a command|cannot be split"):
         started(line)
 
 

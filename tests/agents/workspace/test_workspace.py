@@ -123,7 +123,7 @@ def test_a_run_killed_at_a_write_is_consistent(starter: Path, tmp_path: Path, mo
         return folder
 
     for writes in (0, 1):
-        with pytest.raises(InputError, match="has no run"):
+        with pytest.raises(InputError, match="does not contain a run"):
             Workspace.open(killed_after(writes))
         assert Workspace.create(tmp_path / f"run-{writes}", read).files == read.files
     reached = []
@@ -133,7 +133,7 @@ def test_a_run_killed_at_a_write_is_consistent(starter: Path, tmp_path: Path, mo
         workspace.edit({"more.py": ""}, "goes on")
         reached.append(Workspace.open(workspace.folder).current.number)
     assert reached == [1, 1, 2, 2, 3, 3, 3, 3]
-    with pytest.raises(InputError, match="has no run"):
+    with pytest.raises(InputError, match="does not contain a run"):
         Workspace.open(tmp_path / "run-9" / "copy")
     assert Workspace.open(killed_after(10) / "copy").files == read.files
 

@@ -110,7 +110,7 @@ def test_a_change_older_than_the_rule_is_not_brought_to_users(tmp_path: Path, mo
     with monkeypatch.context() as older:
         older.setattr("xkg.agents.workspace.workspace.refused_path", lambda *_: None)
         workspace.edit({".github/workflows/x.yml": "on: push\n"}, "as an older version did")
-    with pytest.raises(UnsafeInputError, match="not brought to you"):
+    with pytest.raises(UnsafeInputError, match="left out of the result"):
         patch(workspace)
-    with pytest.raises(UnsafeInputError, match="not brought to you"):
+    with pytest.raises(UnsafeInputError, match="left out of the result"):
         branch(workspace, "xkg/run")

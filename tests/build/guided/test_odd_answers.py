@@ -103,7 +103,7 @@ TAIL = "\nassert damp([4.0, 8.0]) == [4.0, 5.0]\n"
     ("test", "level", "reason"),
     [
         pytest.param(
-            "while damp([1.0]):\n    pass\n", "imported", "timeout: it met the 2-second limit of a run", id="hangs"
+            "while damp([1.0]):\n    pass\n", "imported", "timeout: it reached the 2-second limit for a run", id="hangs"
         ),
         pytest.param("for _ in range(1024):\n    print('x' * (1 << 20))\n", "parsed", "output", id="prints 1 GB"),
         pytest.param("held = [bytearray(1 << 24) for _ in range(1024)]\n", "imported", "memory", id="takes 16 GB"),

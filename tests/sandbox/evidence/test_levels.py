@@ -103,7 +103,7 @@ def test_a_test_of_shapes_alone_is_executed_and_its_survivors_say_what_it_misses
     assert (evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
     assert evidence.mutation_score is not None
     assert evidence.mutation_score < 0.6
-    assert evidence.reason == f"the test notices {len_of(evidence)} of {evidence.mutants} changes of the code"
+    assert evidence.reason == f"the test detects {len_of(evidence)} of {evidence.mutants} changes to the code"
     assert (20, "v / total became v * total") in {(s.line, s.change) for s in evidence.survivors}
 
 
@@ -168,15 +168,15 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test(proven
         (SMOOTHING, "import sys\nsys.exit(3)\n", Level.IMPORTED, Cause.OWN_BUG, "exit code 3"),
         (SMOOTHING, "import os\nos.kill(os.getpid(), 9)\n", Level.IMPORTED, Cause.KILLED, "killed by signal 9"),
         (SMOOTHING, "import time\ntime.sleep(60)\n", Level.IMPORTED, Cause.TIME,
-         "timeout: it met the 4-second limit of a run; it was in test.py, line 2"),
+         "timeout: it reached the 4-second limit for a run; it was in test.py, line 2"),
         (SMOOTHING + "\n\ndef wait():\n    while True:\n        scaled([1])\n", "wait()", Level.IMPORTED, Cause.TIME,
-         "timeout: it met the 4-second limit of a run; it was in "),
+         "timeout: it reached the 4-second limit for a run; it was in "),
         (SMOOTHING, "x = [bytearray(1 << 20) for _ in range(9999)]", Level.IMPORTED, Cause.MEMORY, "memory:"),
         (SMOOTHING, "import absent_package", Level.IMPORTED, Cause.MISSING_PACKAGE, "missing package absent_package"),
         (SMOOTHING, "import urllib.request as u\nu.urlopen('http://example.org')", Level.IMPORTED, Cause.DOWNLOAD,
          "urllib.error.URLError"),
         (SMOOTHING, "import json.absent_part", Level.IMPORTED, Cause.REMOVED_API,
-         "package json as it is here does not import: ModuleNotFoundError: No module named 'json.absent_part'"),
+         "the installed package json cannot be imported: ModuleNotFoundError: No module named 'json.absent_part'"),
         (SMOOTHING, "import asyncio\nasyncio.coroutine\n", Level.IMPORTED, Cause.REMOVED_API, "AttributeError: module"),
         ("values = {}\nvalues['x']\n", "assert 1", Level.PARSED, Cause.OWN_BUG, "KeyError: 'x'"),
         ("def f(:\n", "assert 1", Level.NONE, Cause.OWN_BUG, "does not parse"),
@@ -301,7 +301,7 @@ def test_a_machine_that_is_too_slow_settles_nothing(proven: Proving, contained: 
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
     assert proof.evidence.mutants is None
     assert proof.evidence.reason is not None
-    assert proof.evidence.reason.startswith("whether the test can fail was not settled: the machine was too slow")
+    assert proof.evidence.reason.startswith("it is not known whether the test can fail: the machine was too slow")
 
 
 class Stalls(Slow):
@@ -375,7 +375,7 @@ def test_a_composite_whose_own_statements_are_not_tested_is_not(proven: Proving)
     evidence = proven(blunt, WHOLE, components=[PART]).evidence
     assert (evidence.level, evidence.excused) == (Level.EXECUTED, 0)
     assert evidence.reason is not None
-    assert evidence.reason.startswith("the test notices ")
+    assert evidence.reason.startswith("the test detects ")
 
 
 def test_a_component_that_was_altered_or_left_uncalled_is_noticed(proven: Proving) -> None:
@@ -389,7 +389,7 @@ def test_a_component_that_was_altered_or_left_uncalled_is_noticed(proven: Provin
 def test_code_that_has_nothing_of_its_own_is_not_tested_by_that(proven: Proving) -> None:
     proof = proven("assert clipped([9.0]) == [3.0]\n", PART, components=[PART])
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
-    assert "each statement is a component's" in (proof.evidence.reason or "")
+    assert "each statement belongs to a component" in (proof.evidence.reason or "")
 
 
 def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are_no_more(proven: Proving) -> None:
@@ -399,14 +399,14 @@ def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are
     evidence = proven("assert f(3.0) > 0\n", two + "\n\ndef g(x):\n    return x * 2 + 1\n").evidence
     assert evidence.level is Level.EXECUTED
     weak = proven("assert f(3.0) > 3\nassert g(3.0) > 3\n", two + "\n\ndef g(x):\n    return x * 2 + 1\n").evidence
-    assert weak.reason == "the test notices 2 of 6 changes of the code, all that there are"
+    assert weak.reason == "the test detects 2 of 6 changes to the code (all there are)"
 
 
 def test_of_more_code_ten_changes_are_tried_though_the_test_runs_less(proven: Proving) -> None:
     unused = "".join(f"\n\ndef _unused{i}(x):\n    return x * {i} + x / 3 - x\n" for i in range(4))
     evidence = proven("assert f(3) == 4\n", "def f(x):\n    return x + 1\n" + unused).evidence
     assert (evidence.level, evidence.mutants) == (Level.EXECUTED, 10)
-    assert evidence.reason == "the test notices 2 of 10 changes of the code"
+    assert evidence.reason == "the test detects 2 of 10 changes to the code"
 
 
 EQUAL = """\

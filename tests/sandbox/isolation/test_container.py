@@ -127,7 +127,9 @@ def test_a_missing_image_names_the_command_that_makes_it(engine: Engine) -> None
 
 def test_an_engine_that_refuses_is_quoted(engine: Engine) -> None:
     engine(says="Error: crun: cgroups in hybrid mode not supported")
-    with pytest.raises(SandboxUnavailableError, match="podman cannot contain code here: Error: crun: cgroups"):
+    with pytest.raises(
+        SandboxUnavailableError, match="podman cannot sandbox code on this machine: Error: crun: cgroups"
+    ):
         ContainerRunner().run(Job(arguments=("-c", "")))
 
 
@@ -145,7 +147,7 @@ def test_other_systems_run_code_in_containers_alone(engine: Engine, monkeypatch:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     engine(echoes=False)
     runner, why = chosen_runner(SandboxSettings())
-    assert (runner.name, why) == ("container", "the first that works here")
+    assert (runner.name, why) == ("container", "the first that works on this machine")
     assert runner.weaker
     with pytest.raises(SandboxUnavailableError, match="landlock needs Linux"):
         runner_for(SandboxSettings(runner="landlock"))

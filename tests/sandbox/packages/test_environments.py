@@ -57,8 +57,8 @@ def test_packages_that_were_asked_for_come_beside_those_of_the_code(index: Index
     made = UvEnvironments(settings, BubblewrapRunner()).make(["alpha"], ["beta==2.0"], declared=["beta==2.0"])
     assert made.packages == ("alpha==1.0", "beta==1.0")
     assert made.cpu
-    [gone] = [note for note in made.notes if note.startswith("gone, ")]
-    assert "is not installed" in gone
+    [gone] = [note for note in made.notes if note.startswith("gone is ")]
+    assert "but not installed" in gone
     assert "code for CUDA runs on the CPU in place of CUDA" in made.notes
 
 
@@ -134,7 +134,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     assert environment.missing == {}
     assert environment.packages == ("alpha==1.0", "plugin==1.0")
     assert importable(environment, "alpha", "plugin")
-    told = ", which is declared, is not installed: "
+    told = " is declared but not installed: "
     reasons = {name: why for name, _, why in (note.partition(told) for note in environment.notes) if why}
     assert reasons.keys() == {"gone", "contrary", "wide"}
     assert reasons["gone"] == "no package gone in the registry"
@@ -228,7 +228,7 @@ def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:
     made = maker.make(["alpha"], ["python>=3.7", "alpha"])
     assert (made.python, made.packages, made.notes) == (None, ("alpha==1.0",), ())
     [note] = maker.make(["alpha"], ["python==2.7.*", "alpha"]).notes
-    assert note == f"the repository asks for Python ==2.7.*, which is not here; it gets {own().version}"
+    assert note == f"the repository asks for Python ==2.7.*, which is not installed; using {own().version}"
 
 
 def test_the_day_of_the_packages_is_never_before_this_python() -> None:
@@ -315,8 +315,8 @@ def test_nothing_of_a_package_runs_or_leaves_its_folder(index: Index, installing
 def test_versions_that_unavailable_packages_are_told(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "2.0", {"alpha.py": ""})
     assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
-        "other versions than the repository asks for: alpha 2.0 for ==1.0 "
-        "(no wheel for this Python, or they exclude each other)",
+        "versions that differ from those the repository asks for: alpha 2.0 for ==1.0 "
+        "(no wheel for this Python, or they conflict with each other)",
     )
     assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
 
@@ -409,7 +409,7 @@ def test_a_declared_package_may_be_younger_than_the_code(index: Index, environme
     index.add("tool", "1.0", {"tool.py": ""}, day="2025-01-01")
     made = environments.make(["alpha"], ["tool"], "2024-06-01", ["tool", "gone"])
     assert made.packages == ("alpha==1.0", "tool==1.0")
-    assert [note.partition(",")[0] for note in made.notes if "is not installed" in note] == ["gone"]
+    assert [note.partition(" ")[0] for note in made.notes if "not installed" in note] == ["gone"]
 
 
 def test_a_registry_that_does_not_answer_is_asked_again(

@@ -319,7 +319,7 @@ def test_values_given_as_text_become_what_the_header_says(example: NamedQuery) -
         ({}, "parameter paper is missing: example takes paper: string, limit: integer = 5"),
         ({"paper": ""}, "parameter paper is missing"),
         ({"papr": "x", "paper": "y"}, 'unknown parameter "papr": example takes paper: string'),
-        ({"paper": 5}, "parameter paper of example is a string, not 5"),
+        ({"paper": 5}, "parameter paper of example must be a string, not 5"),
         ({"paper": "x", "limit": "many"}, 'a whole number, not "many"'),
         ({"paper": "x", "limit": "1.5"}, "a whole number"),
         ({"paper": "x", "limit": True}, "a whole number"),

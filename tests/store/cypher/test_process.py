@@ -84,7 +84,7 @@ def test_to_wait_for_another_query_counts_towards_the_time(graph: Path) -> None:
         )
         while not process._lock.locked():
             time.sleep(0.01)
-        with pytest.raises(QueryFailedError, match=r"other queries were at work for 0\.2 s"):
+        with pytest.raises(QueryFailedError, match=r"other queries were still running after 0\.2 s"):
             process.run("RETURN 1 AS x", seconds=0.2)
         assert process._worker is not None
         process._worker.kill()

@@ -1,4 +1,4 @@
-"""A whole run: the baseline, the candidate space, rounds of candidates, and their effects."""
+"""A complete run: the baseline, the candidate space, rounds of candidates, and their effects."""
 
 import shutil
 import time
@@ -44,9 +44,9 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 
 @dataclass(frozen=True)
 class Start:
-    """The inputs of a campaign. `techniques` gives components with places in the starter's folder, `settings` the
-    entries of its configuration files. `jobs` is the number of parallel runs, `elsewhere` runs them on other machines.
-    `notify` may be called from any thread."""
+    """The inputs to a campaign. `techniques` lists components with their locations in the starter's folder, and
+    `settings` the entries in its configuration files. `jobs` is the number of parallel runs; `elsewhere` runs them on
+    other machines. `notify` may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -63,12 +63,12 @@ class Start:
 
 
 def ledger_name(folder: Path) -> str:
-    """The name of the run in the ledger of LLM calls."""
+    """The run's name in the ledger of LLM calls."""
     return f"run:{folder.name}"
 
 
 def run_campaign(start: Start) -> Campaign:
-    """The finished campaign. Work already done under the same folder is reused.
+    """Runs the campaign to its end, reusing work already done in the same folder.
 
     Raises `BaselineError` if the baseline does not run, `InputError` if nothing can be ablated, and the errors of
     workspaces and commands."""
@@ -109,8 +109,8 @@ class _Runner:
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Switches to this environment, with packages of a `day` (None: the newest), and rereads the files of the
-        baseline."""
+        """Switches to this environment, with packages from a `day` (the newest if None), and rereads the baseline's
+        files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -187,15 +187,15 @@ class _Runner:
         )
 
     def _reproduce(self, notes: list[str]) -> None:
-        """Finds the command and metric if the task has none, and makes the command run."""
+        """Finds the command and metric if the task has none, and gets the command to run."""
         start = self._start
         if not self._task.is_whole:
             if self._questions is None:
-                raise InputError("--run and --metric are missing: give them, or let a model find them (--llm)")
+                raise InputError("--run and --metric are missing: pass them, or let a model find them (--llm)")
             planned = plan(self._questions, self._task, self._base, self._runs.texts)
             self._task = planned_task(self._task, planned)
             notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")
-            notes += [f"not in the repository, says the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
+            notes += [f"not in the repository, per the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
             start.notify(f"plan: {self._task.command(self._task.seeds[0])}, {', '.join(self._task.metrics)}")
 
         attempts: list[RunOutcome] = []
@@ -229,11 +229,11 @@ class _Runner:
         self._repairs, self._causes = executor.repairs, executor.causes
         notes += executor.notes
         if self._repairs:
-            notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
+            notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
 
     def _fetch(self) -> RunOutcome | None:
-        """Runs the setup once with access to its hosts, and gives its files to each later run. Returns the run if it
-        failed; failed setups are not stored."""
+        """Runs the setup once with access to its hosts, and makes its files available to each later run. Returns the
+        run if it failed; failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)
@@ -252,11 +252,11 @@ class _Runner:
         return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
-        """The first run of the baseline. If there are free jobs, its other seeds run at the same time."""
+        """Runs the baseline for the first time. If there are free jobs, its other seeds run at the same time."""
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()
-        if first.value is None:  # the workspace may be repaired now, so nothing else may read it
+        if first.value is None:  # the workspace may be repaired next, so nothing else may be reading it
             for run in runs[1:]:
                 run.exception()
         return first
@@ -297,7 +297,7 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """The seeds in code that later runs change, if the baseline runs their lines."""
+        """The seeds in the code that later runs change, if the baseline runs their lines."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -329,7 +329,7 @@ class _Runner:
         space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:
             notes.append("no code was recognised as computing the metric, so none is protected from changes")
-        notes += [f"{path} does not parse as Python 3, and was left out" for path in found.unparsed]
+        notes += [f"{path} does not parse as Python 3 and was left out" for path in found.unparsed]
         if noisy := noise_note(self._task, baseline, space.left_out):
             notes.append(noisy)
             self._start.notify(f"warning: {noisy}")

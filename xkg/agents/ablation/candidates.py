@@ -1,5 +1,5 @@
-"""What can be tried: components of a method, and candidates. Each candidate is an exact source change that ablates one
-component."""
+"""Defines what can be tried: components of a method, and candidates. Each candidate is an exact source change that
+ablates one component."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""The path that represents the task's `run` command in a change."""
+"""The path that stands for the task's `run` command in a change."""
 
 
 class Place(Value):
-    """Lines of a file in the working copy, 1-based and inclusive. `symbol` is the enclosing function or class, '' if
+    """Lines of a file in the working copy, 1-based and inclusive. `symbol` is the enclosing function or class, or '' if
     unknown."""
 
     path: str
@@ -31,7 +31,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Whether the other lines are within these."""
+        """Whether the other lines are within these lines."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -39,8 +39,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """One exact change of a file, or of the command (`COMMAND`). It replaces `old`, the characters from `start` to
-    `end` (offsets, end exclusive), with `new`."""
+    """One exact change to a file, or to the command (`COMMAND`). Replaces `old`, the characters from offset `start` up
+    to, but not including, `end`, with `new`."""
 
     path: str
     start: int
@@ -50,9 +50,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """One ablation. `value` is the new value as written, `baseline_value` the current one. `replacements` make the
-    change and are within `places`. `by_model`: a language model wrote it. `probe` puts a value in the same places that
-    ends the run when it is used, if there is such a value."""
+    """One ablation. `value` is the new value as written, and `baseline_value` the current one. `replacements` make the
+    change and stay within `places`. `by_model` means that a language model wrote it. `probe` is a variant of the
+    change, if there is one, that inserts a value that ends the run when it is used."""
 
     component: str
     kind: Kind
@@ -66,15 +66,15 @@ class Candidate(Value):
 
     @property
     def id(self) -> str:
-        """12 hex digits of a hash over the change. Equal changes have equal ids."""
+        """The first 12 hex digits of a hash of the change. Equal changes have equal ids."""
         changed = [replacement.model_dump() for replacement in self.replacements]
         return hashlib.sha256(json.dumps(changed, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Component(Value):
-    """A part of the method that can be ablated. `technique` is its id in the graph, None if only the code shows it.
-    `weight` (0..1) is its expected importance before any run, and `reasons` explain it. `order` is its position in the
-    hierarchy, `about` its definition."""
+    """A part of the method that can be ablated. `technique` is its id in the graph, or None if it was only found in the
+    code. `weight` (0..1) is its expected importance before any run, and `reasons` explain the weight. `order` is its
+    position in the hierarchy, and `about` its definition."""
 
     id: str
     name: str

@@ -1,5 +1,5 @@
-"""Refuses candidates before they cost a run: empty changes, comments, changes outside their places or in the code that
-computes the metric, and source that does not parse."""
+"""Refuses bad candidates before they cost a run: empty changes, changes that only affect comments, changes outside
+their places or in code that computes the metric, and source that does not parse."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def refusal(
     candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
 ) -> str | None:
-    """Why the change must not run, in one line; None if it may. `before` and `after` are the changed files, `protected`
-    the lines that compute or write the metric."""
+    """The reason, in one line, why the change must not run; None if it may. `before` and `after` are the changed files;
+    `protected` are the lines that compute or write the metric."""
     differing = [path for path in after if before[path] != after[path]]
     if not differing:
         return "the change is empty"
@@ -44,14 +44,15 @@ def refusal(
         except SyntaxError:
             return f"{path} does not parse"
         meaningful = meaningful or ast.dump(old) != ast.dump(new)
-    return None if meaningful else "the change is only in comments or layout"
+    return None if meaningful else "the change only affects comments or layout"
 
 
 LARGEST_FILE = 1_000_000  # characters
 
 
 def tree_of(text: str) -> ast.Module:
-    """The AST of Python source. Raises `SyntaxError` if it cannot be parsed, is too large or is nested too deeply."""
+    """The AST of Python source. Raises `SyntaxError` if the source cannot be parsed, is too large or is nested too
+    deeply."""
     if len(text) > LARGEST_FILE:
         raise SyntaxError("too large")
     try:

@@ -1,8 +1,8 @@
-"""Effects relative to the baseline with intervals over seeds, and whether they exceed the baseline's noise.
+"""Computes effects relative to the baseline, with intervals over seeds, and whether they exceed the baseline's noise.
 
 Intervals are Welch's (B. L. Welch, "The generalization of Student's problem when several different population variances
 are involved", Biometrika 34, 1947), with degrees of freedom rounded down, which widens them. Multiple comparisons are
-adjusted as in S. Holm, "A simple sequentially rejective multiple test procedure", 1979."""
+adjusted by the method of S. Holm, "A simple sequentially rejective multiple test procedure", 1979."""
 
 import math
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from statistics import fmean, variance
 from xkg.value import Value
 
 CRITICAL = 0.05
-"""The relative change from which a component is critical, if it also exceeds the noise."""
+"""The relative change above which a component is critical, if the change also exceeds the noise."""
 SIGNIFICANT = 0.05
 """The significance level, applied to p values adjusted for all comparisons."""
 
 
 class Effect(Value):
-    """`change` is (value − baseline) / |baseline|; `low` and `high` are its 95 % confidence interval, None if the
-    spread is unknown. `once`: the candidate ran with one seed, so this is a prediction interval from the baseline's
-    spread. `exact`: the baseline repeats exactly, overall or for each seed, so any difference is real. `p` is two-sided
-    and only for this comparison."""
+    """`change` is (value − baseline) / |baseline|; `low` and `high` are its 95 % confidence interval, or None if the
+    spread is unknown. `once` means that the candidate ran with one seed, so the interval is a prediction interval based
+    on the baseline's spread. `exact` means that the baseline repeats exactly, overall or for each seed, so any
+    difference is real. `p` is two-sided and applies to this comparison alone."""
 
     baseline: float
     value: float
@@ -44,13 +44,13 @@ class Effect(Value):
 
     @property
     def nothing_changed(self) -> bool:
-        """Whether the baseline is exact and the value equals it: the mutation does not change the metric."""
+        """Whether the baseline is exact and the value equals it, so that the mutation does not change the metric."""
         return self.exact and self.value == self.baseline
 
 
 def effect(baseline: Sequence[float], values: Sequence[float], pooled: float | None = None) -> Effect:
-    """The effect of a candidate with these `values`, one per seed, relative to the baseline. `pooled` is a standard
-    deviation to use if neither side has one (a baseline of one run). Raises `ValueError` if values are missing or not
+    """The effect of a candidate with these `values`, one per seed, relative to the baseline. `pooled` is the standard
+    deviation to use if neither side has one (a baseline with one run). Raises `ValueError` if values are missing or not
     finite."""
     if not baseline or not values or not all(map(math.isfinite, (*baseline, *values))):
         raise ValueError("an effect needs finite values of baseline and candidate")
@@ -75,19 +75,19 @@ def effect(baseline: Sequence[float], values: Sequence[float], pooled: float | N
 
 
 def unchanged(values: Sequence[float]) -> Effect:
-    """The effect of a candidate that gave the baseline's value for each seed."""
+    """The effect of a candidate whose value equals the baseline's for each seed."""
     mean = fmean(values)
     return Effect(baseline=mean, value=mean, change=0.0, low=0.0, high=0.0, seeds=len(values), p=1.0, exact=True)
 
 
 def _spread(baseline: Sequence[float], values: Sequence[float], pooled: float | None) -> tuple[float, int] | None:
-    """The standard error of the difference of the means, and its degrees of freedom, rounded down."""
+    """The standard error of the difference between the means, and its degrees of freedom, rounded down."""
     n, m = len(baseline), len(values)
     if n > 1 and m > 1:
         a, b = variance(baseline) / n, variance(values) / m
         if a + b == 0:
             return 0.0, n + m - 2
-        share = a / (a + b)  # squares of tiny variances would be 0
+        share = a / (a + b)  # the squares of tiny variances would be 0
         freedom = 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
         return math.sqrt(a + b), max(1, math.floor(freedom + 1e-9))
     if n > 1 or m > 1:
@@ -124,8 +124,8 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
 
 
 def t_cdf(t: float, freedom: int) -> float:
-    """Student's distribution for integer degrees of freedom: the finite series 26.7.3 and 26.7.4 of Abramowitz and
-    Stegun, "Handbook of Mathematical Functions", 1964."""
+    """The CDF of Student's distribution for integer degrees of freedom: the finite series 26.7.3 and 26.7.4 in
+    Abramowitz and Stegun, "Handbook of Mathematical Functions", 1964."""
     theta = math.atan(t / math.sqrt(freedom))
     cosine2 = math.cos(theta) ** 2
     term, total = 1.0, 1.0

@@ -20,22 +20,23 @@ Failure = Literal[
 ]  # fmt: skip
 
 _ADVICE: dict[Failure, str] = {
-    "missing library": "install the system package that has it; runs see the libraries of this machine (for "
+    "missing library": "install the system package that provides it; runs can use this machine's libraries (for "
     "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
     "Python 2": "convert it to Python 3 first",
-    "own error": "the repository's own code contradicts itself there: correct that line, or take another commit",
-    "missing data": "runs see only files of the repository, of --data PATH=FOLDER, and those that --setup makes",
-    "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
-    "empty data": "check the folder that --data names: the loader found nothing in it",
-    "needs the network": "put what it downloads into a folder, and name that with --data PATH=FOLDER",
-    "needs a GPU": "or run it on a machine that has one, with --device nvidia",
-    "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or give a command that asks "
-    "nothing",
-    "needs a display": "runs have no display: turn the drawing off by an option of the command, or leave that line out",
+    "own error": "the repository's own code is inconsistent there: fix that line, or use another commit",
+    "missing data": "runs only see files from the repository, from --data PATH=FOLDER, and from --setup",
+    "broken checkpoint": "fetch the whole file (git lfs pull), then pass its folder with --data",
+    "empty data": "check the folder passed with --data: the loader found nothing in it",
+    "needs the network": "put what it downloads into a folder, and pass the folder with --data PATH=FOLDER",
+    "needs a GPU": "or run it on a machine with a GPU, using --device nvidia",
+    "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or use a command that does "
+    "not prompt",
+    "needs a display": "runs have no display: turn off drawing with a command option, or remove that line",
     "time": "raise --seconds, or train for fewer epochs",
-    "memory": "raise --memory-mb, or take a smaller batch",
+    "memory": "raise --memory-mb, or use a smaller batch",
     "disk": "raise --disk-mb, or write less",
-    "no metric": "give --metric a pattern for a line that it prints, or a file that it leaves (scores.json:loss:min)",
+    "no metric": "set --metric to a pattern for a line that it prints, or to a file that it writes "
+    "(scores.json:loss:min)",
     "not a number": "training diverges, or the metric's pattern matches something else",
 }
 
@@ -92,7 +93,7 @@ _INSTALL = re.compile(r"pip3? install (?:-\S+ ){0,3}['\"]?([A-Za-z][\w.-]{0,99}+
 _REMOVED_IN = re.compile(
     r"removed (?:in|from)(?: the)?(?: ([A-Za-z][\w-]{0,99}))??(?: since)?(?: version)? v?(\d{1,4}(?:\.\d{1,4})+)"
 )
-# NumPy names only the version that deprecated them: https://numpy.org/doc/stable/release/1.24.0-notes.html
+# NumPy's message only names the version that deprecated them: https://numpy.org/doc/stable/release/1.24.0-notes.html
 _ALIAS = re.compile(r"was a deprecated alias for the builtin")
 _OF_MODULE = re.compile(r"(?:module|from|named) '(\w{1,100})[\w.]{0,200}'")
 _CALL = re.compile(
@@ -110,9 +111,9 @@ def advice_on(kind: Failure, output: str) -> str:
     if kind == "missing package":
         stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
         package = stated[1] if stated else distribution_of(modules[0]) or modules[0] if modules else "PACKAGE"
-        return f"add the package that has it, as in --with {package}, or free disk space if it is too large"
+        return f"add the package that provides it, as in --with {package}, or free disk space if it is too large"
     if kind != "removed API":
-        return _ADVICE.get(kind, "make the command run by itself first")
+        return _ADVICE.get(kind, "get the command to run on its own first")
     module, removed = _OF_MODULE.search(message), _REMOVED_IN.search(message)
     name = module[1] if module else "PACKAGE"
     package = (removed[1] if removed else None) or distribution_of(name) or name
@@ -122,7 +123,7 @@ def advice_on(kind: Failure, output: str) -> str:
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:
-    """The kind of failure of a failed run. `files` are the repository's, by path."""
+    """Classifies a failed run. `files` are the repository's files, keyed by path."""
     kind = _kind(result)
     return "own error" if kind in ("removed API", "error") and _is_own(result.output[-_TAIL:], files or {}) else kind
 
@@ -138,7 +139,7 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
     if call is None or not frames or frames[-1]["path"] not in files:
         return False
     *outer, name = call[1].replace(".<locals>", "").split(".")
-    # A method is identified by its class, which Python before 3.10 does not name.
+    # A method is identified by its class, which Python before 3.10 does not report.
     is_method = name.startswith("__")
     names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
     defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]
@@ -174,7 +175,8 @@ _NOT_A_NUMBER = re.compile(r"(?<![a-z])(?:nan|inf|infinity)(?![a-z])", re.IGNORE
 
 
 def metric_failure(problem: str, output: str) -> Failure:
-    """Whether a run that exited normally has no metric or one that is not a number; its last lines may say so too."""
+    """Classifies a run that exited normally but has no metric, or one that is not a number; its last lines may give the
+    cause."""
     if "no number" in problem or "diverged" in problem:
         return "not a number"
     return "not a number" if _NOT_A_NUMBER.search("\n".join(output[-_TAIL:].splitlines()[-3:])) else "no metric"

@@ -1,4 +1,4 @@
-"""The fields of a task that may be given, as options of `xkg ablate` and arguments in Python; `task.py` reads them."""
+"""The fields that may be set for a task, as options of `xkg ablate` and arguments in Python; `task.py` reads them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,12 +14,12 @@ class RepositoryField(TypedDict, total=False):
 class TaskFields(TypedDict, total=False):
     """The fields of a task other than `repo`, as in `Task`."""
 
-    run: Annotated[str, Option("Command that trains and evaluates; {seed} takes each seed.")]
+    run: Annotated[str, Option("Command that trains and evaluates; {seed} is replaced by each seed.")]
     metrics: Annotated[
         Sequence[str],
         Option("results.json:test_mse:min, log.csv:loss:min or a pattern; the first is primary.", "--metric"),
     ]
-    paper: Annotated[str, Option("Paper of the graph whose techniques are the components.")]
+    paper: Annotated[str, Option("Paper in the graph whose techniques are the components.")]
     setup: Annotated[str, Option("Command that runs before --run, in the same sandbox.")]
     allow_hosts: Annotated[
         Sequence[str],
@@ -34,12 +34,12 @@ class TaskFields(TypedDict, total=False):
     tolerance: Annotated[float, Option("Relative tolerance of --claimed (0.05).")]
     seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0, 1, 2).", "--seed")]
     budget: Annotated[int, Option("Maximum number of candidates (25).")]
-    seconds: Annotated[float, Option("Wall seconds of one run (600).")]
-    memory_mb: Annotated[int, Option("Memory of one run (4096).")]
-    disk_mb: Annotated[int, Option("Scratch disk of one run (1024).")]
+    seconds: Annotated[float, Option("Time limit for one run, in seconds (600).")]
+    memory_mb: Annotated[int, Option("Memory limit for one run, in MB (4096).")]
+    disk_mb: Annotated[int, Option("Scratch disk limit for one run, in MB (1024).")]
     only: Annotated[Sequence[str], Option("Only components with this in their name (repeatable).")]
     devices: Annotated[
-        Sequence[str], Option("nvidia:0, or nvidia for every GPU; a run gets one (repeatable).", "--device")
+        Sequence[str], Option("nvidia:0, or nvidia for every GPU; each run gets one (repeatable).", "--device")
     ]
 
 

@@ -1,4 +1,4 @@
-"""A campaign's measurements of techniques, as nodes of the graph."""
+"""Stores a campaign's measurements of techniques as nodes in the graph."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ from xkg.model import Ablation, ablation_id
 
 
 def measurements(campaign: Campaign) -> list[Ablation]:
-    """One measurement for each candidate of a technique that ran. Those without any effect are included: it is worth
-    knowing that a part changes nothing."""
+    """One measurement for each candidate that ran and belongs to a technique. Measurements without any effect are
+    included: it is worth knowing that a part changes nothing."""
     return list(_measured(campaign))
 
 
@@ -43,4 +43,4 @@ def _measured(campaign: Campaign) -> Iterator[Ablation]:
 
 
 def _also(outcome: CandidateOutcome) -> str:
-    return f" (changes code that measures too: {', '.join(outcome.measures)})" if outcome.measures else ""
+    return f" (also changes code that measures: {', '.join(outcome.measures)})" if outcome.measures else ""

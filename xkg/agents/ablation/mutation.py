@@ -1,4 +1,4 @@
-"""Changes source exactly: a replacement applies only if its old text is at its offsets."""
+"""Changes source exactly: a replacement applies only if its old text is found at its offsets."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,11 +10,11 @@ from xkg.errors import XkgError
 
 
 class MutationError(XkgError):
-    """A change that does not fit these files."""
+    """A change that cannot be applied to these files."""
 
 
 def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
-    """The changed files (path → new text). Raises `MutationError` if a file or old text is missing, or two changes
+    """The changed files (path → new text). Raises `MutationError` if a file or old text is missing, or if two changes
     overlap."""
     by_path: dict[str, list[Replacement]] = {}
     for replacement in replacements:
@@ -29,7 +29,7 @@ def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict
             if r.end > last:
                 raise MutationError(f"two changes of {path} overlap at character {r.start}")
             if text[r.start : r.end] != r.old:
-                raise MutationError(f"{path} does not read {r.old[:60]!r} at character {r.start}: it has changed")
+                raise MutationError(f"{path} does not contain {r.old[:60]!r} at character {r.start}: it has changed")
             text = text[: r.start] + r.new + text[r.end :]
             last = r.start
         changed[path] = text
@@ -40,8 +40,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Both changes of the same files. A change of `second` inside one of `first` is applied to its new text if the same
-    code occurs there once, otherwise it is dropped."""
+    """Combines two changes to the same files. A change from `second` inside one from `first` is applied to the new text
+    if the same code occurs there exactly once; otherwise it is dropped."""
     own, rest = list(first), []
     for inner in second:
         at = next(
@@ -61,7 +61,7 @@ def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: M
 
 
 def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """A git-style diff of the files in `after`."""
+    """A git-style diff for the files in `after`."""
     found = (text_patch(path, before[path].encode(), after[path].encode()) for path in sorted(after))
     return b"".join(found).decode()
 

@@ -1,4 +1,4 @@
-"""The outcomes of runs: of the baseline, of each candidate, and of a whole campaign."""
+"""The outcomes of runs: the baseline, each candidate, and a whole campaign."""
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, holm
@@ -8,13 +8,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: the metrics, the primary one first, or why there are none. `seconds` is the time of the
-    run, `overhead` the time around it. `executed` are the lines of a traced run by file, `printed` the file and line
-    that printed the metric, `opened` the files that it opened. `never_ran` are the places of a candidate of which no
-    line ran, `reached` whether any place ran; None if unknown (a configuration file, a trace that gave up). `rewritten`
-    are repository files that it overwrote, `touched` those with measuring code that it overwrote or removed. `apart`:
-    no edited file was present when the metric was computed; `claimed` is then the metric that the run itself reported.
-    `left_at` is the offset of the setup's archive in its file."""
+    """One run of a command: the metrics, primary one first, or the reason why there are none. `seconds` is the duration
+    of the run, and `overhead` the time spent around it. `executed` lists the lines of a traced run by file, `printed`
+    is the file and line that printed the metric, and `opened` lists the files that the run opened. `never_ran` lists
+    the candidate's places in which no line ran, and `reached` says whether any place ran; both are None if unknown (a
+    configuration file, a trace that gave up). `rewritten` lists repository files that the run overwrote, and `touched`
+    files with measuring code that it overwrote or removed. `apart` means that no edited file was present when the
+    metric was computed; `claimed` is then the metric reported by the run itself. `left_at` is the offset of the setup's
+    archive in its file."""
 
     seed: int
     command: str
@@ -41,9 +42,9 @@ class RunOutcome(Value):
 
 
 class Baseline(Value):
-    """The runs of the baseline. `noise` is the standard deviation over seeds relative to the mean. `exact`: all runs
-    gave the same value, and other seeds, if the code has any, change nothing. `one_seed` says why the noise is unknown,
-    '' if it is known. `varied` are the seeds that later runs changed."""
+    """The runs of the baseline. `noise` is the standard deviation over seeds relative to the mean. `exact` means that
+    all runs gave the same value and that other seeds, if the code has any, change nothing. `one_seed` says why the
+    noise is unknown, and is '' if it is known. `varied` lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -65,7 +66,7 @@ class Baseline(Value):
 
 class Repair(Value):
     """A change that makes the baseline run: the version `commit` of its workspace, and the failure that it fixes.
-    `in_metric` are its parts in code that computes the metric."""
+    `in_metric` lists its parts in code that computes the metric."""
 
     commit: str
     cause: str
@@ -77,14 +78,15 @@ class Repair(Value):
 
 
 class Statement(Value):
-    """The conclusion of an experiment about one component, in words."""
+    """An experiment's conclusion about one component, in words."""
 
     component: str
     text: str
 
 
 class Analysis(Value):
-    """A model's summary of the measurements. `strong` has conclusions with solid evidence, `weak` the others."""
+    """A model's summary of the measurements. `strong` contains the conclusions with solid evidence, `weak` the
+    others."""
 
     summary: str
     strong: tuple[Statement, ...]
@@ -93,7 +95,7 @@ class Analysis(Value):
 
 
 class Lesson(Value):
-    """A model's reflection on a round, and what the next one should change."""
+    """A model's reflection on a round, and what the next round should change."""
 
     round: int
     lessons: tuple[str, ...]
@@ -101,7 +103,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """A run's use of language models. `dollars` is None if a price is unknown."""
+    """The language model usage of a run. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -112,10 +114,10 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 
 
 class CandidateOutcome(Value):
-    """A candidate's result. `round` counts from 1, `commit` is the version with the mutation. If `failure` is set there
-    is no effect. `no_effect`: the mutation does not change the metric. `mended` is the failure of the candidate that it
-    replaces. `measures` is code that it changes and that also computes the metric, so
-    the measurement itself may have changed."""
+    """A candidate's result. `round` counts from 1, and `commit` is the version with the mutation. If `failure` is set,
+    there is no effect. `no_effect` means that the mutation does not change the metric. `mended` is the failure of the
+    candidate that this one replaces. `measures` lists code that the candidate changes and that also computes the
+    metric, so the measurement itself may have changed."""
 
     candidate: Candidate
     round: int
@@ -135,7 +137,7 @@ class CandidateOutcome(Value):
     @property
     def tried(self) -> bool:
         """Whether the outcome is evidence about its component: it gave a value, diverged or timed out. A change that
-        was not in force, or that the code rejects, is not evidence."""
+        did not take effect, or that the code rejects, is not evidence."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -172,8 +174,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A whole run. `wall_seconds` is the duration of the process that finished it, `hash` that of the environment.
-    `notes` are for the reader."""
+    """A complete run. `wall_seconds` is the duration of the process that finished it, and `hash` identifies its
+    environment. `notes` are for the reader."""
 
     id: str
     task: Task
@@ -194,7 +196,7 @@ class Campaign(Value):
     model: ModelUse | None = None
 
     def importances(self) -> list[Importance]:
-        """Results by component, the most important first; those without an effect last."""
+        """Results by component, most important first; components without an effect come last."""
         compared = [o for o in self.outcomes if o.effect is not None]
         adjusted = dict(
             zip([o.id for o in compared], holm([o.effect.p if o.effect else None for o in compared]), strict=True)

@@ -14,7 +14,7 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Questions:
-    """Questions of one run. Safe to use from several threads. `run` is its name in the ledger."""
+    """The questions of one run. Safe to use from several threads. `run` is the run's name in the ledger."""
 
     def __init__(self, model: LanguageModel, run: str) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""The task to reproduce and ablate: a task file `ablate.yaml`, or flags of the same names."""
+"""The task to reproduce and ablate, from a task file `ablate.yaml` or from flags with the same names."""
 
 import re
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """`run` trains and evaluates; `{seed}` in it is replaced with each seed. `setup` runs before it in the same sandbox
-    or, with `allow_hosts` that it may reach, once for all runs. `evaluate` runs after it in a separate sandbox, see
-    `xkg.agents.workspace.measured_run.measured`. The first of `metrics` is the primary one:
+    """`run` trains and evaluates; `{seed}` in it is replaced by each seed. `setup` runs before it in the same sandbox,
+    or once for all runs if `allow_hosts` lists hosts that it may reach. `evaluate` runs after it in a separate sandbox
+    (see `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary one:
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If `run` or `metrics` is
-    empty, a model has to find it. `claimed` is the paper's value of the metric, reproduced if within `tolerance`
-    (relative). `data` maps paths in the repository to read-only folders of this machine. `budget` is the maximum number
-    of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run, and separately its
-    evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all of a machine."""
+    empty, a model has to find it. `claimed` is the value of the metric in the paper, which counts as reproduced if
+    within `tolerance` (relative). `data` maps paths in the repository to read-only folders on this machine. `budget` is
+    the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and, separately, its
+    evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all GPUs of a machine."""
 
     repo: str
     run: str = ""
@@ -56,7 +56,7 @@ class Task(Value):
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
-        """The shell line for one seed. If there are several commands, each runs only if those before it succeed."""
+        """The shell command for one seed. If there are several commands, each runs only if those before it succeed."""
         return self._of(seed, self.setup, self.run, self.evaluate)
 
     def training(self, seed: int) -> str:
@@ -67,7 +67,7 @@ class Task(Value):
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """The task with commands that set PYTHONPATH, so that Python finds the modules of a repository folder, or the
+        """The task with commands that set PYTHONPATH, so that Python finds the modules in a repository folder, or the
         folder itself as package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
@@ -82,7 +82,7 @@ class Task(Value):
 
 
 def parse_metric(text: str) -> Metric:
-    """A metric from `file.json:path:min`, `file.csv:column:max`, or the forms of `Metric.parse`. Raises
+    """Parses a metric from `file.json:path:min`, `file.csv:column:max`, or the forms accepted by `Metric.parse`. Raises
     `InputError`."""
     if match := _FILE.fullmatch(text):
         kind: Any = "csv" if match[2].lower() == "csv" else "json"
@@ -92,8 +92,8 @@ def parse_metric(text: str) -> Metric:
 
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
-    """The task of a file; flags (if not None) override it. The command and metric may be missing if the task is
-    `planned` by a model, the command also if commands are `offered`. Raises `InputError` with the problem."""
+    """Reads the task from a file; flags (if not None) override it. The command and metric may be missing if the task is
+    `planned` by a model, and the command also if commands are `offered`. Raises `InputError` with the problem."""
     values: dict[str, Any] = {}
     if path is not None:
         values = read_fields(path)
@@ -114,5 +114,5 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
     names(task.devices)
     named_hosts(task.allow_hosts)
     if task.allow_hosts and not task.setup:
-        raise InputError("--allow-host is for what --setup fetches: give that command too")
+        raise InputError("--allow-host only applies to --setup: pass that command too")
     return task

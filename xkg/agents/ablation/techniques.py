@@ -1,4 +1,4 @@
-"""The techniques of a paper as components: ranked as a plan ranks them, with places from `locate`."""
+"""The techniques of a paper as components: ranked as in a plan, with places from `locate`."""
 
 from pathlib import Path
 
@@ -15,15 +15,16 @@ _ABOUT = 300
 
 
 def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
-    """Raises `UnknownIdError`, `InputError` for a paper without techniques, `StoreError`."""
+    """The answer for a paper with techniques. Raises `UnknownIdError`, `InputError` if the paper has no techniques, and
+    `StoreError`."""
     answer = service.paper(paper, full=True)
     if not answer.techniques:
-        raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or leave out --paper")
+        raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or omit --paper")
     return answer
 
 
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
-    """The paper's techniques, the most worthwhile first, with places in the files under `tree`. Those without a place
+    """The paper's techniques, most worthwhile first, with places in the files under `tree`. Techniques without a place
     are included, so that the report names them.
 
     Raises the errors of `paper_with_techniques`, and `InputError` for a folder without source."""
@@ -47,6 +48,6 @@ def _is_sure(found: LocatedPlace) -> bool:
 
 
 def _lines(found: LocatedPlace) -> list[Place]:
-    """The focus of a place, or the whole place if it has none."""
+    """The focus of a place, or the whole place if it has no focus."""
     spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]

@@ -1,4 +1,4 @@
-"""An agent that turns the description of a method and starter code into checked code that runs.
+"""An agent that turns a method description and starter code into running, checked code.
 
 The design follows ResearchCodeAgent (Gandhi et al., "ResearchCodeAgent: An LLM Multi-Agent System for Automated
 Codification of Research Methodologies", 2025): a planner with short- and long-term memory, typed actions, and a cascade

@@ -1,4 +1,4 @@
-"""The fields of a task that may be given, as options of `xkg implement` and arguments in Python; `task.py` reads
+"""The fields that may be set for a task, as options of `xkg implement` and arguments in Python; `task.py` reads
 them."""
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ Mode = Literal["agent", "single", "prescribed"]
 
 
 class NamedFields(TypedDict, total=False):
-    """The fields that every task has, in its file or as options."""
+    """The fields of every task, in its file or as options."""
 
     method: Annotated[
-        str, Option("paper.tex#sec:method, a text file, a paper or technique of the graph, or the text itself.")
+        str, Option("paper.tex#sec:method, a text file, a paper or technique in the graph, or the text itself.")
     ]
     starter: Annotated[str, Option("Folder, folder@commit or https URL of the starter code.")]
     run: Annotated[str, Option("Command that trains and evaluates, such as 'python train.py'.")]
@@ -27,8 +27,8 @@ class TaskFields(TypedDict, total=False):
     evaluate: Annotated[
         str, Option("Command that measures the output of --run in a separate sandbox, and prints the metric.")
     ]
-    script: Annotated[str, Option("File of the starter to start from.")]
-    baseline: Annotated[float, Option("Metric of the starter, instead of measuring it.")]
+    script: Annotated[str, Option("File in the starter to start from.")]
+    baseline: Annotated[float, Option("The starter's metric, to skip measuring it.")]
     pseudocode: str
     data_description: str
     data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
@@ -37,9 +37,9 @@ class TaskFields(TypedDict, total=False):
         Option("File or folder that belongs to the method, in the starter or elsewhere, read-only (repeatable)."),
     ]
     protect: Annotated[
-        Sequence[str], Option("File, or file::function, of the evaluation that may not change (repeatable).")
+        Sequence[str], Option("File or file::function in the evaluation that must not change (repeatable).")
     ]
-    may_change_evaluation: Annotated[bool, Option("Allow changes of evaluation code, which the report lists.")]
+    may_change_evaluation: Annotated[bool, Option("Allow changes to evaluation code; the report lists them.")]
     mode: Annotated[
         Mode, Option("agent (default); for comparison, one call (single) or a fixed sequence (prescribed).")
     ]

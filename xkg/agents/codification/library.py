@@ -1,4 +1,5 @@
-"""The graph as an agent's library: techniques with running code and the components of a paper, as text for prompts."""
+"""The graph as an agent's library: provides techniques with running code and a paper's components as text for
+prompts."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -83,7 +84,7 @@ class Library:
         )
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The definitions of the technique and its components, then the paper's sections that they are from."""
+        """The definitions of the technique and its components, then the paper's sections that they come from."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -118,7 +119,7 @@ class Library:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Related papers with their shared techniques, '' for none."""
+        """Related papers with their shared techniques; '' if there are none."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:
@@ -126,7 +127,7 @@ class Library:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """The code of techniques, each with its checked level, up to the maximum size."""
+        """The code for techniques, each with its checked level, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -144,8 +145,8 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of techniques without components, each after those that it uses. A composed technique is built when its
-    components are."""
+    """The names of techniques without components, each after the techniques that it uses. A composed technique is built
+    when its components are."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -1,4 +1,5 @@
-"""The method of a paper as text for prompts: its sections on the method, whole and in order, up to a maximum size."""
+"""The method of a paper as text for prompts: its sections on the method, complete and in order, up to a maximum
+size."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from xkg.model import Excerpt
 from xkg.text.unicode import printable_line
 
 MOST_CHARACTERS = 32_000
-"""About 8,000 tokens, which are in every prompt of a run."""
+"""About 8,000 tokens, which are part of every prompt in a run."""
 
 _SETTINGS = re.compile(
     r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",
@@ -30,7 +31,7 @@ class MethodText(NamedTuple):
     left_out: tuple[str, ...]
 
     def note(self) -> str | None:
-        """A note on the omitted parts of the method, None if the text is complete."""
+        """A note on the omitted parts of the method; None if the text is complete."""
         if not self.left_out:
             return None
         titles = ", ".join(map(printable_line, self.left_out))
@@ -47,8 +48,8 @@ class _Own(NamedTuple):
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
     """The sections on the method with their equations, algorithms, statements and tables of settings; with `excerpts`,
-    only the sections that contain them. Abstract, details, settings and background follow if they fit. Results of
-    experiments are never included. None for a paper without such a section."""
+    only the sections that contain an excerpt. Abstract, details, settings and background follow if they fit.
+    Experimental results are never included. None if the paper has no such section."""
     read = read_passages(document)
     owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))
     if not any(each.rank == 0 and each.passages for each in owned):
@@ -64,7 +65,7 @@ def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Seque
 
 
 def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
-    """The candidate parts in the paper's order; `method` are the ids of the parts that count as the method."""
+    """The candidate parts in the paper's order; `method` contains the ids of the parts that count as the method."""
     by_part: dict[int, list[Passage]] = {}
     for passage in read.listed:
         if passage.part is not None and (passage.kind != "table" or passage.settings):

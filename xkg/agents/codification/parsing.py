@@ -1,4 +1,4 @@
-"""Compares an agent's changes, and makes versions of its files that show their effects, in the confined process."""
+"""Compares an agent's changes, and builds versions of its files that reveal their effects, in the confined process."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +16,7 @@ Changes = dict[str, tuple[str, str]]
 
 
 def changed_settings(mark: Mark, before: Mapping[str, str], after: Mapping[str, str], without: Without) -> Changes:
-    """The settings of `before` that have another value in `after`, with both values."""
+    """The settings in `before` whose value differs in `after`, with both values."""
 
     def values(files: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -36,7 +36,7 @@ def reverted_versions(
     ran: Mapping[str, frozenset[int]],
     without: Without,
 ) -> tuple[Reverted, ...]:
-    """Like `reverted`, for each file that is valid Python."""
+    """Like `reverted`, but for each file that is valid Python."""
     found: list[Reverted] = []
     for path, text in marked(mark, after, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -47,7 +47,7 @@ def reverted_versions(
 def watched_files(
     mark: Mark, texts: Texts, lines: Mapping[str, frozenset[int]], without: Without
 ) -> dict[str, Watched]:
-    """Like `watched`, for each file that has such operations."""
+    """Like `watched`, but for each file that contains such operations."""
     found: dict[str, Watched] = {}
     for path, text in marked(mark, texts, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -56,7 +56,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """The changes in code that the metric is computed from, by name."""
+    """The changes in code that the metric is computed from, keyed by name."""
 
     def sources(texts: Texts) -> list[PythonSource]:
         found = []
@@ -78,7 +78,7 @@ TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_change
 
 
 class CodeReader(SourceReader):
-    """The parser of a run. If a file crashes the process, it counts as changed if its text differs."""
+    """The parser for a run. If a file crashes the process, it counts as changed if its text differs."""
 
     def setting_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
         """The settings that differ between the texts `before` and `after`, with both values. Raises
@@ -104,12 +104,12 @@ class CodeReader(SourceReader):
         return self.of_files(reverted_versions, texts, changed=changed, ran=ran) if after else ()
 
     def watched(self, texts: Texts, lines: Mapping[str, frozenset[int]]) -> dict[str, Watched]:
-        """The files with the operations of these lines recorded, if they have any. Raises `UnsafeInputError`."""
+        """The files with the operations in these lines recorded, if they have any. Raises `UnsafeInputError`."""
         return self.of_files(watched_files, {"texts": texts}, lines=lines) if texts else {}
 
     def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> dict[str, str]:
-        """The changes in code that the metric is computed from, by `path::function`, in words. Raises
-        `UnsafeInputError`."""
+        """The changes in code that the metric is computed from, described in words and keyed by `path::function`.
+        Raises `UnsafeInputError`."""
         texts = {
             name: {path: text for path, text in of.items() if path.endswith(".py")}
             for name, of in (("before", before), ("after", after))
@@ -117,8 +117,8 @@ class CodeReader(SourceReader):
         return self.of_files(printed_changes, texts, metric=metric)
 
     def notes(self) -> tuple[str, ...]:
-        """A line for each file that crashed the process."""
+        """One line for each file that crashed the process."""
         return tuple(
-            f"{path} cannot be parsed ({why}): every change of it counts as one of the evaluation and the settings"
+            f"{path} cannot be parsed ({why}): every change to it counts as a change to the evaluation and the settings"
             for path, why in self.left_out.items()
         )

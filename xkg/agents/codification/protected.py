@@ -1,4 +1,4 @@
-"""Protects the starter's settings, which may change only if the method says so. `xkg.agents.workspace.evaluation`
+"""Protects the starter's settings, which may only change if the method says so. `xkg.agents.workspace.evaluation`
 protects the measuring code."""
 
 import ast
@@ -13,13 +13,14 @@ _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 
 
 def may_set(path: str) -> bool:
-    """Whether a file can have settings, judging by its path."""
+    """Whether a file can contain settings, judging by its path."""
     return path.endswith(".py") or bool(_SETTINGS_FILE.search(path))
 
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
-    """The settings of an experiment by name: constants of modules and classes, defaults of parameters and command-line
-    arguments. Settings files are included by their digest, as are `deadly` files, which are not parsed."""
+    """An experiment's settings, keyed by name: constants of modules and classes, and defaults of parameters and
+    command-line arguments. Settings files are represented by their digest, and so are `deadly` files, which are not
+    parsed."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:
@@ -33,12 +34,12 @@ def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Settings of the starter that changed or are gone."""
+    """Settings of the starter that were changed or removed."""
     return {name: (value, after.get(name, "gone")) for name, value in before.items() if after.get(name) != value}
 
 
 def says(method: str, quotation: str) -> bool:
-    """Whether the method's text contains a quotation of at least three words, ignoring spacing and case."""
+    """Whether the method's text contains a quotation with at least three words, ignoring spacing and case."""
     words = " ".join(quotation.split()).lower()
     return len(words.split()) >= 3 and words in " ".join(method.split()).lower()
 

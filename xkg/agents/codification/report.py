@@ -1,4 +1,4 @@
-"""The report of a run: the task, the steps, the evidence, and points for the reader to check."""
+"""The report on a run: the task, the steps, the evidence, and points for the reader to check."""
 
 from collections.abc import Iterator, Sequence
 
@@ -69,7 +69,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for change in verdict.setting_changes:
         yield f"a setting differs from the starter's: {change}"
     for part in verdict.in_starter:
-        yield f"nothing was changed for the part {part!a}: is it in the starter already?"
+        yield f"nothing was changed for the part {part!a}: is it already in the starter?"
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
     yield "compare the parts below with the method's text: a run shows that lines ran, not that they are right"
@@ -82,7 +82,7 @@ def _places(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for part in session.parts:
         place = named.get(part.strip().lower())
         if place is None or place.file not in session.workspace.files:
-            yield f"### {part}\n\nno place was given"
+            yield f"### {part}\n\nno location was given"
             continue
         lines = session.workspace.text(place.file).splitlines()[place.start_line - 1 : place.end_line][:80]
         where = f"{place.file}, lines {place.start_line}-{place.end_line}"

@@ -7,9 +7,9 @@ from xkg.value import Value
 
 
 class CodificationResult(Value):
-    """`result` is the published class: A error-free and better than the starter, B error-free, C erroneous, D nothing.
-    `faults` explain a C, `doubts` are unproven points of an A or B, `stopped` says why the run ended without an
-    accepted answer. `dollars` is None if a price is unknown."""
+    """`result` is the published class: A is error-free and better than the starter, B error-free, C erroneous, D
+    nothing. `faults` explain a C, and `doubts` are unproven points in an A or B. `stopped` says why the run ended
+    without an accepted answer. `dollars` is None if a price is unknown."""
 
     run: str
     mode: Mode
@@ -29,7 +29,7 @@ class CodificationResult(Value):
 
     @property
     def title(self) -> str:
-        """The class and its meaning in one line, with the doubts."""
+        """The class and its meaning in one line, with any doubts."""
         meaning = MEANING[self.result]
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"
@@ -37,7 +37,7 @@ class CodificationResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error of a run that brought no working code."""
+        """The error for a run that did not produce working code."""
         return None if self.result in ("A", "B") else XkgError(f"no working code (class {self.result}); see the report")
 
     def __str__(self) -> str:
@@ -52,5 +52,5 @@ class CodificationResult(Value):
             f"  report: {self.report}",
         ]
         if self.result in ("A", "B"):
-            lines.append(f"  `xkg implement apply {self.run}` brings it to your repository")
+            lines.append(f"  run `xkg implement apply {self.run}` to apply it to your repository")
         return "\n".join(lines)

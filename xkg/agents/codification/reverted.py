@@ -1,5 +1,5 @@
-"""Versions of an edited file with one change reverted or one statement removed, and a version that records which new
-operations only return an operand."""
+"""Builds versions of an edited file with one change reverted or one statement removed, and a version that records which
+new operations only return an operand."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 RECORD = ".xkg-operations.json"
-"""The suffix of the file that `guest.operations` writes next to a file with recorded operations."""
+"""The suffix of the file that `guest.operations` writes next to a file whose operations are recorded."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _OPERATORS = {
@@ -24,8 +24,8 @@ _OPERATORS = {
 
 
 class Reverted(Value):
-    """`text` is the edited file in which the lines `start_line` to `end_line` (1-based, inclusive) are reverted to the
-    starter's or removed."""
+    """`text` is the edited file in which the lines from `start_line` to `end_line` (1-based, inclusive) are reverted to
+    the starter's or removed."""
 
     path: str
     start_line: int
@@ -34,7 +34,7 @@ class Reverted(Value):
 
 
 class Operation(Value):
-    """An operation of the edited file, with the source of its operands."""
+    """An operation in the edited file, with the source of its operands."""
 
     path: str
     line: int
@@ -50,8 +50,8 @@ class Watched(Value):
 
 
 def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
-    """First each change reverted, then each new statement removed, outer ones first. Only code that `ran` and does more
-    than print is included. Raises `SyntaxError` if `after` is not valid Python."""
+    """Yields versions with each change reverted, then with each new statement removed, outer ones first. Includes only
+    code that `ran` and does more than print. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
     printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and only_prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)
@@ -76,7 +76,7 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """The file with the arithmetic of these lines recorded. Raises `SyntaxError` if it is not valid Python."""
+    """The file with the arithmetic in these lines recorded. Raises `SyntaxError` if the file is not valid Python."""
     tree = syntax_tree(text)
     recorder = _Recorder(path, lines)
     tree = ast.fix_missing_locations(recorder.visit(tree))
@@ -124,7 +124,7 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _with_ends(text: str) -> list[str]:
-    """The lines as in patches: only a line feed ends a line."""
+    """Splits text into lines as patches do: only a line feed ends a line."""
     return io.StringIO(text, newline="\n").readlines()
 
 
@@ -145,6 +145,6 @@ def _is_string(node: ast.expr) -> bool:
 
 
 def _guards(node: ast.BinOp) -> bool:
-    """Whether a number is added that is not 0. Only rounding can swallow it, as in `log(p + 1e-300)`."""
+    """Whether a non-zero number is added. Only rounding can swallow it, as in `log(p + 1e-300)`."""
     added = [each.value for each in (node.left, node.right) if isinstance(each, ast.Constant)]
     return isinstance(node.op, ast.Add | ast.Sub) and any(added)

@@ -1,4 +1,4 @@
-"""A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
+"""A run from task to result: starter, baseline, parts, steps and verdict. It can be resumed at every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
@@ -46,7 +46,7 @@ from xkg.sandbox.runner import Environment
 
 
 class StepTaken(NamedTuple):
-    """For a progress display: the finished step, the dollars spent so far (None: unknown) and the last metric."""
+    """For a progress display: the finished step, the dollars spent so far (None if unknown), and the last metric."""
 
     number: int
     action: str
@@ -58,8 +58,8 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """The name of the run of a task: a word of the starter and a digest. `related` identifies the related files from
-    elsewhere; `environment`, a JSON value, has the package settings."""
+    """The name of a task's run: a word from the starter and a digest. `related` identifies the related files from
+    elsewhere; `environment`, a JSON value, contains the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
     asked |= {"environment": environment} if environment else {}
@@ -86,12 +86,12 @@ def codify(
     makes an environment for a workspace with additional modules.
 
     If the model becomes unavailable (no money, no endpoint, no usable answer), `stopped` in the result says so, and the
-    same call resumes later. Raises `InputError` for a starter that does not run or has no metric, and if another
-    process works on this run."""
+    same call resumes the run later. Raises `InputError` if the starter does not run or has no metric, or if another
+    process is working on this run."""
     private_folder(folder)
     with ExitStack() as held:
         if not held.enter_context(file_lock(folder / "lock", wait=False)):
-            raise InputError(f"another process is at the run {folder.name}: wait for it")
+            raise InputError(f"another process is working on the run {folder.name}: wait for it to finish")
         if (done := _finished(folder, settings.steps)) is not None:
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
@@ -124,8 +124,8 @@ def _run(session: Session, folder: Path) -> CodificationResult:
         shutil.rmtree(folder)  # so that the same command tries again
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
-            f"the starter does not give its metric as it is: {baseline.problem}{notes}; correct --run or --metric, "
-            "name its data with --data, or give --baseline if it cannot run yet"
+            f"the unchanged starter does not report its metric: {baseline.problem}{notes}; correct --run or --metric, "
+            "pass its data with --data, or pass --baseline if it cannot run yet"
         )
     session.baseline = baseline
     history: list[Taken] = []
@@ -145,7 +145,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
             if taken.accepted:
                 break
         else:
-            stopped = f"{session.settings.steps} steps were taken (implement.steps) without an accepted answer"
+            stopped = f"no answer was accepted within {session.settings.steps} steps (implement.steps)"
     except (BudgetError, ModelUnavailableError, AnswerError) as error:
         stopped, final = str(error), False
     return _result(session, folder, history, verdict, stopped, final=final)
@@ -192,7 +192,7 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's sub-parts: those of the graph, or else those that a model finds in its text."""
+    """The method's sub-parts: those in the graph, or else those that a model finds in its text."""
     if session.method.parts:
         return session.method.parts
 
@@ -238,7 +238,7 @@ def _result(
 ) -> CodificationResult:
     workspace, removed = session.workspace, ", ".join(session.baseline.removed[:4])
     last = history[-1].version if history else 0
-    workspace.rewind(last)  # edits of an interrupted step
+    workspace.rewind(last)  # undoes the edits of an interrupted step
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
         given = (verdict.places, verdict.declared, verdict.answers) if verdict else ((), (), ())
         verdict = Actions(session).finish(*given).verdict
@@ -278,7 +278,7 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """The changes of the evaluation to report, even if it may change."""
+    """The changes to the evaluation to report, even if it is allowed to change."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()

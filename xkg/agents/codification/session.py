@@ -27,7 +27,7 @@ _MOST_FILES = 60_000
 
 
 class AddedModules(Value):
-    """The modules that runs missed and whose packages were then added."""
+    """The modules that were missing in runs and whose packages were then added."""
 
     names: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ class Session:
         )  # fmt: skip
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:
-        """The result of a run. Packages of modules that it missed are added, also for later runs."""
+        """The result of a run. If it lacked modules, their packages are added, also for later runs."""
         completion = Completion(self.packages, self.added_modules().names)
         while True:
             result = run()
@@ -125,7 +125,7 @@ class Session:
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
-        """The task as it appears in each prompt."""
+        """The task as it appears in every prompt."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -156,8 +156,8 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Files that belong to the method: those of the starter that the task names, otherwise its Python files nearest
-        to the script; then those from elsewhere. Both are limited to the size of a prompt."""
+        """Files that belong to the method: the starter's files named by the task, otherwise its Python files nearest to
+        the script; then the related files from elsewhere. Both are limited to what fits in a prompt."""
         return [*self.related_in_starter(), *_fitting(self.beside.texts, self.beside.texts)]
 
     def related_in_starter(self) -> list[str]:

@@ -23,9 +23,9 @@ from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
 from xkg.serve.service import Service
 
-_WITHOUT_KEY = "nothing can be implemented without one; an endpoint of your own is named by llm.base_url"
+_WITHOUT_KEY = "nothing can be implemented without one; to use your own endpoint, set llm.base_url"
 RUNS = "runs"
-"""The folder of a graph that has its runs."""
+"""The folder inside a graph that contains its runs."""
 
 
 def implement(
@@ -36,10 +36,10 @@ def implement(
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
     """Runs or resumes a task with `xkg.agents.codification.run.codify`. Starter folders and related files must be under
-    `roots`, if there are any.
+    `roots`, if given.
 
     Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
-    sandbox code, `ModelUnavailableError` without a key."""
+    sandbox code, and `ModelUnavailableError` if there is no key."""
     require_model(settings.llm.model)
     private_folder(settings.kg)
     runner = runner_for(settings.sandbox)

@@ -21,13 +21,13 @@ _TEXTS = (".txt", ".rst", "")
 
 
 class Task(Value):
-    """`method` names a file (`paper.tex#sec:method` for one section), a paper or technique of the graph, or is the text
+    """`method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the text
     itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that command reports
-    the metric instead: it sees the files that `run` left and, if it works without them, no edited file. `script` is the
-    file to start from, by default the first one that `run` names. `baseline` is the starter's metric, measured if None.
-    `related` are files and folders that belong to the method, in the starter or, read-only, on this machine. `data`
-    maps paths in the starter to folders that runs may read. `protect` are more parts of the evaluation (`path` or
-    `path::function`); the evaluation may only change with `may_change_evaluation`."""
+    the metric instead: it sees the files left by `run`, and no edited files if it works without them. `script` is the
+    file to start from, by default the first one named in `run`. `baseline` is the starter's metric, which is measured
+    if None. `related` lists files and folders that belong to the method, in the starter or, read-only, on this machine.
+    `data` maps paths in the starter to folders that runs may read. `protect` lists additional parts of the evaluation
+    (`path` or `path::function`); the evaluation may only change with `may_change_evaluation`."""
 
     method: str
     starter: str
@@ -51,15 +51,16 @@ class Task(Value):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """The parts of the evaluation known by name: `protect`, and files that only `evaluate` names."""
+        """The parts of the evaluation that are known by name: `protect`, and files that are only named in
+        `evaluate`."""
         named = _files_named(self.evaluate) - _files_named(self.run) if self.evaluate else set()
         return (*self.protect, *sorted(named))
 
 
 class Method(Value):
-    """The method's text and its origin. `parts` are the names of its sub-parts in the graph, in build order. `library`
-    has its components with their code and levels, and related techniques. `notes` name the parts of the paper that are
-    not in the text."""
+    """The method's text and its origin. `parts` lists the names of its sub-parts in the graph, in build order.
+    `library` describes its components with their code and levels, and related techniques. `notes` lists the parts of
+    the paper that are not in the text."""
 
     text: str
     source: str
@@ -69,7 +70,7 @@ class Method(Value):
 
 
 def _files_named(command: str) -> set[str]:
-    """The paths, and modules by dotted name, of a tree that words of a command can refer to."""
+    """The paths in a tree, and modules by dotted name, that words in a command can refer to."""
     words = [(program, word) for program in started(command) for word in program.words]
     modules = [program.path(word.replace(".", "/")) for program, word in words]
     return {
@@ -92,7 +93,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Paths of a task file, relative to its folder, as seen from the working directory."""
+    """Paths in a task file, which are relative to its folder, as seen from the working directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
@@ -107,7 +108,7 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _related_beside(name: str, folder: Path, starter: Path) -> str:
-    """A related file: a path of the starter, or else a path relative to the task file, as seen from the working
+    """A related file: a path in the starter, or else a path relative to the task file, as seen from the working
     directory."""
     usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
     of_starter = usable and (starter / name).exists() and not name.startswith("..")
@@ -115,23 +116,23 @@ def _related_beside(name: str, folder: Path, starter: Path) -> str:
 
 
 def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:
-    """The method's text. `in_graph` returns the method of a paper or technique of the graph. Raises `InputError` for a
+    """The method's text. `in_graph` returns the method for a paper or technique in the graph. Raises `InputError` for a
     missing or empty file, or an unknown section."""
     name, _, section = task.method.partition("#")
     if "\n" in task.method or len(name) > 1000 or (not Path(name).exists() and len(task.method.split()) > 3):
-        return _bounded(task.method, "the text that was given")
+        return _bounded(task.method, "the given text")
     path = Path(name).expanduser()
     if not path.exists():
         if (known := in_graph(task.method)) is not None:
             return known
         raise InputError(
-            f"the method {task.method!a} is neither a file, nor a paper of the graph, nor a text: give "
-            "paper.tex#section, an id such as arxiv:1608.04471, or the text"
+            f"the method {task.method!a} is not a file, a paper in the graph, or text: pass paper.tex#section, an id "
+            "such as arxiv:1608.04471, or the text itself"
         )
     if path.suffix.lower() in _PAPERS or path.is_dir():
         return _of_paper(path, section, parsers)
     if path.suffix.lower() not in _TEXTS:
-        raise InputError(f"{path}: the method is read from .tex, .md, .pdf, .html or .txt")
+        raise InputError(f"{path}: the method must be a .tex, .md, .pdf, .html or .txt file")
     try:
         text = read_regular(path, _MOST_METHOD * 4).decode("utf-8", "replace")
     except OSError as error:
@@ -150,16 +151,16 @@ def _of_paper(path: Path, section: str, parsers: Parsers) -> Method:
         if f"\\label{{{section}}}" in head or wanted in (slug(candidate.title), slug(candidate.number or "?")):
             return _bounded(document.text[candidate.start : candidate.end], f"{path}, {candidate.title}")
     titles = ", ".join(each.title for each in document.walk()[:12])
-    raise InputError(f"{path} has no section {section!a}: its sections are {titles}")
+    raise InputError(f"{path} has no section {section!a}: available sections: {titles}")
 
 
 def _whole_paper(document: Document, path: Path) -> Method:
-    """The whole of a short text, which describes only a method; of a longer text, its sections on the method."""
+    """All of a short text, which only describes a method; of a longer text, its sections on the method."""
     from xkg.agents.codification.method_text import MOST_CHARACTERS, method_text
 
     if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:
         return _bounded(document.text, str(path))
-    note = f"the sections on the method of {path} are used; for another, name it as in {path.name}#3"
+    note = f"using the method sections of {path}; to use another section, pass {path.name}#3"
     notes = [note, method.note()]
     found = _bounded(method.text, f"{path}, its sections on the method")
     return found.model_copy(update={"notes": tuple(filter(None, notes))})
@@ -170,7 +171,7 @@ def _bounded(text: str, source: str) -> Method:
         raise InputError(f"the method in {source} is empty: describe the method to implement")
     if len(text) > _MOST_METHOD:
         raise InputError(
-            f"the method in {source} has {len(text):,} characters, more than {_MOST_METHOD:,}: name its section"
+            f"the method in {source} has {len(text):,} characters, more than {_MOST_METHOD:,}: choose a section"
         )
     return Method(text=text.strip(), source=source)
 
@@ -178,4 +179,4 @@ def _bounded(text: str, source: str) -> Method:
 def require_model(model: str) -> None:
     """Raises `ConfigError` if no model is configured."""
     if model == "none":
-        raise ConfigError("xkg implement asks a language model, and llm.model is none: name one, such as o4-mini")
+        raise ConfigError("xkg implement needs a language model, but llm.model is none: set it, for example to o4-mini")

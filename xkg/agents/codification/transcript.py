@@ -1,4 +1,4 @@
-"""The steps of a run for other programs: JSON lines, or an Inspect log, which `inspect view` shows.
+"""Exports the steps of a run for other programs: as JSON lines, or as an Inspect log, which `inspect view` shows.
 
 Both are made from the run's finished steps, and so work for a run that is still going or was killed."""
 
@@ -38,16 +38,16 @@ def json_lines(folder: Path) -> str:
 
 
 def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
-    """Writes the run as an Inspect log: `.eval` or `.json`, chosen by the file's name. `models` are names by role.
-    Raises `InputError` for another suffix or an existing file, `ConfigError` if inspect-ai is not installed."""
+    """Writes the run as an Inspect log: `.eval` or `.json`, chosen by the file's suffix. `models` maps roles to names.
+    Raises `InputError` for another suffix or an existing file, and `ConfigError` if inspect-ai is not installed."""
     if file.suffix not in (".eval", ".json"):
-        raise InputError(f"{file}: Inspect reads logs that end with .eval or .json")
+        raise InputError(f"{file}: Inspect only reads logs that end with .eval or .json")
     if file.exists():
-        raise InputError(f"{file} already exists: name another file")
+        raise InputError(f"{file} already exists: choose another file")
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
-        raise ConfigError(f"logs of Inspect need inspect-ai: {install_extra('eval')}") from error
+        raise ConfigError(f"Inspect logs need inspect-ai: {install_extra('eval')}") from error
     log = _log(folder, models)
     try:
         write_eval_log(log, str(file.absolute()))

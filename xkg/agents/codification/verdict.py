@@ -1,4 +1,4 @@
-"""Decides when a run is done, from evidence of running the code, not from a model's opinion."""
+"""Decides when a run is done, based on evidence from running the code, not on a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -22,7 +22,7 @@ MEANING: dict[Class, str] = {
 
 class Doubt(Value):
     """An open question about an answer without faults. `about` identifies it for the agent's `answer`, which is '' if
-    there is none; `more` is shown only to the agent. Line numbers are set if it concerns lines of a file."""
+    there is none; `more` is shown only to the agent. Line numbers are set if it concerns lines in a file."""
 
     about: str
     text: str
@@ -149,7 +149,7 @@ def _misplaced(
     lines: Mapping[str, Mapping[int, int]],
     outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
-    """The problems of the parts' places, and the parts without any change."""
+    """The problems with the parts' places, and the parts without any change."""
     faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:

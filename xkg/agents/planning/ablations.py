@@ -1,4 +1,4 @@
-"""Plans the ablations of a paper: with a language model that gets the graph as material, or from the graph alone."""
+"""Plans the ablations for a paper: with a language model that gets the graph as material, or from the graph alone."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from xkg.serve.service import Service
 MOST = 20
 CONTEXT_TOKENS = 6000
 _PLACES = 3
-_NO_PLACE = "not a component of the graph: find the lines with `locate`, by a description of what it does"
+_NO_PLACE = "not a component in the graph: find the lines with `locate`, using a description of what it does"
 _ALONE = "from the graph alone, without a language model"
 
 
@@ -29,12 +29,13 @@ def plan_ablations(
     roots: Sequence[Path] | None = None,
     wait_seconds: float | None = None,
 ) -> AblationPlan:
-    """At most `k` ablations of a paper (id or title), with the lines to change: those stored in the graph, or those
-    found now in the folder `repository`, which must be under `roots`, if there are any.
+    """Returns at most `k` ablations for a paper (id or title), with the lines to change: those stored in the graph, or
+    those found now in the folder `repository`, which must be under `roots`, if given.
 
-    The configured language model is asked for at most `wait_seconds` (None: the limit of one call). If it does not
-    answer or none is set, the plan comes from the graph alone, and `planned_by` says so. Raises `UnknownIdError`,
-    `InputError` for a `k` out of range or an unreadable folder, and `StoreError` for an empty graph."""
+    Waits for the configured language model for at most `wait_seconds` (the limit for one call if None). If it does not
+    answer or no model is configured, the plan comes from the graph alone, and `planned_by` says so. Raises
+    `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read, and `StoreError` for an empty
+    graph."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned: ask for 1 to {MOST}")
     material = gather(service, paper)
@@ -57,14 +58,14 @@ def plan_ablations(
 
 
 def context(service: Service, paper: str) -> str:
-    """The paper in words: the graph's planning view."""
+    """Describes the paper in words: the graph's planning view."""
     return str(service.context(paper, CONTEXT_TOKENS, "planning"))
 
 
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """The ablations without lines, how they were planned, and whether by the graph alone."""
+    """The ablations without lines, how they were planned, and whether the graph alone was used."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -84,11 +85,12 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """A note that names the components left out because they seem to group others, by the highest of them."""
+    """A note that lists the components left out because they seem to group others, each group by its topmost
+    component."""
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]
-    return f"left out as headings, since nothing of the graph rests on them: {', '.join(names)}" if names else ""
+    return f"left out as headings, since nothing in the graph depends on them: {', '.join(names)}" if names else ""
 
 
 def _with_lines(

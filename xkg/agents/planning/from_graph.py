@@ -1,8 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
-Components are ranked in several orders, which are fused by rank: earlier ablations measured an effect, the abstract
-names it, findings and other components depend on it, the repository can be changed there, it is one thing and not a
-group of others, and it is high in the hierarchy. Components that only group others are left out (`groupings`)."""
+Components are ranked by several criteria, and the rankings are fused by rank: earlier ablations measured an effect, the
+abstract names the component, findings and other components depend on it, the repository can be changed there, it is one
+thing and not a group of others, and it is high in the hierarchy. Components that only group others are left out
+(`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -45,13 +46,13 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """At most `k` ablations, one per component of `ranking`, without lines."""
+    """Returns at most `k` ablations, one per component in `ranking`, without lines."""
     return tuple(_ablation(component) for component in ranking(material)[:k])
 
 
 def ranking(material: Material) -> list[Component]:
-    """The components without those that only group others, the most worthwhile first. A component above or below a
-    chosen one, or with the same name and a qualifier, comes after all others; one that only measures comes last."""
+    """The components, most worthwhile first, without those that only group others. A component above or below a chosen
+    one, or with the same name and a qualifier, comes after all others; a component that only measures comes last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -67,8 +68,8 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results: its name or definition says so, no code of another
-    component uses it, and no finding names it. Without it, only the measurement changes."""
+    """Whether a component only measures the method's results: its name or definition says so, no other component's code
+    uses it, and no finding names it. Without it, only the measurement changes."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
@@ -76,9 +77,9 @@ def only_measures(component: Component) -> bool:
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
-    """The components that only group or are grouped, such as a taxonomy or the headings of a theory: those with parts,
-    and these parts, if nothing in the graph depends on any of them. Empty if no component would be left: the graph may
-    know too little to tell."""
+    """The components that only group or are grouped, such as a taxonomy or the headings of a theory: components with
+    parts, and these parts, if nothing in the graph depends on any of them. Empty if no component would be left, since
+    the graph may then know too little to tell."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
     rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
@@ -88,8 +89,8 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Whether something shows that the method has this component: the abstract, a finding, code, lines, techniques that
-    replace it in other papers, or the definition of a component that is neither above nor below it."""
+    """Whether there is evidence that the method has this component: the abstract, a finding, code, lines, techniques
+    that replace it in other papers, or the definition of a component that is neither above nor below it."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -101,13 +102,13 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
 
 
 def _spaced(text: str) -> str:
-    """The words of a text in lower case, separated by single spaces, so that whole words can be matched."""
+    """The words in a text in lower case, separated by single spaces, so that whole words can be matched."""
     return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 
 def _ranked(components: Sequence[Component]) -> Sequence[Component]:
-    """Best first by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009), in which equals share a rank. Ties
-    keep the order of the paper."""
+    """Sorts components, best first, by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009); equal components
+    share a rank. Ties keep the paper's order."""
 
     def score(component: Component) -> float:
         better = (sum(order(other) < order(component) for other in components) for order in _ORDERS)
@@ -121,8 +122,8 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 
 
 def _same_name(a: Component, b: Component) -> bool:
-    """Whether one name equals the other, ignoring case, hyphens and spaces, or adds a qualifier before it ("test-time
-    X" and "X"). One-word heads say too little."""
+    """Whether two names are equal, ignoring case, hyphens and spaces, or one adds a qualifier in front of the other
+    ("test-time X" and "X"). One-word heads are too unspecific."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 
@@ -159,7 +160,7 @@ def _ideas(component: Component) -> tuple[str, ...]:
 
 
 def reasons(component: Component) -> list[str]:
-    """Why a component is worth an ablation, and how it is ablated."""
+    """Why a component is worth an ablation, and how to ablate it."""
     reasons = []
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")
@@ -168,7 +169,7 @@ def reasons(component: Component) -> list[str]:
     elif component.mentioned >= 0.5:
         reasons.append("the abstract has part of its name")
     if component.findings:
-        reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
+        reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
         reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
     else:

@@ -1,4 +1,4 @@
-"""The graph's knowledge for ablations: the components of a paper, and their possible replacements."""
+"""Collects what the graph knows for ablations: a paper's components, and possible replacements for them."""
 
 import contextlib
 import re
@@ -17,24 +17,24 @@ from xkg.value import Value
 MOST_COMPONENTS = 60
 MOST_ALTERNATIVES = 3
 FITTING = 0.5
-"""The minimum score (`SearchRow.score`) of a replacement technique: more likely to fit than not."""
+"""The minimum score (`SearchRow.score`) of a replacement technique, which is then more likely than not to fit."""
 
 _QUERY = 400
 _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
 _MOST_TABLES = 200
 _CAPTION = 160
-"""Maximum number of characters of a caption."""
+"""The maximum length of a caption in characters."""
 _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
-"""A table caption on its own line, in Markdown or the text of a PDF, with the rows below it."""
+"""Matches a table caption on its own line, in Markdown or text from a PDF, with the rows below it."""
 _NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
-"""A cell that begins with a number; a table without any, such as one of examples, measures nothing."""
+"""Matches a cell that begins with a number. A table without any, such as a table of examples, measures nothing."""
 
 
 class Alternative(Value):
-    """A technique of another paper that fits the definition of a component and is not the same concept."""
+    """A technique from another paper that fits the definition of a component and is not the same concept."""
 
     id: str
     name: str
@@ -43,11 +43,12 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """`mentioned` is the share (0 to 1) of its name that the abstract has as consecutive words. `findings` are the
-    names of findings that name it. `users` are the names of components whose code contains its code, except its parent.
-    `siblings` is the number of its parent's other parts, `parts` the number of its own. `place` is the score of its
-    best stored lines, 0 if there are none. `tables` are the captions of tables that name it. `measured` is the largest
-    relative change in an ablation of it or of the same concept in another paper, None if there was none."""
+    """`mentioned` is the fraction (0 to 1) of the component's name that appears as consecutive words in the abstract.
+    `findings` are the names of findings that name it. `users` are the names of components, other than its parent, whose
+    code contains its code. `siblings` is the number of its parent's other parts, and `parts` the number of its own.
+    `place` is the score of its best stored lines, or 0 if there are none. `tables` are the captions of tables that name
+    it. `measured` is the largest relative change in an ablation of it or of the same concept in another paper; None if
+    there was none."""
 
     id: str
     name: str
@@ -68,7 +69,7 @@ class Component(Value):
 
 
 class Material(Value):
-    """A paper as a planner's input. `left_out` are components beyond the first `MOST_COMPONENTS`."""
+    """A paper as input for a planner. `left_out` counts components beyond the first `MOST_COMPONENTS`."""
 
     paper: str
     title: str
@@ -79,8 +80,8 @@ class Material(Value):
 
 
 def gather(service: Service, paper: str) -> Material:
-    """The material of a paper (id or title). A root technique with components is the whole method, so it is not
-    included. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
+    """Gathers the material for a paper (id or title). A root technique with components is the whole method, so it is
+    not included. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
     answer = service.paper(paper, include_code=True, full=True)
     parents = _parents(answer)
     inner = set(parents.values())
@@ -125,7 +126,7 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """Measured changes by technique. Empty if the graph has no ablations or does not answer such queries."""
+    """Measured changes, keyed by technique. Empty if the graph has no ablations or cannot answer such queries."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:
         with contextlib.suppress(QueryFailedError, QueryRefusedError):
@@ -146,7 +147,8 @@ _MEASURED_BEFORE = tuple(
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:
-    """The tables of a paper that may have measures, by caption; empty if its text is not on this machine."""
+    """The tables in a paper that may contain measurements, keyed by caption; empty if the paper's text is not on this
+    machine."""
     from xkg.build.parsed_papers import parsed_paper
 
     with service.snapshot() as snapshot:
@@ -160,7 +162,7 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:
-    """The parent technique by id; lines are a preorder walk with depths."""
+    """The parent of each technique, keyed by id; lines are a preorder walk with depths."""
     above: list[str] = []
     parents: dict[str, str | None] = {}
     for line in answer.techniques:
@@ -171,7 +173,7 @@ def _parents(answer: PaperAnswer) -> dict[str, str | None]:
 
 
 def _users(answer: PaperAnswer, parents: dict[str, str | None]) -> dict[str, list[str]]:
-    """By technique, the techniques that use it, except its parent."""
+    """The techniques that use each technique, except its parent."""
     techniques = [Technique(id=line.id, name=line.name, parent=parents[line.id]) for line in answer.techniques]
     code = {
         c.technique: Code(id=c.id, technique=c.technique, implementation=c.implementation)
@@ -190,7 +192,7 @@ def _words(text: str) -> list[str]:
 
 
 def _mentioned(technique: TechniqueAnswer, text: str) -> float:
-    """The longest run of words of one of its names that the text contains, as a share of the name."""
+    """The longest run of words from one of its names that the text contains, as a fraction of the name."""
     there = f" {' '.join(_words(text))} "
     return max(
         (_longest_run(words, there) / len(words) for words in map(_words, _called(technique)) if words), default=0

@@ -1,4 +1,4 @@
-"""A plan of ablations: the answer of `xkg ablate plan`, the library and the MCP prompt."""
+"""A plan of ablations: the result of `xkg ablate plan`, the library call and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -10,15 +10,15 @@ from xkg.value import Value
 Action = Literal["REMOVE", "REPLACE", "ADD"]
 
 
-_OPEN = "left open: no table of the paper is known to have it"
+_OPEN = "left open: no table in the paper is known to report it"
 
 
 class PlannedAblation(Value):
-    """One experiment to compare with an unchanged run. `component` is the id of the changed technique, empty if the
-    graph has none; `ablated_part` is its description. `replacement` are the options to try in its place (REPLACE) or in
-    addition (ADD), empty for REMOVE. `metrics` name measures, or tables of the paper that have them. `ideas` are
-    techniques of other papers that fit its definition; whether their inputs and outputs match is unknown. `places` are
-    the lines to change, best first; `note` says why there are none, or adds a caveat."""
+    """One experiment to compare with an unchanged run. `component` is the id of the changed technique, or empty if it
+    is not in the graph; `ablated_part` is its description. `replacement` lists the options to try in its place
+    (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the paper that
+    report them. `ideas` are techniques from other papers that fit its definition; whether their inputs and outputs
+    match is unknown. `places` are the lines to change, best first; `note` says why there are none, or adds a caveat."""
 
     name: str
     component: str
@@ -33,10 +33,10 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """The ablations of a paper; those that say most about its claims come first. `planned_by` names the model, or says
-    why only the graph was read. `searched` says where the lines come from, `note` what could not be done.
+    """The ablations for a paper, those that say most about its claims first. `planned_by` is the model, or the reason
+    why only the graph was read. `searched` says where the lines come from, and `note` what could not be done.
 
-    As a string it is Markdown."""
+    Its string form is Markdown."""
 
     paper: str
     title: str
@@ -79,4 +79,4 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
             yield f"- Lines: {one_line(ablation.note)}"
     if not plan.ablations:
         yield ""
-        yield "No component to ablate: the graph of this paper has none below the whole method."
+        yield "No component to ablate: this paper's graph has none below the whole method."

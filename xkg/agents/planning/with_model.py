@@ -12,7 +12,7 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""Characters of a definition in the list; the plan before the list has more."""
+"""The number of characters of each definition in the list; the plan before the list contains more."""
 
 _LONGEST = 600
 _MOST_OPTIONS = 12
@@ -35,12 +35,13 @@ class Ablations(AnswerType):
 
 
 def inputs(material: Material, context: str, k: int) -> dict[str, str]:
-    """The inputs of `PROMPT`. `context` is the paper in words: its plan from the graph, and possibly its text."""
+    """The inputs for `PROMPT`. `context` describes the paper in words: its plan from the graph, and possibly its
+    text."""
     return {"paper": context, "components": describe(material.components), "most": str(k)}
 
 
 def describe(components: Sequence[Component]) -> str:
-    """A numbered list, from 1, with the graph's knowledge about each."""
+    """A numbered list, starting at 1, with what the graph knows about each component."""
     return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
 
 
@@ -58,7 +59,7 @@ def _described(number: int, component: Component) -> str:
 
 
 def objection(answer: Ablations, material: Material, k: int) -> str | None:
-    """The problem with an answer, in words for the model."""
+    """The problem with an answer, described for the model."""
     given = answer.ablations
     if not 1 <= len(given) <= k:
         return f"give 1 to {k} ablations"

@@ -1,4 +1,4 @@
-"""Delivers the result of a run to the user: as a patch, or as a branch of the repository that the starter came from."""
+"""Delivers the result of a run to the user: as a patch, or as a branch in the repository that the starter came from."""
 
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -20,19 +20,19 @@ def patch(workspace: Workspace) -> bytes:
 
 
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
-    """Adds the branch `name` with one commit per edit, and returns its last commit. It is added to the repository that
-    the starter was read from, or to `repository`, a clone of it. The branch begins at the starter's commit. If the
-    starter had uncommitted changes, the first commit has those of the files that the run changed.
+    """Adds the branch `name` with one commit per edit, and returns its last commit. The branch is added to the
+    repository that the starter was read from, or to `repository`, a clone of it, and begins at the starter's commit. If
+    the starter had uncommitted changes, the first commit contains those in the files that the run changed.
 
-    Raises the errors of `add_branch`, `InputError` for a starter without a repository or a run without a change, and
+    Raises the errors of `add_branch`, `InputError` if the starter has no repository or the run changed nothing, and
     `UnsafeInputError` for a path that edits may not write."""
     folder = repository or Path(workspace.spec.removeprefix("file://").rpartition("@")[0] or workspace.spec)
     if repository is None and not folder.is_dir():
         folder = Path(workspace.spec.removeprefix("file://"))
     if workspace.base is None or not folder.expanduser().is_dir():
         raise InputError(
-            f"the starter {workspace.spec} is not a git repository on this machine: take the result as a patch, or "
-            "name a clone of it with --to"
+            f"the starter {workspace.spec} is not a git repository on this machine: export the result as a patch, or "
+            "pass a clone of it with --to"
         )
     touched = set(workspace.changed())
     if not touched:
@@ -58,4 +58,4 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
 def _require_writable(changed: Iterable[str], starter: Container[str]) -> None:
     for path in sorted(changed):
         if why := refused_path(path, starter):
-            raise UnsafeInputError(f"the run changed {path!a}, which is not brought to you: {why}")
+            raise UnsafeInputError(f"the run changed {path!a}, which is left out of the result: {why}")

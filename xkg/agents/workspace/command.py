@@ -1,4 +1,4 @@
-"""Runs a command over a copy of a workspace's files in the sandbox, and counts how often their lines run."""
+"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often their lines run."""
 
 import base64
 import json
@@ -39,26 +39,26 @@ from xkg.value import Value
 
 _TREE = "../../../../work"  # relative to the package folder of a run's environment
 ADDED = "requirements-xkg.txt"
-"""Requirements that were added to a tree. They override those of the tree's own files."""
+"""Requirements that were added to a tree. They override those in the tree's own files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 
-# Before Python 3.9, a script's path is as written in the command.
+# Before Python 3.9, a traceback shows a script's path as written in the command.
 _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
 
 
 class Left(NamedTuple):
-    """The files that a run left: an archive in a file, starting at a byte offset."""
+    """The files that a run left behind: an archive in a file, starting at a byte offset."""
 
     file: Path
     start: int
 
 
 class Evaluated(Value):
-    """The measurement of a second command over a run's files: its output, and the wanted files that it left."""
+    """The measurement by a second command over a run's files: its output, and the wanted files that it left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -68,15 +68,15 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """`output` is stdout and stderr together; beyond 2 MB the middle is cut. `lines` says how often each executed line
-    of the traced files ran, None if untraced or if the sandbox was killed. For awaited lines it has at least one line
-    of each group that ran; `gave_up` says that others may have run too. `opened` are the tree's files that a traced run
-    opened, None if unknown, `printed` the file and line that last printed the pattern that was looked for. `files` are
-    the wanted files that exist. `problem` is the error in one line, None if there is none. `removed` are at most 20
-    files of the tree that the run removed from its copy, `rewritten` those that it changed. The metric is read from
-    `evaluated`, if there is one; `apart`: no edited file was present when it was computed. `left_at` is the offset of
-    the archive of left files, None for none. `downloads` are failed network requests, `refused` are hosts that it was
-    not allowed to reach, and `lacks_gpu` says that it failed because CUDA is missing."""
+    """`output` is stdout and stderr together; beyond 2 MB, the middle is cut. `lines` says how often each executed line
+    in the traced files ran, or is None if the run was not traced or the sandbox was killed. For awaited lines, it
+    contains at least one line from each group that ran; `gave_up` says that others may have run too. `opened` lists the
+    tree's files that a traced run opened, or is None if unknown. `printed` is the file and line that last printed the
+    pattern. `files` contains the wanted files that exist. `problem` is the error in one line, or None. `removed` lists
+    at most 20 files in the tree that the run removed from its copy, and `rewritten` those that it changed. The metric
+    is read from `evaluated` if it is set; `apart` means that no edited file was present when the metric was computed.
+    `left_at` is the offset of the archive of left files, or None. `downloads` lists failed network requests, `refused`
+    lists hosts that the run was not allowed to reach, and `lacks_gpu` says that it failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -119,12 +119,12 @@ class RunResult(Value):
 
 
 class Commands:
-    """Runs commands over workspaces with one set of packages. `data` maps paths in the tree to read-only folders or
-    files of this machine. `variables` are added to the sandbox's environment, `gpu` is one that a run may use.
+    """Runs commands in workspaces with one set of packages. `data` maps paths in the tree to read-only folders or files
+    on this machine. `variables` are added to the sandbox's environment, and `gpu` is a GPU that a run may use.
     `limits.disk_mb` limits the data that a run writes, including the copy of the tree. Each run sees the files of a
     `fetch` command as that command left them.
 
-    Raises `InputError` for data that does not exist or would hide a file of the tree."""
+    Raises `InputError` for data that does not exist or would hide a file in the tree."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Commands:
             if not place.exists():
                 raise InputError(f"--data {name}: {place} does not exist")
             if not name or ".." in name.split("/"):
-                raise InputError(f"--data {name!a}: give a path inside the starter, as in data=/datasets/cifar")
+                raise InputError(f"--data {name!a}: use a path inside the starter, as in data=/datasets/cifar")
 
     def run(
         self,
@@ -165,26 +165,26 @@ class Commands:
         hosts: frozenset[Host] = frozenset(),
         first: Sequence[str] = (),
     ) -> RunResult:
-        """The result of one shell line. Bash runs it and stops at the first failure. `trace` names Python files of the
-        tree whose lines are counted (which slows them); of these, the result names the one that last `printed` a match
-        of this pattern. `wanted` names files that the command leaves. `awaited` has groups of lines by file: the trace
-        says whether any of each ran, and stops when all groups did.
+        """The result of one shell command. Bash runs it and stops at the first failure. `trace` lists Python files in
+        the tree whose lines are counted (which slows them down); the result says which of them last `printed` a match
+        for this pattern. `wanted` lists files that the command should leave. `awaited` contains groups of lines by
+        file: the trace says whether any line in each group ran, and stops once all groups have run.
 
         `leaves` is a file for the files that the command creates or overwrites (`RunResult.left_at`). Another command
-        receives them as `left`, except files that Python could import, hidden files, those `wanted`, and files of the
-        tree that are not in `outputs`. Files in `without` are absent. With `hosts`, which it reaches through a proxy,
-        its whole home is kept for `Commands.fetched`. `first` are modules of `sandbox.guest` that each Python process
-        imports before code runs.
+        receives them as `left`, except files that Python could import, hidden files, those in `wanted`, and files in
+        the tree that are not in `outputs`. Files in `without` are absent. With `hosts`, which the command reaches
+        through a proxy, its whole home is kept for `Commands.fetched`. `first` lists modules from `sandbox.guest` that
+        each Python process imports before other code runs.
 
         Never raises for failures of the command. Raises `InputError` for a command that cannot be split, and
         `SandboxUnavailableError`."""
         started(command)
         if hosts and self._runner.name == "landlock":
-            raise SandboxUnavailableError("Landlock cannot bound which hosts a command reaches: use bubblewrap")
+            raise SandboxUnavailableError("Landlock cannot limit which hosts a command reaches: use bubblewrap")
         trusted = certificates() if hosts else {}
         for name in self._data:
             if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
-                raise InputError(f"--data {name}: the starter has a file there; give another path")
+                raise InputError(f"--data {name}: the starter has a file there; choose another path")
         traced = {
             path: workspace.text(path).count("\n") + 1
             for path in trace
@@ -244,7 +244,7 @@ class Commands:
         )
         if self._runner.name == "container":
             raise SandboxUnavailableError(
-                "a container engine runs no commands over a workspace: use bubblewrap or Landlock (sandbox.runner)"
+                "a container engine cannot run commands in a workspace: use bubblewrap or Landlock (sandbox.runner)"
             )
         behind = {"bubblewrap": "bubblewrap", "landlock": "landlock"}.get(self._runner.name)
         ran = programs.run(program, json.dumps(request).encode(), behind=behind)  # type: ignore[arg-type]
@@ -296,7 +296,7 @@ class Commands:
         return result.model_copy(update={"problem": problem})
 
     def _places(self, home: str) -> dict[str, str]:
-        """The paths of this machine that a run sees, with the names that replace them; `home` is its own."""
+        """The paths on this machine that a run sees, with the names that replace them; `home` is the run's own."""
         site = self.environment.site.resolve() if self.environment.site else None
         prefix = at(self.environment.python).prefix
         return {
@@ -337,13 +337,13 @@ class Commands:
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
-    """Folders and files of this machine by their path in the tree, with links resolved."""
+    """Folders and files on this machine, keyed by their path in the tree, with links resolved."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
 
 
 def _last_error(output: str) -> str:
-    """The first line of the last Python error, which notes and output of other processes may follow; the last line if
-    there is no error."""
+    """The first line of the last Python error, which may be followed by notes and output from other processes; the last
+    line if there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -351,7 +351,7 @@ def _last_error(output: str) -> str:
 
 
 def _where(output: str) -> str:
-    """The last line of the tree's code in a traceback."""
+    """The last line in a traceback that is in the tree's code."""
     places = _FRAME.findall(output[-_ENDS:])
     return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
@@ -366,10 +366,10 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """The packages to install: those that a workspace's Python files import, in the versions of its requirement files,
-    those that these files declare, and those of `modules`, which were missing at run time. If a `command` starts some
-    of the files, only those that they import, and those of `ADDED`. Modules in the tree itself or in `data` (as of
-    `Commands`) are not installed. Files that cannot be parsed are named in the notes. Raises `UnsafeInputError` if
-    there are too many of them."""
+    those declared in these files, and those that provide `modules`, which were missing at run time. If a `command`
+    starts some of the files, only the packages that these files import, and those in `ADDED`. Modules in the tree
+    itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed are named in the notes. Raises
+    `UnsafeInputError` if there are too many of them."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -395,14 +395,14 @@ def packages_for(
         for path, why in stated.unknown.items()
     )
     if maker is None:
-        missing = dict.fromkeys(needed, "nothing here can contain an installation")
+        missing = dict.fromkeys(needed, "this machine has no sandbox for installing packages")
         return Environment(site=None, hash="", missing=missing, notes=notes)
     made = maker.make(needed, lines, written, declared)
     return made.model_copy(update={"notes": (*made.notes, *notes)}) if notes else made
 
 
 def _with_scripts(command: str, workspace: Workspace) -> str:
-    """A command with the text of the shell scripts that it starts."""
+    """A command together with the text of the shell scripts that it starts."""
     scripts = {program.script(workspace.files) for program in started(command)} if command else set()
     return "\n".join([command, *(workspace.text(path) for path in sorted(filter(None, scripts)) if path[-3:] == ".sh")])
 

@@ -1,4 +1,4 @@
-"""Edits of files: search and replace, a whole function, or a whole file. They apply exactly or are refused with the
+"""Edits to files: search and replace, a whole function, or a whole file. They apply exactly or are refused with the
 reason."""
 
 import ast
@@ -25,12 +25,12 @@ class FileEdit(AnswerType):
 
 
 class EditError(ValueError):
-    """Why edits cannot be applied, in words for the model."""
+    """The reason why edits cannot be applied, described for the model."""
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
     """The new texts of the files in `texts` that the edits change, applied in order. Raises `EditError` if an edit does
-    not fit exactly, changes nothing, or gives Python that does not parse."""
+    not fit exactly, changes nothing, or results in Python that does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}
@@ -55,7 +55,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
 
 
 def syntax_error(text: str) -> str | None:
-    """The location and cause of a syntax error, None for valid Python."""
+    """The location and cause of a syntax error; None for valid Python."""
     try:
         with silently():
             compile(text, "file", "exec", dont_inherit=True)
@@ -101,7 +101,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
 def definitions(
     tree: ast.AST, above: str = ""
 ) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
-    """Functions and classes with their qualified names, without nested functions."""
+    """Functions and classes with their qualified names, except nested functions."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _DEFINITIONS):

@@ -1,4 +1,4 @@
-"""Fingerprints of the code that measures, which a change by an agent or an ablation must not alter.
+"""Fingerprints the code that measures, which a change by an agent or an ablation must not alter.
 
 The code is found by name: test files, functions named for evaluating or for the metric, statements that print or write
 the metric, and the parts that a task protects. Renaming, removing, redefining or reassigning a part counts as a
@@ -23,8 +23,8 @@ _PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
 def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
-    """The parts of the code that measure, by `path::name` (or `path`), each with a digest. Layout and comments do not
-    count. Protected files that do not parse are one part each; so are those that are `deadly`, which are not parsed."""
+    """The parts of the code that measure, keyed by `path::name` (or `path`), each with a digest. Layout and comments do
+    not count. A protected file that does not parse is a single part, and so is a `deadly` file, which is not parsed."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -40,7 +40,7 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """The measuring parts of one file: their names as in `evaluation`, and their AST nodes. A `program` that a command
+    """The measuring parts in one file: their names as in `evaluation`, and their AST nodes. A `program` that a command
     starts is not a test, whatever its name."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
@@ -60,7 +60,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Whether a function's name says that it measures, independent of the metric."""
+    """Whether a function's name suggests that it measures, independently of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -70,9 +70,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The changed parts, in order: parts with another digest, removed parts, new places that print the metric where
-    there were others, and names that `new_files` assign more often than `old_files`. Other new parts are not
-    changes."""
+    """The changed parts, in order: parts with a different digest, removed parts, new places that print the metric if
+    there were others before, and names that `new_files` assign more often than `old_files`. Other new parts do not
+    count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -85,7 +85,7 @@ def changed_evaluation(
 
 
 def may_measure(path: str, protect: Sequence[str]) -> bool:
-    """Whether a file can have a part of the evaluation, judging by its path."""
+    """Whether a file can contain part of the evaluation, judging by its path."""
     return path.endswith(".py") or path in protect
 
 
@@ -106,8 +106,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """The text before the number in the output: the pattern up to its group, if that is plain text with a word in it;
-    '' for other patterns."""
+    """The text before the number in the output: the pattern up to its group, if that is plain text that contains a
+    word; '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (
@@ -125,8 +125,8 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
-    """The texts of a statement, including names of keyword arguments. If they are to be `written`, those in an assigned
-    table or list do not count: it names things that other statements print."""
+    """The strings in a statement, including names of keyword arguments. With `written`, strings in an assigned table or
+    list do not count, since the table names things that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -134,8 +134,8 @@ def _strings(statement: ast.stmt, written: bool) -> list[str]:
 
 
 def _assigned(path: str, text: str) -> Counter[str]:
-    """How often a file assigns each name: by assignment, definition, import, `setattr`, or as a key of `globals()` and
-    the like."""
+    """How often a file assigns each name: by assignment, definition, import or `setattr`, or as a key in `globals()`
+    and similar mappings."""
     tree = tree_or_none(text) if path.endswith(".py") else None
     return Counter() if tree is None else Counter(_given_values(tree))
 

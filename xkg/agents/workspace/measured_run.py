@@ -1,9 +1,9 @@
 """Runs a task's command and measures the result, separately from edited code if possible.
 
-Code that an agent or an ablation changed can alter anything in its process, and reading the code cannot find all ways
-to do so. Therefore the evaluating command runs in its own sandbox, over a fresh copy of the tree without the edited
-files, and gets the files of the first command as data. Only if that fails (it imports edited code), the edited files
-are added. A task without such a command is measured by its run alone. `remarks` says which case applied, and which
+Code changed by an agent or an ablation can alter anything in its process, and reading the code cannot find every way of
+doing so. So the evaluating command runs in its own sandbox, in a fresh copy of the tree without the edited files, and
+gets the files left by the first command as data. Only if that fails (because it imports edited code) are the edited
+files added. A task without such a command is measured by its run alone. `remarks` says which case applied, and which
 measuring files were overwritten."""
 
 import tempfile
@@ -19,8 +19,9 @@ from xkg.value import Value
 
 
 class Origin(Value):
-    """How a version of the code differs from the starter: the paths that were `edited`. `measuring` are files with code
-    that measures. `outputs` are files of the starter that its own run overwrites; None means that any file may be."""
+    """How a version of the code differs from the starter: the paths that were `edited`. `measuring` lists files with
+    code that measures. `outputs` lists files in the starter that its own run overwrites; None means that any file may
+    be overwritten."""
 
     edited: tuple[str, ...] = ()
     measuring: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ def measured(
     first: Sequence[str] = (),
 ) -> RunResult:
     """The result of `command`, and of `evaluate` if given, each within the limits of `commands`. The lines that ran
-    include both; `first` is as in `Commands.run`. Raises the errors of `Commands.run`."""
+    include both commands; `first` has the same meaning as in `Commands.run`. Raises the errors of `Commands.run`."""
     printed = metric.key if metric.source == "output" else ""
     if evaluate is None:
         result = commands.run(
@@ -91,7 +92,7 @@ def measured(
 
 
 def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
-    """Remarks on how the metric was computed that its reader needs, one per line."""
+    """Remarks, one per line, on how the metric was computed, for its reader."""
     return tuple(_remarks(result, metric, reader, origin))
 
 
@@ -100,7 +101,7 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
         yield f"the run overwrote or removed files that measure: {', '.join(touched[:6])}"
     if origin.edited and result.apart:
         yield (
-            "the metric was computed without the edited files, from what the run left as data; data that the "
+            "the metric was computed without the edited files, from data that the run left behind; data that the "
             "evaluation unpickles can still run code"
         )
     elif origin.edited:
@@ -111,7 +112,7 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Both results as one: the exit of the second, and the combined usage and effects of both."""
+    """Both results as one: the exit status of the second, and the combined usage and effects of both."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

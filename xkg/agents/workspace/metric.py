@@ -25,9 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """`source` is the location of the value: `output` (`key` is a regular expression whose first group, or whole match,
-    is the number), `json` (`key` is a dotted path of names and list indices) or `csv` (`key` is a column). `path` is
-    the JSON or CSV file."""
+    """`source` is where the value is: `output` (`key` is a regular expression whose first group, or whole match, is the
+    number), `json` (`key` is a dotted path of names and list indices) or `csv` (`key` is a column). `path` is the JSON
+    or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str
@@ -36,11 +36,12 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """A metric from the text form described at the top of this module. Raises `InputError` with the problem."""
+        """Parses a metric from the text form described at the top of this module. Raises `InputError` with the
+        problem."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
             raise InputError(
-                f"the metric {text!a} does not say which way is better: end it with :max or :min, as in "
+                f"the metric {text!a} does not say whether higher or lower is better: end it with :max or :min, as in "
                 "'test accuracy: ([0-9.]+):max'"
             )
         if match := _FILE.fullmatch(rest):
@@ -51,10 +52,11 @@ class Metric(Value):
             raise InputError(f"the metric {rest!a} is not a valid regular expression ({error})") from error
         if re.search(r"\n|\\n", re.sub(r"\[[^\]]{0,200}\]", "", rest)):
             raise InputError(
-                f"the metric {rest!a} has a line break, but is matched with one line at a time: leave it out"
+                f"the metric {rest!a} has a line break, but is matched against one line at a time: remove the line "
+                "break"
             )
         if pattern.groups > 1:
-            raise InputError(f"the metric {rest!a} has {pattern.groups} groups: put ( ) around the number alone")
+            raise InputError(f"the metric {rest!a} has {pattern.groups} groups: put ( ) around the number only")
         return cls(source="output", key=rest, direction=direction)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -63,11 +65,11 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of a run that contain the metric."""
+        """The files in a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """The last value. The time is not bounded, so call it through `SourceReader.metric` for a run's output.
+        """Reads the last value. The time is not limited, so call it through `SourceReader.metric` for a run's output.
 
         Raises `MetricError` if there is none, and for NaN, infinity and text."""
         if self.source == "output":
@@ -92,7 +94,9 @@ class Metric(Value):
                 return matches[-1][1] if pattern.groups else matches[-1][0]
         last = next((line for line in reversed(lines) if re.search(r"\d", line)), None)
         shown = (
-            "no line has a digit" if last is None else f"its last line with a number is {printable_line(last[:200])!a}"
+            "no line contains a digit"
+            if last is None
+            else f"its last line with a number is {printable_line(last[:200])!a}"
         )
         raise MetricError(f"no line of the output matches {self.key!a}; {shown}")
 
@@ -101,7 +105,7 @@ class Metric(Value):
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # one object per line: the last one counts
+            try:  # with one object per line, the last one counts
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MetricError(f"{self.path} is not valid JSON") from None
@@ -126,7 +130,7 @@ class Metric(Value):
 
 
 def plain_text(pattern: str) -> str:
-    """A pattern with its escapes and classes replaced with bars. The remaining words occur literally in the output."""
+    """A pattern with its escapes and classes replaced by bars. The remaining words occur literally in the output."""
     return re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", pattern)
 
 

@@ -1,4 +1,4 @@
-"""Python packages in folders that a user mounts into runs. Modules that can be imported from there are not
+"""Python packages in folders that a user mounts into runs. Modules that can be imported from these folders are not
 installed."""
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """The folders of `data` (path in the tree -> place) that contain packages, in order. They belong on the module
+    """The folders in `data` (path in the tree → place) that contain packages, in order. They belong on the module
     path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
     """The top-level names that can be imported from `data`: the contents of package folders, and folders that are
-    packages or have modules (a submodule's files), under their names in the tree."""
+    packages or contain modules (a submodule's files), under their names in the tree."""
     names = {name for place in data.values() for name in _packages_in(place)}
     return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
 
@@ -32,7 +32,7 @@ def _holds_code(folder: Path) -> bool:
 
 def _packages_in(folder: Path) -> frozenset[str]:
     """Whether a folder contains packages: one of its folders has an `__init__.py`, or something was installed into it
-    (then single modules and namespace packages count too). A package itself contains none."""
+    (in which case single modules and namespace packages count too). A package itself does not contain packages."""
     try:
         if not folder.is_dir() or _is_package(folder):
             return frozenset()
@@ -43,7 +43,7 @@ def _packages_in(folder: Path) -> frozenset[str]:
             named = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(_MODULES)}
             found |= {entry.name for entry in entries if entry.is_dir()} | named
         return frozenset(name for name in found - _NO_PACKAGES if name.isidentifier())
-    except OSError:  # an unreadable folder has no names; the run reports missing modules
+    except OSError:  # an unreadable folder has no names; the run will report missing modules
         return frozenset()
 
 

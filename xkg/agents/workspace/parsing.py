@@ -1,5 +1,5 @@
-"""Parses a workspace's files and applies edits in the confined process: no parser reads untrusted source in this
-one."""
+"""Parses a workspace's files and applies edits in the confined process: in this process, no parser reads untrusted
+source."""
 
 import ast
 import base64
@@ -31,8 +31,8 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """`imports` are top-level packages with the names used of each. `lines` and `declared` are the requirements that
-    files state, as in `read_requirements`. `unknown` are files that crashed the parser, with the reason; their
+    """`imports` maps top-level packages to the names used from each. `lines` and `declared` are the requirements stated
+    in files, as in `read_requirements`. `unknown` lists files that crashed the parser, with the reason; their
     requirements are missing."""
 
     imports: dict[str, tuple[str, ...]]
@@ -42,8 +42,8 @@ class StatedPackages(Value):
 
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
-    """The imports of the Python files, and the lines of the files that state requirements. If a command starts some of
-    the files, only the imports of those."""
+    """The imports in the Python files, and the lines in the files that state requirements. If a command starts some of
+    the files, only the imports in those files."""
     trees: dict[str, ast.Module] = {}
     for path, text in marked(mark, sources, without) if command else ():
         if parsed := without_broken_statements(text):
@@ -85,7 +85,7 @@ def evaluation_changes(
     protect: Sequence[str],
     without: Without,
 ) -> tuple[str, ...]:
-    """The parts of the starter's evaluation that changed. New files that cannot be parsed may reassign any of it."""
+    """The parts of the starter's evaluation that changed. New files that cannot be parsed may reassign any part."""
 
     def parts(files: Texts) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
@@ -111,7 +111,8 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """The files with a part of the evaluation. Those that cannot be parsed may have one, so they are included."""
+    """The files that contain part of the evaluation. Files that cannot be parsed may contain one, so they are
+    included."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
@@ -127,7 +128,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """The files to parse, each announced."""
+    """The files to parse, each announced first."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)
@@ -138,8 +139,8 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 
 class SourceReader:
-    """Calls the confined process for one run. Safe to use from several threads. `left_out` are the files that crashed a
-    call, with the reason; they are treated as files that are not Python."""
+    """Calls the confined process for one run. Safe to use from several threads. `left_out` lists the files that crashed
+    a call, with the reason; they are treated as files that are not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -148,13 +149,13 @@ class SourceReader:
         self.left_out: dict[str, Reason] = {}
 
     def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
-        """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files
+        """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files in
         `requirements` (path → text), without files that crash the parser. If a command starts some of the sources, only
-        those count, and nothing is declared. Raises `UnsafeInputError` for files that exceed the bounds."""
+        those count, and no packages are declared. Raises `UnsafeInputError` for files that exceed the bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
-        """The result of `outline` for each Python file by path; empty if it is not valid Python. Raises
+        """The result of `outline` for each Python file, keyed by path; empty if it is not valid Python. Raises
         `UnsafeInputError`."""
         return self.of_files(outlines, {"texts": texts}) if texts else {}
 
@@ -174,7 +175,7 @@ class SourceReader:
         return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
 
     def measuring(self, texts: Texts, metric: Metric, protect: Sequence[str] = ()) -> tuple[str, ...]:
-        """The files that have a part of the evaluation, according to `evaluation`, in order. Raises
+        """The files that contain part of the evaluation, according to `evaluation`, in order. Raises
         `UnsafeInputError`."""
         files = {path: text for path, text in texts.items() if may_measure(path, protect)}
         return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
@@ -204,11 +205,11 @@ class SourceReader:
         return found
 
     def ask(self, task: Callable[..., T], **given: object) -> T:
-        """The answer of a task. Raises `WorkerDiedError`."""
+        """The answer to a task. Raises `WorkerDiedError`."""
         return self._parsers.ask(task, self._bounds, **given)
 
     def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
-        """The answer of a task for all files of `texts`, except those that crash the process: the task announces each
+        """The answer to a task for all files in `texts`, except those that crash the process: the task announces each
         file by its path and skips those in `without`. Raises `UnsafeInputError`."""
         keys: dict[str, set[tuple[str, bytes]]] = {}
         for path, text in (item for of in texts.values() for item in of.items()):
@@ -230,7 +231,7 @@ def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
     place = f"the pattern {metric.key!a}" if metric.source == "output" else f"{metric.path}#{metric.key}"
     if reason == "too-slow" and metric.source == "output":
         return (
-            f"{place} takes more than {bounds.step_seconds:g} s on the output: write fewer repetitions, such as "
+            f"{place} takes more than {bounds.step_seconds:g} s on the output: use fewer repetitions, such as "
             "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
         )
     return f"{place} cannot be read ({reason}): print or store less around the number"

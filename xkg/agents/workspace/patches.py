@@ -1,4 +1,5 @@
-"""Diffs between files in the format of `git apply`, made without git so that a step of a run starts no process."""
+"""Diffs between files in the format of `git apply`, created without git so that a step in a run does not start a
+process."""
 
 import base64
 import difflib
@@ -13,7 +14,8 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""The maximum number of steps to search for equal lines, a few seconds; malicious text could take hours."""
+"""The maximum number of steps in the search for equal lines, which takes a few seconds; malicious text could take
+hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -23,7 +25,7 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """The patch with which `git apply` turns the files `old` into `new`: text, binary files, modes; b"" for equal
+    """The patch with which `git apply` turns the files `old` into `new`: text, binary files and modes; b"" for equal
     files."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
@@ -87,7 +89,7 @@ def _unified(source: bytes, target: bytes, before: bytes, after: bytes) -> bytes
 
 
 def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
-    """The opcodes of `difflib` for each hunk. Common lines at the start and end are not searched."""
+    """The opcodes from `difflib` for each hunk. Common lines at the start and end are not searched."""
     start = _equal_at_start(old, new)
     end = _equal_at_start(old[start:][::-1], new[start:][::-1])
     low, tail = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
@@ -97,7 +99,7 @@ def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Stops matching lines after `_MOST_STEPS` steps; the patch then replaces the remaining ones."""
+    """Stops matching lines after `_MOST_STEPS` steps; the patch then replaces the remaining lines."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         super().__init__(None, old, new)
@@ -118,7 +120,7 @@ def _equal_at_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """The lines as git splits them: only a line feed ends a line."""
+    """Splits lines as git does: only a line feed ends a line."""
     return io.BytesIO(content).readlines()
 
 
@@ -153,7 +155,7 @@ def _literal(content: bytes) -> bytes:
 
 
 def _quoted(name: bytes) -> bytes:
-    """A path as git writes it: quoted if it has characters that would end it."""
+    """A path as git writes it: quoted if it contains characters that would end it."""
     if not re.search(rb'[\x00-\x1f\x7f"\\]', name):
         return name
     escaped = (_ESCAPES.get(c, c if b" " <= c != b"\x7f" else b"\\%03o" % c[0]) for c in (bytes([n]) for n in name))
@@ -161,5 +163,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """A path on its own line. A tab marks the end of one with spaces."""
+    """A path on its own line. A tab marks the end of a path with spaces."""
     return name + b"\t" if b" " in name else name

@@ -1,4 +1,4 @@
-"""Related code that belongs to a method: files of the starter, and files and folders elsewhere on this machine. The
+"""Related code that belongs to a method: files in the starter, and files and folders elsewhere on this machine. The
 latter are copied as read-only text. Runs do not see the copies and results do not include them, so the program must
 contain everything it needs from them."""
 
@@ -21,8 +21,8 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """`of_starter` are paths of the starter. `texts` are the texts of other files, by a path below `folder` that
-    represents them. `notes` name the parts of the named folders that are missing."""
+    """`of_starter` lists paths in the starter. `texts` contains the texts of other files, keyed by a path below
+    `folder` that stands for the file. `notes` lists the parts of the named folders that are missing."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -53,9 +53,9 @@ class RelatedFiles(Value):
 def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
-    """The related files that a task names: a file or folder of the starter, or else one of this machine, which must be
-    under `roots` if there are any. From a folder, text files that git does not ignore are read, without following
-    links. Large files and files that are not UTF-8 text are left out and noted.
+    """The related files that a task names: a file or folder in the starter, or else one on this machine, which must be
+    under `roots` if given. From a folder, text files not ignored by git are read, without following links. Large files
+    and files that are not UTF-8 text are left out and noted.
 
     Raises `InputError` for a path that does not exist, for a named file that is not text, and for more than 200 files,
     2 MB, or 200 kB in one named file."""
@@ -96,13 +96,13 @@ def _place(name: str, roots: Sequence[Path] | None) -> Path:
             return path_under_roots(name, roots)
         place = Path(name).expanduser().resolve(strict=True)
     except InputError as error:
-        raise InputError(f"--related {name[:200]!a} is not a file of the starter; {error}") from error
+        raise InputError(f"--related {name[:200]!a} is not a file in the starter; {error}") from error
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"--related {name[:200]!a} is not a file of the starter, and not a file or folder on this machine"
+            f"--related {name[:200]!a} is neither a file in the starter nor a file or folder on this machine"
         ) from error
     if place.parent == place or place == Path.home().resolve():
-        raise InputError(f"--related {name!a}: name the folder that has only the code")
+        raise InputError(f"--related {name!a}: use the folder that contains only the code")
     return place
 
 
@@ -113,7 +113,7 @@ def _of_file(place: Path, name: str) -> str:
         raise InputError(f"--related {name!a} cannot be read ({error.strerror or error})") from error
     text = _text(data)
     if text is None:
-        raise InputError(f"--related {name!a} is not UTF-8 text: only text is read")
+        raise InputError(f"--related {name!a} is not UTF-8 text: only text can be read")
     return text
 
 
@@ -145,8 +145,8 @@ def _require_bounded(texts: Mapping[str, str], name: str) -> None:
     size = sum(map(len, texts.values()))
     if len(texts) > MOST_FILES or size > MOST_BYTES:
         raise InputError(
-            f"--related {name!a}: related files are more than {MOST_FILES} files or {MOST_BYTES // 10**6} MB together: "
-            "name those that belong to the method"
+            f"--related {name!a}: related files exceed {MOST_FILES} files or {MOST_BYTES // 10**6} MB in total: list "
+            "only those that belong to the method"
         )
 
 

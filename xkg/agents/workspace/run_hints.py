@@ -34,14 +34,14 @@ def hint(
     cuda: bool,
     cpu: bool,
 ) -> str:
-    """An explanation of a failed run with this output, '' for none. The run wanted `downloads` and was `refused` hosts;
-    `cuda`: it failed because CUDA is missing, `cpu`: it ran on the CPU instead."""
+    """Explains a failed run with this output; '' if there is no explanation. The run wanted `downloads` and was
+    `refused` hosts. `cuda` means that it failed because CUDA is missing, and `cpu` that it ran on the CPU instead."""
     if refused:
-        return f"it may not reach {', '.join(refused)}: add --allow-host for each that is to be reached"
+        return f"it may not reach {', '.join(refused)}: add --allow-host for each host that it needs"
     if downloads:
-        return f"runs have no network, and it wants {_described(downloads[0], workspace, stated_size(output))}"
+        return f"runs have no network access, but it needs {_described(downloads[0], workspace, stated_size(output))}"
     if is_of_network(output):
-        return "runs have no network"
+        return "runs have no network access"
     programs = started(command)
     if cuda:
         scripts = {path for program in programs if (path := program.script(workspace.files))}
@@ -51,10 +51,10 @@ def hint(
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
         if "unexpected end of data" in traceback:
-            return "here: fetch the whole file again, since it ends inside a character"
+            return "here: download the whole file again, since it ends in the middle of a character"
         return (
             "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is "
-            "the repository's, otherwise in the folder that --data names"
+            "in the repository, otherwise in the --data folder"
         )
     places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
     if places and PYTHON_2.search(output):
@@ -76,8 +76,8 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """The folder that the repository lacks and in which a failed run with this output wanted to write a file; '' for
-    none."""
+    """The folder, missing in the repository, to which a failed run with this output tried to write a file; '' if there
+    is none."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):
@@ -88,44 +88,49 @@ def missing_output_folder(output: str, command: str, workspace: Workspace) -> st
 
 
 def _without_line(path: str, number: int, workspace: Workspace) -> str:
-    """The option that leaves out a line of a file if it is a call whose result nothing uses; otherwise empty."""
+    """The option that removes a line from a file if the line is a call whose result nothing uses; otherwise ''."""
     line = "".join(workspace.text(path).split("\n")[number - 1 : number])
     if not _CALL.fullmatch(line):
         return ""
     edit = shlex.quote(f"sed -i {number}s/[[:graph:]].*/pass/ {shlex.quote(path)}")
-    return printable_line(f"here: --setup {edit}, since runs have no display and that line draws")
+    return printable_line(f"here: --setup {edit}, since runs have no display and this line draws")
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
-    """The repository's file with the name of a module that `python -m` does not find; empty if there is none."""
+    """A hint with the repository's file that has the name of a module that `python -m` does not find; '' if there is
+    none."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
-    return printable_line(f"here: the repository has it as {places[0]}: name that file in --run") if places else ""
+    return printable_line(f"here: the repository has it as {places[0]}: use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
-    """The option that gives a run a module whose file or folder has capitals elsewhere, as some systems allow; empty if
-    there is none."""
+    """The option that provides a run with a module whose file or folder name differs in case, as some systems allow; ''
+    if there is none."""
     for place in sorted({place for name in workspace.files for place in _down_to(name)}):
         folder, name = posixpath.split(place)
         stem, ending = posixpath.splitext(name)
         if stem != module and stem.casefold() == module.casefold() and ending in ("", ".py"):
             copy = shlex.join(["cp", "-r", place, posixpath.join(folder, module + ending)])
-            return printable_line(f"here: --setup {shlex.quote(copy)}, since capitals count")
+            return printable_line(f"here: --setup {shlex.quote(copy)}, since names are case-sensitive")
     return ""
 
 
 def _in_tree(path: str, folder: str) -> str:
-    """A path that a program started in a folder of the tree names, relative to the tree."""
+    """A path given by a program started in a folder of the tree, relative to the tree."""
     tree = f"{HOME}/work"
     return posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
 
 
 def _given(path: str, folder: str, workspace: Workspace) -> str:
-    """The options that give a run a file or folder that it names in the tree but does not find; empty if it exists."""
+    """The options that provide a run with a file or folder that it looks for in the tree but does not find; '' if it
+    exists."""
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
-        return f"runs see no files outside of the repository: let the code read {printable_line(path)} from inside"
+        return (
+            f"runs cannot see files outside the repository: move {printable_line(path)} inside and let the code read "
+            "it there"
+        )
     known = {place for name in workspace.files for place in _down_to(name)}
     if (plain := posixpath.normpath(inside.replace("\\", "/"))) != inside and plain in known:
         return printable_line(f"a Windows path: the repository has {plain}, so correct that line")
@@ -136,18 +141,19 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     if not rest:
         return printable_line(f"here: --data {shlex.quote(f'{inside}=FILE')}")
     return printable_line(
-        f"here: --data {shlex.quote(f'{absent}=FOLDER')}, which has {rest}, or a --setup command that makes it"
+        f"here: --data {shlex.quote(f'{absent}=FOLDER')} containing {rest}, or a --setup command that creates it"
     )
 
 
 def _down_to(path: str) -> list[str]:
-    """The parent folders of a path from the top, and the path."""
+    """The parent folders of a path, from the top down, and the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """A network request with its origin: `https://host/file (40 MB) for torchvision at train.py:8`, with that line."""
+    """Describes a network request with its origin: `https://host/file (40 MB) for torchvision at train.py:8`, with that
+    line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []
     code = lines[int(line) - 1].strip()[:120] if line.isdigit() and 0 < int(line) <= len(lines) else ""

@@ -1,4 +1,4 @@
-"""The programs that a shell line starts, and their working folders. Bash runs the line itself."""
+"""Finds the programs that a shell command starts, and their working folders. Bash itself runs the command."""
 
 import posixpath
 import re
@@ -13,18 +13,18 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """`words` of one program, without variables and redirections. `folder` is its working folder relative to that of
-    the line, '' for the same."""
+    """The `words` of one program, without variables and redirections. `folder` is its working folder relative to that
+    of the shell command; '' if they are the same."""
 
     folder: str
     words: tuple[str, ...]
 
     def path(self, word: str) -> str:
-        """A path from the words, relative to the line's folder."""
+        """A path from the words, relative to the folder of the shell command."""
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """The first file of a tree that the words name, None if there is none. After `-m`, a word is a module in the
+        """The first file in a tree that the words name; None if there is none. After `-m`, a word is a module in the
         working folder or its `src`."""
         for number, word in enumerate(self.words):
             names = [word]
@@ -38,7 +38,7 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """The programs in the order of the line, without `cd`. Raises `InputError` for a line without a program, or with an
+    """The programs in the order of the line, except `cd`. Raises `InputError` for a line without a program or with an
     unclosed quote."""
     try:
         tokens = list(_lexer(line))
@@ -46,7 +46,7 @@ def started(line: str) -> list[Started]:
         raise InputError(f"the command {line!a} cannot be split into words ({error})") from error
     found = list(_programs(tokens))
     if not found or "\0" in line:
-        raise InputError("give a command to run, such as 'python train.py --epochs 1'")
+        raise InputError("pass a command to run, such as 'python train.py --epochs 1'")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The starter code of a run: the files of a repository at a commit, or of a folder in its current state."""
+"""The starter code for a run: the files in a repository at a commit, or in a folder in its current state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,10 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """`files` by path; `identity` is a digest of their content. `base` is the commit that they belong to, None if there
-    is none; `dirty`: they differ from it. `notes` say what was left out and what was chosen. `committed` is the day on
-    which the Python files were last changed (YYYY-MM-DD), None if the files are not those of a commit."""
+    """`files` is keyed by path; `identity` is a digest of their content. `base` is the commit that they belong to, or
+    None if there is none; `dirty` means that they differ from it. `notes` say what was left out and what was chosen.
+    `committed` is the day on which the Python files were last changed (YYYY-MM-DD), or None if the files do not come
+    from a commit."""
 
     spec: str
     identity: str
@@ -32,9 +33,10 @@ class Starter:
 
 
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
-    """The starter code that `spec` names, in the forms of `fetch_repository`; git runs none of its code.
+    """Reads the starter code given by `spec`, in any form accepted by `fetch_repository`; git does not run any of its
+    code.
 
-    Links, submodules, files of more than 50 MB and, if the rest exceeds 200 MB, the largest files are left out and
+    Links, submodules, files larger than 50 MB and, if the rest exceeds 200 MB, the largest files are left out and
     noted. Raises the errors of `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
@@ -49,7 +51,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
         if content is not None
     }
     if not files:
-        raise InputError(f"{spec} has no file that can be read: give the folder of the starter code")
+        raise InputError(f"{spec} contains no readable files: pass the folder with the starter code")
     base, dirty = checkout.repository.commit, False
     if base is None and (head := _head(spec)) is not None:
         base, dirty = head, True
@@ -58,13 +60,13 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path is a plain one below the folder, and not one of git's own."""
+    """Whether a path is a plain path below the folder, and not one of git's own."""
     parts = path.split("/")
     return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
 
 
 def _absolute(spec: str) -> str:
-    """The same starter spec, independent of the working folder of later commands."""
+    """The same starter spec, made independent of the working folder of later commands."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"
@@ -100,4 +102,4 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     notebooks = [path for path in files if path.endswith(".ipynb")]
     if notebooks:
         named = f"{len(notebooks)} notebooks are" if len(notebooks) > 1 else "1 notebook is"
-        yield f"{named} text here, such as {notebooks[0]}: no cell is run, and no package of one is installed"
+        yield f"{named} text here, such as {notebooks[0]}: no cell is run, and packages used in cells are not installed"

@@ -1,10 +1,11 @@
-"""The commands that READMEs and shell scripts of a repository state, and those of a user, checked against its files.
+"""Finds the commands stated in a repository's READMEs and shell scripts and those given by a user, and checks them
+against the repository's files.
 
-A command counts if it starts an existing file, or the only file of that name in a deeper folder. Lines of text are read
-like code blocks, but rank after them. In a block, `cd` and variables apply to the lines below; a missing folder is
+A command counts if it starts an existing file, or the only file with that name in a deeper folder. Lines of text are
+read like code blocks, but rank after them. In a block, `cd` and variables apply to the lines below; a missing folder is
 assumed to be the clone itself. Lines with placeholders or unknown variables, and installations, are left out. If no
-line is such a command, the Python files that the README names are used; those that it starts, in each folder that has
-them."""
+line contains such a command, the Python files mentioned in the README are used; a file that the README starts is used
+in each folder that contains it."""
 
 import posixpath
 import re
@@ -41,9 +42,9 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
-    """Shell lines for the repository's top, best first. Lines whose script contains one of the texts `keys` come first,
-    then those without absolute paths, code before text, READMEs before scripts, files near the top first, and the order
-    of the file."""
+    """Shell commands for the repository's top folder, best first. Commands whose script contains one of the texts
+    `keys` come first, then those without absolute paths, code before text, READMEs before scripts, files near the top
+    first, and then the order in the file."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -52,7 +53,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
         for block, is_text in [(lines, False)] if path.endswith(".sh") else _blocks(lines):
             for command, script in _commands(block, paths):
                 if "python" not in command and script.endswith(".py") and not texts.get(script, "#!").startswith("#!"):
-                    continue  # a file that is only named
+                    continue  # a file that is only mentioned
                 measures = any(key in texts.get(script, "").lower() for key in keys)
                 absolute = any("/" in (word[:1], word.partition("=")[2][:1]) for word in command.split())
                 rank = (not measures, absolute, is_text)
@@ -66,7 +67,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file in each of the folders that have it, relative to which its path is stated."""
+    """The commands that start a file in each folder that contains it, relative to which its path is stated."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -78,7 +79,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """The code blocks of a README, the inline code of its text, and its lines of text, each with whether it is text."""
+    """The code blocks in a README, the inline code in its text, and its lines of text, each with whether it is text."""
     block: list[str] = []
     fenced = False
     for line in lines:
@@ -94,7 +95,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
 
 
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
-    """Each command of a block with the file that it starts."""
+    """Each command in a block, with the file that it starts."""
     folder = ""
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
@@ -132,8 +133,8 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
 
 
 def require_script(line: str, paths: Set[str]) -> None:
-    """Raises `InputError`, with files of similar names, if the first program of a shell line is Python or a shell with
-    a script that is not in `paths`. Later programs may start files that it made."""
+    """Raises `InputError`, listing files with similar names, if the first program in a shell command is Python or a
+    shell with a script that is not in `paths`. Later programs may start files that the command created."""
     first = started(line)[0]
     script = next((first.path(word) for word in first.words if word.endswith(_PROGRAMS)), None)
     if not _STARTS.fullmatch(first.words[0]) or script is None or script in paths or script.startswith(("/", "..")):
@@ -143,12 +144,12 @@ def require_script(line: str, paths: Set[str]) -> None:
     near = _near_top(path for path in paths if path.rpartition("/")[2] in alike[:1])[:3]
     hint = f"; the nearest there {'is' if len(near) == 1 else 'are'}: {', '.join(near)}" if near else ""
     for folder in _only_folder([first], paths):
-        hint += f"; start it there, as by `cd {shlex.quote(folder)} && …`"
+        hint += f"; start it there, as in `cd {shlex.quote(folder)} && …`"
     raise InputError(f"the command starts {script}, which is not in the repository{hint}")
 
 
 def _only_folder(programs: Sequence[Started], paths: Set[str]) -> Iterator[str]:
-    """The only folder below which the path of the first script exists."""
+    """The only folder below which the first script's path exists."""
     names = [f"/{program.path(word)}" for program in programs for word in program.words if word.endswith(_PROGRAMS)]
     below = [path for path in paths if names and path.endswith(names[0])]
     if len(below) == 1:

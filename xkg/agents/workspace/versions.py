@@ -1,4 +1,4 @@
-"""The changes of each version of a set of files, on disk: one zip file per version, named by its SHA-256."""
+"""Stores the changes in each version of a set of files on disk: one zip file per version, named by its SHA-256."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ def write_files(folder: Path, files: Mapping[str, TreeFile]) -> str:
 
 
 def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
-    """The stored files of a digest. Raises `CorruptStoreError`."""
+    """The files stored under a digest. Raises `CorruptStoreError`."""
     place = _place(folder, digest)
     try:
         packed = place.read_bytes()
@@ -45,7 +45,7 @@ def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
 
 
 def copy_files(folder: Path, digest: str, target: Path) -> None:
-    """Also stores the files of a digest in another folder. Raises `OSError`."""
+    """Copies the files stored under a digest to another folder. Raises `OSError`."""
     write_whole(_place(target, digest), _place(folder, digest).read_bytes())
 
 

@@ -1,4 +1,4 @@
-"""A copy of starter code under the folder of a run. Every accepted edit is a version, and each can be undone.
+"""A copy of starter code in the folder of a run. Every accepted edit is a version, and each can be undone.
 
     folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
     folder/workspace.json  the versions with their reasons, and the targets of undos
@@ -42,7 +42,7 @@ class Version(Value):
 
 
 _Changes = dict[str, TreeFile | None]
-"""The new content of files by path, None for a removed file."""
+"""The new content of files, keyed by path; None for a removed file."""
 
 
 class _State(Value):
@@ -58,7 +58,7 @@ class Workspace:
     """`files` are of the current version; `spec`, `identity`, `base`, `dirty` and `notes` are the starter's, as in
     `xkg.agents.workspace.starter.Starter`. Not safe to use from several threads.
 
-    `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside of the
+    `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside the
     tree."""
 
     def __init__(self, folder: Path, state: _State) -> None:
@@ -77,9 +77,9 @@ class Workspace:
 
     @classmethod
     def create(cls, folder: Path, starter: Starter) -> "Workspace":
-        """A workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
+        """Creates a workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
         if (folder / _STATE).exists():
-            raise InputError(f"{folder} already has a run: continue it, or give another folder")
+            raise InputError(f"{folder} already contains a run: continue it, or choose another folder")
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         digest = versions.write_files(folder / _VERSIONS, starter.files)
@@ -101,7 +101,7 @@ class Workspace:
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
-            raise InputError(f"{folder} has no run") from error
+            raise InputError(f"{folder} does not contain a run") from error
         except (OSError, ValidationError) as error:
             raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove the run, and run again") from error
         workspace = cls(folder, state)
@@ -140,7 +140,8 @@ class Workspace:
         return self._state.versions[-1]
 
     def text(self, path: str) -> str:
-        """A file's text. Raises `InputError` with similar names if it does not exist, and for a binary file."""
+        """A file's text. Raises `InputError` with similar names if the file does not exist, and also if it is
+        binary."""
         _require_inside(path)
         file = self.files.get(path)
         if file is None:
@@ -184,9 +185,10 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Restores the files from before the last edit that is not yet undone. Raises `InputError` if there is none."""
+        """Restores the files from before the last edit that has not been undone. Raises `InputError` if there is
+        none."""
         if not self.current.undo:
-            raise InputError("there is no edit to undo: the files are those of the starter")
+            raise InputError("there is no edit to undo: the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
         undone = self._state.versions[-1]
         files = self.files_of(target.number)
@@ -202,7 +204,7 @@ class Workspace:
         self._lay_out_tree()
 
     def files_of(self, number: int) -> dict[str, TreeFile]:
-        """All files of a version."""
+        """All files in a version."""
         files: dict[str, TreeFile] = {}
         for changes in self._changes[: number + 1]:
             _change(files, changes)
@@ -268,7 +270,7 @@ class Workspace:
         write_whole(self.folder / _STATE, self._state.model_dump_json().encode())
 
     def _lay_out_tree(self, changes: Mapping[str, TreeFile | None] | None = None) -> None:
-        """Writes the tree, or only the changed files; readable for the sandbox user."""
+        """Writes the tree, or only the changed files, readable for the sandbox user."""
         if changes is None:
             shutil.rmtree(self.tree, ignore_errors=True)
             changes = self.files

@@ -1,9 +1,9 @@
-"""The paths that an agent's edit may write: files that the program itself uses.
+"""Decides which paths an agent's edit may write: files that the program itself uses.
 
-Names may only have letters, digits and a few signs, so that no name reads as another on Windows, on macOS or in git
-(`.git`, `GIT~1`, a stream of NTFS, characters that HFS+ ignores). Hidden names are refused, because hidden files and
-folders control editors, forges, shells and git. A new file has a suffix of source, settings or text. Python and pytest
-load three modules because of their names; no edit may write these."""
+Names may only contain letters, digits and a few signs, so that no name can be read as another on Windows, on macOS or
+in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because hidden files
+and folders control editors, forges, shells and git. A new file must have a suffix for source code, settings or text.
+Python and pytest load three modules because of their names; no edit may write these."""
 
 import re
 from collections.abc import Container
@@ -18,7 +18,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """Why no edit may write `path`, in a few words; None if one may. `known` are the existing files."""
+    """A few words on why no edit may write `path`; None if an edit may. `known` are the existing files."""
     if not is_inside(path):
         return "it is outside the workspace; give a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:
@@ -27,9 +27,9 @@ def refused_path(path: str, known: Container[str]) -> str | None:
         if name.startswith("."):
             return "hidden files and folders steer git, editors and other tools, not the program"
         if not all(sign.isalnum() or sign in _SIGNS for sign in name) or name != name.strip(" -").rstrip("."):
-            return f"the name {name!a} may mean another one elsewhere; use letters, digits, `_`, `-` and `.`"
+            return f"the name {name!a} may mean another file on other systems; use letters, digits, `_`, `-` and `.`"
         if _LOADED.match(name):
-            return f"Python or pytest runs {name} without being asked to"
+            return f"Python or pytest runs {name} automatically"
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
     if path not in known and suffix not in _NEW:
         return "a new file needs a suffix of source code, settings or text"

@@ -19,7 +19,7 @@ _WORDS = (
     (r"graph_schema lists them", "`xkg cypher --list` shows all"),
     (r"list_papers lists the papers", "`xkg papers` lists the papers"),
     (r"Named queries, for cypher by their name", "Named queries, for `xkg cypher` by their name"),
-    (r"\(give (\w+=VALUE)\)", r"(give --param \1)"),
+    (r"\(pass (\w+=VALUE)\)", r"(pass --param \1)"),
     (r"use the other tools, or serve", "use other commands, or serve"),
 )
 _PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)

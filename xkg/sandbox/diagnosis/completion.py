@@ -1,4 +1,4 @@
-"""Finds packages that turn out to be missing only when code runs: a library's optional dependency that is imported
+"""Finds packages that are only discovered to be missing when code runs: an optional dependency that a library imports
 late, or a module whose name is computed."""
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ _MOST = 3
 
 
 class Completion:
-    """Adds the modules that failed runs lack, at most three times. `make` returns an environment with the given modules
-    in addition to its usual ones. `modules` are the modules added so far."""
+    """Adds the modules missing in failed runs, at most three times. `make` returns an environment with the given
+    modules in addition to its usual ones. `modules` lists the modules added so far."""
 
     def __init__(self, make: Callable[[Sequence[str]], Environment], modules: Sequence[str] = ()) -> None:
         self.modules = tuple(modules)
@@ -19,8 +19,8 @@ class Completion:
         self._left = _MOST
 
     def after(self, output: str, environment: Environment) -> Environment | None:
-        """Return an environment in which to retry a failed run, given the run's output and its environment. None if no
-        retry would help."""
+        """Returns an environment in which to retry a failed run, given the run's output and its environment. None if a
+        retry would not help."""
         for module in missing_packages(output):
             if not self._left or module in environment.provided or module in self.modules:
                 continue

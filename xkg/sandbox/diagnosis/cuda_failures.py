@@ -1,4 +1,4 @@
-"""Recognises runs that failed for lack of a GPU."""
+"""Recognises runs that failed because there is no GPU."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _MOST_OPTIONS = 3
 
 def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
     """Whether the error of a failed run is about CUDA. If the error has no message, the line of code that raised it
-    decides. With `on_cpu`, errors of functions that torch implements only for CUDA count too."""
+    decides. With `on_cpu`, errors from functions that torch implements only for CUDA count too."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     lines = [line for line in traceback.splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if line.lstrip().startswith('File "')]
@@ -24,16 +24,16 @@ def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
 
 
 def device_options(texts: Iterable[str]) -> list[str]:
-    """Command-line options that may turn CUDA off. Options that name the CPU or disable something come first."""
+    """Command-line options that may turn CUDA off. Options that mention the CPU or disable something come first."""
     found = dict.fromkeys(option for text in texts for option in _OPTION.findall(text))
     return sorted(found, key=lambda option: not re.search(r"cpu|no[_-]|disable", option))[:_MOST_OPTIONS]
 
 
 def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
-    """One line on how to fix a run that failed for lack of CUDA. `options` are the code's own options. `on_cpu` means
-    that the run used the CPU instead of CUDA."""
+    """Returns one line on how to fix a run that failed because there is no CUDA. `options` are the code's own options.
+    `on_cpu` means that the run used the CPU instead of CUDA."""
     own = ", ".join(options)
     own = f"; the code's own option {own} may turn it off" if own else ""
     if on_cpu:
-        return f"the CPU cannot take the place of CUDA in kernels, Triton or NCCL{own}"
-    return f"it needs a GPU: --cpu runs code for CUDA on the CPU{own}"
+        return f"the CPU cannot replace CUDA for kernels, Triton or NCCL{own}"
+    return f"it needs a GPU: --cpu runs CUDA code on the CPU{own}"

@@ -1,4 +1,4 @@
-"""Finds the download that a failed run needed, from the addresses that it tried to reach (`guest.network_record`)."""
+"""Finds the download that a failed run needed, from the addresses it tried to reach (`guest.network_record`)."""
 
 import json
 import re
@@ -12,7 +12,7 @@ NETWORK = (
     "Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
     "|Could not resolve host|unable to resolve host"
 )
-"""A pattern for messages of Python, curl, git and wget without a network."""
+"""Matches messages from Python, curl, git and wget when there is no network."""
 
 _UNRESOLVED = re.compile(r"(?:Could not|unable to) resolve host(?: address)?:? [‘'\"]?([A-Za-z0-9][\w.-]{0,252})")
 _SIZE = re.compile(r"(?i)download[^\n]{0,200}?(\d[\d.,]{0,9} ?[KMG]i?B)\b")
@@ -23,7 +23,7 @@ _MOST_HOSTS = 4
 
 class Reached(Value):
     """An address that code tried to reach, with its host and port. `place` is the line of the command's own code that
-    was running (`train.py:8`), `library` the package that this line called. Each is empty if unknown."""
+    was running (`train.py:8`), and `library` is the package that this line called. Each is empty if unknown."""
 
     address: str
     host: str
@@ -33,12 +33,12 @@ class Reached(Value):
 
     @property
     def named(self) -> str:
-        """The host as written in the list of allowed hosts: without a port if it is 80 or 443."""
+        """The host as written in the list of allowed hosts: without the port if it is 80 or 443."""
         return self.host if self.port in (80, 443) else f"{self.host}:{self.port}"
 
 
 def reached(record: str) -> tuple[Reached, ...]:
-    """The parsed lines of a network record, without addresses of this machine. The record is untrusted."""
+    """Parses the lines of a network record, leaving out addresses on this machine. The record is untrusted."""
     return tuple(_reached(record))
 
 
@@ -54,8 +54,8 @@ def _reached(record: str) -> Iterator[Reached]:
 
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
-    """The addresses that the failing statement tried to reach, or those that programs other than Python name in the
-    output. Empty if the run failed for another reason."""
+    """The addresses that the failing statement tried to reach, or those mentioned in the output by programs other than
+    Python. Empty if the run failed for another reason."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at
@@ -66,11 +66,11 @@ def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
 
 
 def is_of_network(output: str) -> bool:
-    """Whether the last line of an output reports a network failure."""
+    """Whether the last line of the output reports a network failure."""
     return bool(re.search(NETWORK, next((line for line in reversed(output.splitlines()) if line.strip()), "")))
 
 
 def stated_size(output: str) -> str:
-    """The download size that an output states, '' if it states none."""
+    """The download size stated in the output; '' if there is none."""
     found = _SIZE.search(output)
     return found[1] if found else ""

@@ -1,3 +1,3 @@
-"""Turns runs into levels: static checks, mutation, causes of failure.
+"""Derives levels from runs: static checks, mutation, causes of failure.
 
 May import: the other packages of sandbox, and the layers below."""

@@ -1,11 +1,11 @@
-"""Finds changes of a module that compute the same on generated inputs, so that no test could detect them.
+"""Finds changes to a module that compute the same results on generated inputs, so that no test could detect them.
 
-The inputs come from the test. It runs again with other numbers and other seeds and without its assertions, and the
-values that the implementation returns to it are compared. A change is excused if, over all variants of the numbers,
-calls ran its lines and returned differing values, and every call returned the same with and without the change and left
-its arguments the same. The code itself reports these results, so a forged report can excuse at most the `MOST_EXCUSED`
-that a proof allows. Whether two programs are equivalent is undecidable (Budd and Angluin, "Two notions of correctness
-and their relation to testing", 1982); sampling inputs is the usual approximation."""
+The inputs come from the test. The test runs again with other numbers, other seeds and no assertions, and the values
+that the implementation returns to it are compared. A change is excused if two conditions hold over all variants of the
+numbers: calls ran its lines and returned differing values, and every call returned the same value and left its
+arguments the same with and without the change. The code itself reports these results, so a forged report can excuse up
+to the `MOST_EXCUSED` changes that a proof allows. Whether two programs are equivalent is undecidable (Budd and Angluin,
+"Two notions of correctness and their relation to testing", 1982); sampling inputs is the usual approximation."""
 
 import ast
 import builtins
@@ -33,8 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls of one run: digests of the result and of the arguments, whether the call raised (0 or 1), and its set
-    of lines."""
+    """The calls in one run: digests of the result and of the arguments, whether the call raised (0 or 1), and the set
+    of lines that it ran."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -51,8 +51,8 @@ class Observed(Value):
 
 
 def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRuns, limits: Limits) -> list[Change]:
-    """Return those of the undetected `changes` that compute the same on the inputs that `seed` determines. Empty if the
-    code returns different values on each run. `limits` are for one run of the test; these runs get more time, in
+    """Returns the undetected `changes` that compute the same results on the inputs determined by `seed`. Empty if the
+    code returns different values on each run. `limits` apply to one run of the test; these runs get more time, in
     proportion to the number of variants. Raises any error of `runs`."""
     if not changes:
         return []
@@ -70,7 +70,7 @@ def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRun
 
 
 def script(test: str, seed: str, *, following: bool) -> str:
-    """The program that runs the variants of a test and prints its observations. The test must parse."""
+    """The program that runs the variants of a test and prints its observations. The test must be parseable."""
     varied = _Varied()
     statements = [ast.unparse(ast.fix_missing_locations(varied.visit(s))) for s in _top(syntax_tree(test).body)]
     tables = [list(_table(varied.numbers, n, random.Random(f"{seed} {n}"))) for n in range(VARIANTS)]
@@ -107,7 +107,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 class _Varied(ast.NodeTransformer):
     """Replaces numbers by table look-ups, calls by observed calls, and assertions by the expressions that they assert.
-    `numbers` are the numbers by position, each with how it may vary."""
+    `numbers` lists the numbers by position, each with how it may vary."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []
@@ -175,7 +175,7 @@ class _Varied(ast.NodeTransformer):
 
 
 def _table(numbers: Sequence[tuple[int | float, str]], variant: int, draw: random.Random) -> Iterator[int | float]:
-    """The numbers of one variant. The first variant has the test's numbers; only the last two change sizes."""
+    """The numbers for one variant. The first variant has the test's own numbers; only the last two change sizes."""
     for value, kind in numbers:
         if variant == 0:
             yield value

@@ -10,7 +10,7 @@ from xkg.sandbox.runner import Outcome
 
 class Cause(StrEnum):
     """The outcome of running a code node. `PASSES`: its test passes and is proven able to fail. `PROVES_NOTHING`: the
-    test passes, but would not fail if the code did something else. `NOT_SETTLED`: the test passes, but the machine was
+    test passes, but would also pass if the code did something else. `NOT_SETTLED`: the test passes, but the machine was
     too slow to check more. The other values name the cause of a failure."""
 
     PASSES = "passes"
@@ -27,7 +27,7 @@ class Cause(StrEnum):
     LANGUAGE = "language that is not run"
 
 
-# Messages of libraries that cannot reach the network or that need a download first.
+# Messages from libraries that cannot reach the network or that need a download first.
 _DOWNLOAD = re.compile(
     r"getaddrinfo|gaierror|name resolution|Name or service not known|nodename nor servname|Network is unreachable"
     r"|Max retries exceeded|NameResolutionError|NewConnectionError|ConnectionRefusedError|URLError"
@@ -60,7 +60,7 @@ _OWN = ("implementation.py", "test.py", "harness.py")
 
 
 def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
-    """The cause of a failed run. `own_names` are the node's own classes and functions. A missing attribute of one of
+    """The cause of a failed run. `own_names` are the node's own classes and functions; a missing attribute on one of
     these classes is not blamed on a library."""
     text = outcome.output
     if outcome.ended == "memory":
@@ -92,7 +92,7 @@ def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
 
 def last_error(text: str) -> tuple[str, str]:
     """The class and message of the last uncaught exception in a run's output; two empty strings if there is none. The
-    message extends to the end of the output, because some libraries raise messages of several lines."""
+    message extends to the end of the output, because some libraries raise multi-line messages."""
     lines = _chain(text).splitlines()
     for i in range(len(lines) - 1, -1, -1):
         match = _LAST.match(lines[i])
@@ -116,13 +116,14 @@ def _chain(text: str) -> str:
 
 
 def missing_modules(output: str) -> list[str]:
-    """The dotted names of the modules that the last error and its causes report as missing, in order: a library may
-    report a package under another name than that of its module."""
+    """The dotted names of the modules that the last error and its causes report as missing, in order. A library may
+    report a package under a name that differs from its module's."""
     return list(dict.fromkeys(name for names in _ABSENT.findall(_chain(output)) for name in names if name))
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """The dotted names of the modules that lack an imported name according to the last error, each with that name."""
+    """The dotted names of modules from which, according to the last error, a name could not be imported, each with that
+    name."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))
@@ -136,7 +137,7 @@ def missing_packages(output: str) -> list[str]:
 def _missing_module(message: str) -> Cause:
     match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
     name = match[1] if match else ""
-    # The package is installed but lacks the module, or the standard library has dropped the module.
+    # The package is installed but lacks the module, or the module was dropped from the standard library.
     removed = "." in name or name in _REMOVED_MODULES
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 
@@ -175,7 +176,7 @@ def _type_error(message: str, own_names: Set[str]) -> Cause:
     call = re.match(r"([\w.<>]+)\(\) got an unexpected keyword argument", message)
     if call is None:
         return Cause.OWN_BUG
-    # The class identifies a method, because every library has an `__init__`.
+    # A method is identified by its class, because every library has an `__init__`.
     return Cause.OWN_BUG if call[1].partition(".")[0] in own_names else Cause.REMOVED_API
 
 

@@ -1,4 +1,5 @@
-"""Runs one test over an implementation and its changes, several at a time, in the harness of `guest.run_test`."""
+"""Runs one test against an implementation and its changed versions, several at a time, in the harness of
+`guest.run_test`."""
 
 import json
 import random
@@ -28,7 +29,7 @@ Stopped = Callable[[], bool]
 
 
 class Interrupted(Exception):
-    """The proof was cancelled. It says nothing about the node."""
+    """The proof was cancelled. This says nothing about the node."""
 
 
 class NotSettledError(Exception):
@@ -36,12 +37,12 @@ class NotSettledError(Exception):
 
 
 class FailsAtTimesError(Exception):
-    """The test failed over the unchanged code after it had passed. The message says why."""
+    """The test failed on the unchanged code after it had passed. The message says why."""
 
 
 class HarnessRun(Value):
-    """`outcome` excludes the harness's own output. `hung` is the place where the program was at the timeout. `lines`
-    are the executed lines, None if tracing did not complete."""
+    """`outcome` excludes the harness's own output. `hung` says where the program was at the timeout. `lines` are the
+    executed lines, or None if tracing did not complete."""
 
     outcome: Outcome
     imported: bool
@@ -51,9 +52,9 @@ class HarnessRun(Value):
 
 
 class HarnessRuns:
-    """Runs of one node's test. Each run waits for its turn in `slots`. When the runs after the first have taken
-    `seconds` in total, without waiting time, the next raises `NotSettledError`. When `stopped` returns True, the next
-    raises `Interrupted`."""
+    """Runs of one node's test. Each run waits for its turn in `slots`. Once the runs after the first have taken
+    `seconds` in total, not counting waiting time, the next run raises `NotSettledError`. Once `stopped` returns True,
+    the next run raises `Interrupted`."""
 
     def __init__(
         self, code: Code, runner: Runner, environment: Environment, slots: RunSlots, stopped: Stopped, seconds: float
@@ -69,27 +70,27 @@ class HarnessRuns:
         self._lock = threading.Lock()
 
     def first(self, limits: Limits) -> HarnessRun:
-        """Run the unchanged code. Its duration is the estimate for later runs."""
+        """Runs the unchanged code. Its duration is the estimate for later runs."""
         run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
         self._expected, self._spent = run.outcome.seconds, 0.0
         return run
 
     def lines(self, limits: Limits) -> frozenset[int] | None:
-        """The lines of the implementation that the test executes. None if the test fails under tracing or could detect
-        it."""
+        """The lines of the implementation that the test executes. None if the test fails under tracing, or could detect
+        tracing."""
         if any(watches_tracing(syntax_tree(source)) for source in (self._code.test, self._code.implementation)):
             return None
         traced = self._run(self._code.implementation, self._code.test, limits, tracing=True)
         if traced.outcome.ended == "timeout":
-            raise NotSettledError(f"its lines could not be followed within {limits.seconds:g} s")
+            raise NotSettledError(f"its lines could not be traced within {limits.seconds:g} s")
         return traced.lines if traced.ended else None
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
-        """Return the changes with which the test passes, in order. Each run is bounded by `patience`.
+        """Returns the changes with which the test passes, in order. Each run is limited by `patience`.
 
         The unchanged code also runs `controls` times, at random positions that differ each time. So a test cannot use a
-        counter, the clock or files of an earlier run to know which runs should pass. Raises `FailsAtTimesError` if one
-        of these control runs, under `limits`, fails."""
+        counter, the clock or files from an earlier run to find out which runs should pass. Raises `FailsAtTimesError`
+        if one of these control runs, under `limits`, fails."""
         places = random.SystemRandom().sample(range(len(changes)), min(controls, len(changes)))
         work: list[Change | None] = list(changes)
         for at in sorted(places, reverse=True):
@@ -105,8 +106,8 @@ class HarnessRuns:
         return [change for change, passed in zip(work, found, strict=True) if change is not None and passed]
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """The results of `work` for every item, in order; as many run in parallel as there are slots. Raises the error
-        of the first failing item in order, after all started runs have ended."""
+        """The results of `work` for every item, in order; as many items run in parallel as there are slots. Raises the
+        error of the first item that fails, in order, after all started runs have ended."""
         with ThreadPoolExecutor(self._slots.count) as pool:
             futures = [pool.submit(work, item) for item in items]
             try:
@@ -115,27 +116,27 @@ class HarnessRuns:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def require_pass(self, limits: Limits) -> None:
-        """Raises `FailsAtTimesError` if the test fails over the unchanged code."""
+        """Raises `FailsAtTimesError` if the test fails on the unchanged code."""
         again = self._run(self._code.implementation, self._code.test, limits)
         if again.outcome.ended == "timeout":
-            raise NotSettledError(f"the code itself takes over {limits.seconds:g} s at times")
+            raise NotSettledError(f"the code itself sometimes takes over {limits.seconds:g} s")
         if not again.ended:
             raise FailsAtTimesError(why_failed(again, limits))
 
     def observed(self, change: Change | None, script: str, limits: Limits) -> HarnessRun:
-        """Run another script instead of the test, on changed or unchanged code."""
+        """Runs another script instead of the test, on changed or unchanged code."""
         source = self._code.implementation
         return self._run(change.apply(source) if change else source, script, limits)
 
     def _passes(self, change: Change, patience: Limits) -> bool:
-        """Whether the test passes on changed code. A timeout counts as a failure only if the unchanged code finishes
-        right afterwards and the change then times out again. Otherwise the machine is too busy to decide."""
+        """Whether the test passes on changed code. A timeout only counts as a failure if the unchanged code finishes
+        right afterwards and the changed code then times out again. Otherwise the machine is too busy to decide."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":
             return changed.ended
         unchanged = self._run(self._code.implementation, self._code.test, patience)
         if unchanged.outcome.ended == "timeout":
-            raise NotSettledError(f"the code itself takes over {patience.seconds:.0f} s at times")
+            raise NotSettledError(f"the code itself sometimes takes over {patience.seconds:.0f} s")
         return self._run(change.apply(self._code.implementation), self._code.test, patience).ended
 
     def _run(
@@ -175,7 +176,7 @@ class HarnessRuns:
 
 
 def why_failed(run: HarnessRun, limits: Limits) -> str:
-    """One line on why a run did not finish."""
+    """Explains in one line why a run did not finish."""
     if run.outcome.ended == "exited" and run.outcome.exit_code == 0:
         return f"ended the process before the end of its {'test' if run.imported else 'import'}"
     return failure(run.outcome, limits) + (f"; it was in {run.hung}" if run.hung else "")
@@ -213,5 +214,5 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 def _stack_after(limits: Limits) -> float:
     """Seconds after which the stack is printed: shortly before the timeout. The harness starts counting a moment after
-    the runner does."""
+    the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

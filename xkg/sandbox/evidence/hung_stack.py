@@ -1,4 +1,4 @@
-"""Where a program was at its timeout: the stack that the harness (`guest.run_test`) prints just before."""
+"""Finds where a program was at its timeout, from the stack that the harness (`guest.run_test`) prints just before."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _MOST = 4
 
 
 class Frame(NamedTuple):
-    """A line of a file, and the function that contains it."""
+    """A line in a file, and the function that contains it."""
 
     path: str
     line: int
@@ -20,13 +20,13 @@ class Frame(NamedTuple):
 
 
 def without_stack(output: str) -> str:
-    """The output without the stack that the harness printed."""
+    """Removes the stack printed by the harness from the output."""
     return _DUMP.sub("", output)
 
 
 def hung_at(output: str) -> str:
-    """One line on where the program was, innermost frame first: the library frame that it was in, if any, then frames
-    of the implementation and of the test. '' if the output has no stack with such frames."""
+    """Says in one line where the program was, innermost frame first: the library frame, if any, then frames in the
+    implementation and the test. '' if the output has no stack with such frames."""
     dumps = [dump[0] for dump in _DUMP.finditer(output)]  # use the last one: earlier output may only look like a stack
     if not dumps:
         return ""

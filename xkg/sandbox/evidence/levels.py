@@ -1,7 +1,7 @@
 """Determines the highest level that a code node reaches, step by step; `executed` and `tested` need a test.
 
-Printed output decides nothing. A random token for each run (`guest.run_test`) proves that an import or a test reached
-its end, and counts only if the process then exits with 0. The test and its code share a process with the harness that
+Printed output is not trusted. A random token for each run (`guest.run_test`) proves that an import or a test reached
+its end, and only counts if the process then exits with 0. The test and its code share a process with the harness that
 prints the token. `tampering` refuses code that could reach the token: frames, process memory, `ctypes`. Code that hides
 such access from its syntax tree can still forge a level."""
 
@@ -33,18 +33,18 @@ from xkg.value import Value
 
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
-# Total for all runs after the first, without waiting time. The number of mutants depends only on the code; on a
-# machine that is too slow for them the result is `NOT_SETTLED`.
+# The total time for all runs after the first, not counting waiting time. The number of mutants depends only on the
+# code; on a machine that is too slow for them, the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
-"""How many times longer a run may take while its lines are traced."""
+"""How many times longer a run may take while its lines are being traced."""
 
 
 class Proof(Value):
-    """The level reached, in its evidence, and why it is not higher (or `Cause.PASSES`)."""
+    """The level reached, in its evidence, and the reason why it is not higher (or `Cause.PASSES`)."""
 
     evidence: Evidence
     cause: Cause
@@ -61,25 +61,26 @@ def prove(
     seconds: float = MUTATION_SECONDS,
     stopped: Stopped = lambda: False,
 ) -> Proof:
-    """Tries the levels in order. Without a test the highest is `imported`.
+    """Tries the levels in order. Without a test, the highest level is `imported`.
 
-    `executed`: the test reaches its end and exits with 0, and neither test nor implementation reaches into the program
-    that runs them. The test runs as the end of the implementation's own file, or as a script that imports it as
-    `implementation`. `tested`: the test asserts something, fails for each public function when its body is removed, and
-    fails on at least 60 % of the mutants. It also passes each time that the unchanged code runs among these, at random
-    positions. Neither file looks at its own source, and the test replaces nothing that it imports.
+    `executed`: the test reaches its end and exits with 0, and neither the test nor the implementation interferes with
+    the program that runs them. The test runs as the end of the implementation's own file, or as a script that imports
+    it as `implementation`. `tested`: the test asserts something, fails for each public function when its body is
+    removed, and fails on at least 60 % of the mutants. The test also passes each time the unchanged code runs among
+    these mutants, at random positions. Neither file reads its own source, and the test does not replace anything that
+    it imports.
 
-    `components` are modules that are already `tested`: their statements are neither emptied nor changed here. The
-    mutants are the first 32 on lines that the test runs, in an order that the node's id determines. If these are fewer
-    than ten, mutants on other lines fill up to ten; code with fewer than ten gets all of its mutants. A mutant counts
-    as detected if it times out twice while the unchanged code does not, or if another limit stops it. If too few are
-    detected, mutants that compute the same on generated inputs (`equivalence`) do not count: up to a quarter of them,
-    or one. If `seconds` do not suffice for all of these runs, the level is `executed` and the cause
+    `components` are modules that are already `tested`: their statements are neither stubbed nor mutated here. The
+    mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If there are fewer
+    than ten, mutants on other lines make up the difference, as far as there are any. A mutant also counts as detected
+    if it times out twice while the unchanged code does not, or if it hits another limit. If too few are detected,
+    mutants that compute the same results on generated inputs (`equivalence`) are not counted: up to a quarter of the
+    mutants, or one. If `seconds` is not enough for all these runs, the level is `executed` and the cause is
     `Cause.NOT_SETTLED`.
 
-    Runs wait for their turn in `slots`; without it they run one at a time. Neither the order nor the number of slots
-    affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner does,
-    and `Interrupted` between two runs once `stopped` returns True."""
+    Runs wait for their turn in `slots`; without `slots` they run one at a time. Neither the order nor the number of
+    slots affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner
+    does, and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
         reason = f"not tried: {code.language}, and only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=stamp()), cause=Cause.LANGUAGE)
@@ -108,7 +109,7 @@ def prove(
     try:
         return _tested(code, runs, run, evidence, limits, own_lines(plain_newlines(code.implementation), components))
     except NotSettledError as error:
-        reason = f"whether the test can fail was not settled: {error}"
+        reason = f"it is not known whether the test can fail: {error}"
         return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.NOT_SETTLED)
     except FailsAtTimesError as error:
         reason = f"the test does not pass every time: {error}"
@@ -116,7 +117,7 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The most serious tampering found in the test or the implementation, and how it works."""
+    """The most serious tampering in the test or the implementation, and how it works."""
     reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
@@ -130,10 +131,10 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
     reason = why_failed(run, limits)
     blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):
-        reason = f"package {blamed} as it is here does not import: {reason}"
+        reason = f"the installed package {blamed} cannot be imported: {reason}"
     cause = cause_of(run.outcome, _own_names(code))
     if cause is Cause.DOWNLOAD and run.outcome.ended == "timeout":
-        reason += ", waiting for a network that is not there"
+        reason += ", waiting for a network that is not available"
     level = Level.IMPORTED if run.imported else Level.PARSED
     evidence = _evidence(run, level, environment, reason, (blamed,) if blamed else ())
     return Proof(evidence=evidence, cause=cause)
@@ -142,7 +143,7 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
 def _tested(
     code: Code, runs: HarnessRuns, run: HarnessRun, evidence: Evidence, limits: Limits, own: frozenset[int]
 ) -> Proof:
-    """The proof for a test that passed. `own` are the lines that count."""
+    """The proof for a test that passed. `own` contains the lines that count."""
 
     def proves_nothing(reason: str, **details: object) -> Proof:
         update = {"reason": reason, **details}
@@ -174,19 +175,19 @@ def _tested(
     tried = len(sample) - excused
     if not tried:
         return proves_nothing(
-            "nothing in the code itself could be changed: each statement is a component's, or a plain one"
+            "nothing in the code itself could be changed: each statement belongs to a component or is trivial"
         )
     score = round(noticed / tried, 3)
     measured = {"mutants": tried, "excused": excused, "mutation_score": score, "survivors": _survivors(missed)}
     if noticed < KILLED_SHARE * tried:
-        few = ", all that there are" if tried < ENOUGH_MUTANTS else ""
+        few = " (all there are)" if tried < ENOUGH_MUTANTS else ""
         same = f" ({excused} more compute the same)" if excused else ""
-        return proves_nothing(f"the test notices {noticed} of {tried} changes of the code{few}{same}", **measured)
+        return proves_nothing(f"the test detects {noticed} of {tried} changes to the code{few}{same}", **measured)
     return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **measured}), cause=Cause.PASSES)
 
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
-    """The mutants to try: on executed lines, and if these are too few, on other lines."""
+    """The mutants to try: those on executed lines and, if there are too few, those on other lines."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):

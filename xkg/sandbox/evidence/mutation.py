@@ -1,13 +1,13 @@
-"""Changes of a module that a good test detects: stubs of its public functions, and mutants.
+"""Generates changes to a module that a good test detects: stubs of its public functions, and mutants.
 
-The operators are the usual ones of mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
+The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
 operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): another
-arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. A call of
+arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. A call to
 one of the module's own functions is also replaced by its first argument, which leaves a part out of a composite. Code
 that no test of a method can be expected to check is not mutated: messages, logging, annotations, parameter defaults,
 docstrings. Neither is code whose removal always fails, because it would only raise the score: the first binding of a
 name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for their
-own test runner, and remove no statements."""
+own test runner, and do not remove statements."""
 
 import ast
 import contextlib
@@ -49,16 +49,16 @@ _TALK = {"debug", "info", "warning", "warn", "error", "exception", "critical", "
 _DESCRIPTIVE = {"__repr__", "__str__", "extra_repr"}
 _LONGEST = 160
 STATEMENT_LEFT_OUT = " left out"
-"""The end of `Change.what` if a whole statement is removed."""
+"""The suffix of `Change.what` if a whole statement is removed."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Change:
-    """Bytes `start` to `end` (exclusive) of the module become `text`, which has the same number of lines. So later code
-    keeps its line numbers, and tracebacks and sources agree. `lines` (first, last) span the enclosing statement: the
-    change only matters if one of them is executed."""
+    """Replaces bytes `start` to `end` (exclusive) of the module by `text`, which has the same number of lines. So later
+    code keeps its line numbers, and tracebacks match the source. `lines` (first, last) span the enclosing statement:
+    the change only matters if one of these lines is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -68,7 +68,7 @@ class Change:
     what: str
 
     def apply(self, source: str) -> str:
-        """The changed module."""
+        """Returns the changed module."""
         data = plain_newlines(source).encode("utf-8", "surrogatepass")
         changed = data[: self.start] + self.text.encode("utf-8", "surrogatepass") + data[self.end :]
         return changed.decode("utf-8", "surrogatepass")
@@ -78,16 +78,17 @@ class Change:
 
 
 def plain_newlines(source: str) -> str:
-    """The source with line ends as the parser counts them."""
+    """Normalises line ends to those that the parser counts."""
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Return one change for each public function of a module that parses, in order: its body becomes `return None`.
+    """Returns one change for each public function in a module that parses, in order: its body becomes `return None`.
     With `among`, only functions that begin on one of these lines are included.
 
-    Public are functions and methods whose names do not begin with an underscore, and special methods except those that
-    only describe. Functions without a real body are skipped: abstract methods, overloads, `pass`, a lone `raise`."""
+    Functions and methods are public if their names do not begin with an underscore. Special methods are public too,
+    except those that only describe an object. Functions without a real body are skipped: abstract methods, overloads,
+    `pass`, a lone `raise`."""
     text = _Text(source)
     changes = []
     for name, function in _public(text.tree.body):
@@ -104,7 +105,7 @@ def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
 
 
 def body_lines(source: str) -> set[int]:
-    """The executable lines inside functions of a module that parses, for coverage."""
+    """The executable lines inside the functions of a module that parses, for coverage."""
     tree = _Text(source).tree
     lines = set()
     for function in ast.walk(tree):
@@ -115,8 +116,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """The executed lines, and the first lines of the statements around them: for an assertion over several lines,
-    Python reports a later line. The module must parse."""
+    """The executed lines, and the first lines of the statements around them: for a multi-line assertion, Python reports
+    a later line. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -128,7 +129,7 @@ def statements_run(source: str, lines: Set[int]) -> set[int]:
 
 
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
-    """Return the mutants on `lines` of a module that parses, each once. `seed` determines the order, which spreads them
+    """Yields each mutant on `lines` of a module that parses once. `seed` determines the order, which spreads mutants
     over the lines, so that any prefix is a fair sample."""
     text = _Text(source)
     sites = _Sites(text)
@@ -190,7 +191,7 @@ class _Sites(ast.NodeVisitor):
         self._text = text
         self._lines = (1, 1)
         self._bound: set[str] = set()
-        self._last: set[ast.stmt] = set()  # statements after which a loop body has nothing left to do
+        self._last: set[ast.stmt] = set()  # statements after which a loop body does nothing more
         self._constructing = False
         self._functions = {s.name for s in text.tree.body if isinstance(s, _Function)}
 
@@ -221,7 +222,7 @@ class _Sites(ast.NodeVisitor):
     # --- not mutated
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Columns inside f-strings are wrong before Python 3.12, and most f-strings are messages."""
+        """Skipped, since columns inside f-strings are wrong before Python 3.12, and most f-strings are messages."""
 
     def visit_Raise(self, node: ast.Raise) -> None: ...
     def visit_Assert(self, node: ast.Assert) -> None: ...
@@ -352,7 +353,7 @@ class _Sites(ast.NodeVisitor):
 
 
 def _last(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements with which a block may end."""
+    """The statements that can end a block."""
     if body:
         yield body[-1]
         if isinstance(body[-1], ast.If):
@@ -378,7 +379,7 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """`text` with `lines` line breaks, in parentheses around its final expression `last`."""
+    """Pads `text` to `lines` line breaks, in parentheses around its final expression `last`."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 

@@ -1,6 +1,6 @@
-"""Finds the statements of a composed module that are its own, by comparison with its components.
+"""Finds a composed module's own statements by comparing it with its components.
 
-Comments decide nothing, because the author of the module writes them too. A statement belongs to a component if the
+Comments are ignored, because the author of the module writes them too. A statement belongs to a component if the
 component has an equal statement. Composition renames definitions that two parts share (`f__part`) and merges imports,
 so module-level names are compared without the part after `__`."""
 
@@ -19,8 +19,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The line numbers (from 1) of a module, without the statements (functions, methods, constants) that one of
-    `components`, complete modules, also has. A module that does not parse has no statements."""
+    """The line numbers (from 1) in a module, except those of statements (functions, methods, constants) that also occur
+    in one of `components`, which are complete modules. A module that does not parse has no statements."""
     theirs = {text for component in components for _, text in _units(component)}
     lines = set(range(1, source.count("\n") + 2))
     for node, text in _units(source) if theirs else ():
@@ -30,8 +30,8 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The first lines of the statements that only call a function or class of one of `components`, or a method of an
-    object of such a class. Arguments are names, attributes and constants, and results are bound to names. Empty if the
+    """The first lines of the statements that only call a function or class from `components`, or a method on an object
+    of such a class. Arguments must be names, attributes and constants, and results are bound to names. Empty if the
     module does not parse."""
     theirs = {name for component in components for name in _defined(component)}
     tree = statements_of(source)
@@ -69,7 +69,7 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of a module and of its classes, each with a text that is equal for equal statements. Imports are
+    """The statements of a module and of its classes, each with text that is the same for equal statements. Imports are
     skipped."""
     tree = statements_of(source)
     names = _bound(tree)
@@ -99,7 +99,7 @@ def _canonical(node: ast.AST, names: frozenset[str]) -> str:
 
 
 def _bound(tree: ast.Module) -> frozenset[str]:
-    """The names that the module's top level binds, imports included."""
+    """The names bound at the module's top level, including imports."""
     names: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, _Definition):

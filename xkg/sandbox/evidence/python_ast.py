@@ -1,9 +1,9 @@
 """Parses source into syntax trees, safely from several threads.
 
-Two threads that parse at once may fail on correct source (SystemError: AST constructor recursion depth mismatch),
-because they share one depth counter up to Python 3.12, https://github.com/python/cpython/issues/106905. So all trees
-are made here, one at a time (except in separate processes). A parse is retried, because Python itself also parses: once
-for each line of a printed traceback."""
+Two threads that parse at the same time may fail on correct source (SystemError: AST constructor recursion depth
+mismatch), because they share one depth counter up to Python 3.12, https://github.com/python/cpython/issues/106905. So
+all trees are built here, one at a time (except in separate processes). A parse is retried, because Python also parses
+source itself: once for each line of a printed traceback."""
 
 import ast
 import threading
@@ -16,7 +16,7 @@ _TRIES = 20
 
 
 def syntax_tree(source: str) -> ast.Module:
-    """`ast.parse` without its warnings. Raises the same errors, and `SyntaxError` for code that is nested too
+    """Calls `ast.parse` without showing warnings. Raises the same errors, and `SyntaxError` for code that is nested too
     deeply."""
     tree = _parsed(source, "exec")
     assert isinstance(tree, ast.Module)
@@ -69,7 +69,7 @@ def _parsed(source: str, mode: str) -> ast.AST:
 
 @contextmanager
 def silently() -> Iterator[None]:
-    """Allows one thread at a time. Suppresses warnings, whose filters belong to the process and not to a thread."""
+    """Admits one thread at a time and suppresses warnings, whose filters are per process, not per thread."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""Slots for runs that several proofs share. The cheapest waiting run goes first."""
+"""Slots for runs, shared by several proofs. The cheapest waiting run goes first."""
 
 import contextlib
 import heapq
@@ -14,8 +14,8 @@ _FEWEST = 2
 
 
 class RunSlots:
-    """At most `count` runs at a time. The waiting run with the shortest expected time goes next, so that a slow test
-    does not hold up quick ones. Thread-safe."""
+    """Limits the number of concurrent runs to `count`. The waiting run with the shortest expected time goes next, so
+    that a slow test does not hold up quick ones. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)
@@ -43,8 +43,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """As many slots as this process has processors and as the machine's memory allows with each run at its limit, but
-    at least two if there are two processors."""
+    """Returns as many slots as this process has processors and as the machine's memory allows with each run at its
+    limit, but at least two if there are two processors."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

@@ -1,4 +1,4 @@
-"""Checks code without running it, and says why a run failed. `prove` runs code."""
+"""Checks code without running it, and explains why a run failed. `prove` runs code."""
 
 import ast
 import re
@@ -19,8 +19,8 @@ _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iter
 
 
 def check_parsed(source: str) -> Evidence:
-    """`parsed` if `source` compiles and every name in it is defined, imported or builtin; otherwise `none` with the
-    reason.
+    """Returns `parsed` if `source` compiles and every name in it is defined, imported or builtin; otherwise `none` with
+    the reason.
 
     Names from `from m import *` count as imported. Names in strings (such as string annotations) do not count as used.
     The source is not run. Never raises because of the source's content."""
@@ -29,7 +29,7 @@ def check_parsed(source: str) -> Evidence:
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """Evidence that `environment` lacks imports that `source` needs, with the reasons. None if it lacks none."""
+    """Evidence that `environment` lacks imports that `source` needs, with the reasons. None if nothing is lacking."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:
         return None
@@ -39,9 +39,9 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """One line on why a run failed: the limit that it hit, or the last error that it printed."""
+    """Explains in one line why a run failed: the limit that it hit, or the last error that it printed."""
     if outcome.ended == "timeout":
-        return f"timeout: it met the {limits.seconds:g}-second limit of a run"
+        return f"timeout: it reached the {limits.seconds:g}-second limit for a run"
     if outcome.ended == "memory":
         return f"memory: needed more than {limits.memory_mb:,} MB"
     if outcome.ended == "disk":
@@ -63,8 +63,8 @@ def failure(outcome: Outcome, limits: Limits) -> str:
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
     """The package that made the import of `source` fail: it is not installed, its own import fails, or it lacks an
-    imported name (its version is not the one that the code was written for). None if the code itself failed or hit a
-    limit."""
+    imported name (its version differs from the one that the code was written for). None if the code itself failed or
+    hit a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]
@@ -81,7 +81,7 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """Top-level names of the packages that importing the module needs, in order. Optional imports are left out: in
+    """Top-level names of the packages required to import the module, in order. Optional imports are left out: those in
     function bodies, under `if TYPE_CHECKING`, and in a `try` with handlers. Empty for source that does not parse."""
     return list(dict.fromkeys(_needed(statements_of(source).body)))
 
@@ -95,7 +95,7 @@ def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
                 yield module.partition(".")[0]
             case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=orelse):
                 yield from _needed(orelse)
-            case ast.If():  # at run time only one of the branches may be taken
+            case ast.If():  # only one of the branches may run
                 continue
             case ast.Try(body=inner, handlers=handlers, orelse=orelse, finalbody=finalbody):
                 yield from _needed([*([] if handlers else inner), *([] if handlers else orelse), *finalbody])

@@ -1,5 +1,6 @@
 """Detects how a program gets around a test: ending the process, inspecting its own source or its callers, patching its
-imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` states the consequence."""
+imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` explains the
+consequence."""
 
 import ast
 import re
@@ -12,7 +13,7 @@ from xkg.sandbox.evidence.python_ast import last_name
 class Reach(StrEnum):
     """How far a construct reaches around a test. `INTERPRETER`: into the frames and memory of the program that runs it,
     where it could forge the result. `SOURCE`: to its own code, by which it could detect a mutant without running it.
-    `PATCH`: it replaces something that it imports. `OTHER`: a repair may not start to use it."""
+    `PATCH`: it replaces something that it imports. `OTHER`: a repair may not introduce it."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -20,17 +21,17 @@ class Reach(StrEnum):
     OTHER = "other"
 
 
-_ENDS, _CALLERS = "ends the process before the end", "looks into who calls it"
-_UNNOTICED = "runs something where its failure goes unnoticed"
-_OWN_CODE, _MEMORY = "looks at its own code", "looks into the memory of the program that runs it"
-_TRACES, _FRAMES = "watches or steers the program that runs it", "looks into the frames of the program that runs it"
+_ENDS, _CALLERS = "ends the process before the end", "inspects its callers"
+_UNNOTICED = "runs something whose failure would go unnoticed"
+_OWN_CODE, _MEMORY = "inspects its own code", "inspects the memory of the program that runs it"
+_TRACES, _FRAMES = "monitors or controls the program that runs it", "inspects the frames of the program that runs it"
 
 _NAMES: Mapping[str, tuple[Reach, str]] = {
     name: (reach, what)
     for reach, what, names in (
         (Reach.OTHER, _ENDS, "os._exit _exit sys.exit exit quit SystemExit os.kill os.abort os.execv"),
-        (Reach.OTHER, "runs something at the end of the process", "atexit.register"),
-        (Reach.OTHER, "replaces how exceptions are reported", "sys.excepthook"),
+        (Reach.OTHER, "runs something when the process exits", "atexit.register"),
+        (Reach.OTHER, "changes how exceptions are reported", "sys.excepthook"),
         (Reach.INTERPRETER, _TRACES, "sys.settrace sys.setprofile sys.monitoring threading.settrace"),
         (Reach.INTERPRETER, _CALLERS, "sys._getframe sys._current_frames inspect.stack inspect.currentframe"),
         (
@@ -42,12 +43,12 @@ _NAMES: Mapping[str, tuple[Reach, str]] = {
         (Reach.INTERPRETER, _MEMORY, "gc.get_objects gc.get_referrers gc.get_referents ctypes faulthandler"),
         (Reach.SOURCE, _OWN_CODE, "inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile"),
         (Reach.SOURCE, _OWN_CODE, "inspect.findsource inspect.getcomments linecache dis marshal types.CodeType"),
-        (Reach.OTHER, "reaches into the loaded modules", "sys.modules"),
+        (Reach.OTHER, "accesses the loaded modules", "sys.modules"),
         (Reach.OTHER, "reads how it was started", "sys.argv os.environ os.getenv"),
-        (Reach.OTHER, "reaches into the program that runs it", "__main__"),
-        (Reach.PATCH, "reaches into the builtins", "builtins __builtins__"),
-        (Reach.OTHER, "runs code from text", "exec eval compile __import__"),
-        (Reach.OTHER, "loads a module again", "importlib.reload"),
+        (Reach.OTHER, "accesses the program that runs it", "__main__"),
+        (Reach.PATCH, "accesses the builtins", "builtins __builtins__"),
+        (Reach.OTHER, "runs code from a string", "exec eval compile __import__"),
+        (Reach.OTHER, "reloads a module", "importlib.reload"),
         (Reach.PATCH, "replaces what is tested", "mock.patch unittest.mock.patch patch"),
         (Reach.OTHER, "replaces what is tested", "unittest.mock MagicMock monkeypatch"),
         (Reach.OTHER, "swallows exceptions", "contextlib.suppress suppress"),
@@ -74,7 +75,7 @@ _ATTRIBUTES: Mapping[str, tuple[Reach, str]] = {
     )
     for name in names.split()
 }
-# Attributes and items of these also count: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
+# Attributes and items of these names also count: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
 _WHOLE = frozenset(
     "sys.modules sys.monitoring os.environ __main__ builtins ctypes faulthandler linecache dis marshal mock.patch"
     " unittest.mock.patch".split()
@@ -84,7 +85,7 @@ _OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(
 
 
 def bound_names(tree: ast.Module) -> set[str]:
-    """Names that a program itself binds, except by imports from `implementation`."""
+    """Names that a program itself binds, except through imports from `implementation`."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -100,8 +101,8 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """Reasons why a test proves nothing, each as a phrase that follows "it". With `test` false the program is the
-    implementation, which may patch and know its own file."""
+    """Reasons why a test proves nothing, each as a phrase that follows "it". If `test` is false, the program is the
+    implementation, which may patch modules and know its own file."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
         if reach in (Reach.INTERPRETER, Reach.SOURCE) or (test and reach is Reach.PATCH):
@@ -135,7 +136,7 @@ def texts(tree: ast.Module) -> set[str]:
 
 
 def uses(tree: ast.Module) -> Iterator[str]:
-    """The objectionable names and attributes that a program uses, under any import alias."""
+    """The objectionable names and attributes that a program uses, resolved through import aliases."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

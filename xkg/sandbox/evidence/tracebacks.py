@@ -1,4 +1,4 @@
-"""Shortens the output of a run, keeping the traceback frames that show where code or test failed."""
+"""Shortens the output of a run, keeping the traceback frames that show where the code or test failed."""
 
 import re
 
@@ -10,7 +10,7 @@ _END = 2000
 
 
 def end_of_output(output: str) -> str:
-    """The last 2,000 characters at most. From a longer traceback, library frames are dropped except the last."""
+    """The last 2,000 characters at most. In a longer traceback, all library frames except the last are dropped."""
     before, mark, after = output.rpartition(TRACEBACK)
     if mark and len(mark) + len(after) > _END:
         output = f"{before}{mark}\n{last_frames(after)}"
@@ -18,7 +18,7 @@ def end_of_output(output: str) -> str:
 
 
 def last_frames(traceback: str) -> str:
-    """The last frames in the files of code and test, the last frame in a library, and the error."""
+    """The last frames in the files of the code and the test, the last frame in a library, and the error."""
     frames: list[tuple[bool, list[str]]] = []
     error: list[str] = []
     for line in traceback.strip("\n").split("\n"):

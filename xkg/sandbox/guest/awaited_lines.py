@@ -1,8 +1,8 @@
 # ruff: noqa: PTH110, PTH118, PTH123
-"""Runs in every Python process of a command, before its first line: records which of some awaited lines ran. It stops
-watching as soon as one line of each group has run, so that the rest of the run has full speed.
+"""Runs in every Python process of a command, before its first line, and records which of some awaited lines ran. It
+stops watching as soon as one line of each group has run, so that the rest of the run proceeds at full speed.
 
-The first counter is not 0 if the answer is unknown: before any process has watched, and after one gave up because
+The first counter is not 0 if the answer is unknown: before any process has watched, and after a process gave up because
 watching took too many interpreter steps."""
 
 import dis
@@ -16,8 +16,8 @@ _LOOKS, _GAVE_UP = 0, 2
 
 
 def await_lines(request: "dict[str, Any]") -> None:  # quoted, for Python 3.8 and earlier
-    """`groups` maps each file to lists of lines. The file `counts` has a counter of 8 bytes for each line; the counters
-    of a source file begin at its number in `first`."""
+    """`groups` maps each file to lists of lines. The file `counts` contains an 8-byte counter for each line; the
+    counters for a source file begin at its number in `first`."""
     import mmap
     import threading
 

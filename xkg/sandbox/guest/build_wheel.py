@@ -1,7 +1,7 @@
 """Builds the wheel of a source distribution with uv. Runs inside the sandbox and uses only the standard library.
 
-The request is a JSON object on stdin. Stdout is the name of the wheel, a line end, and the wheel; stderr is the output
-of the build. All of it is untrusted, because the build runs code of the source."""
+The request is a JSON object on stdin. Stdout is the name of the wheel, a line end, and the wheel itself; stderr is the
+output of the build. All of it is untrusted, because the build runs code from the source."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def main() -> None:
         str(home / "out"),
     ]
     variables = dict(os.environ)
-    if packages := request["packages"]:  # programs of packages, such as swig, run on the plain interpreter
+    if packages := request["packages"]:  # programs from packages, such as swig, run on the plain interpreter
         variables |= {"PATH": f"{packages}/bin:{variables['PATH']}", "PYTHONPATH": packages}
     ended = subprocess.run([*command, request["source"]], stdin=subprocess.DEVNULL, env=variables, check=False)
     built = sorted((home / "out").glob("*.whl"))
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def without_malformed_extras(built: Path, target: Path) -> None:
-    """Copies a wheel without malformed requirements of its extras, which old ones often have, and for which uv refuses
+    """Copies a wheel without the malformed requirements of its extras. Old wheels often have them, and uv then refuses
     the whole wheel."""
     with zipfile.ZipFile(built) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.infolist():

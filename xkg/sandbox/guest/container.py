@@ -1,11 +1,11 @@
 """The first process of a container of `xkg.sandbox.isolation.container`: a script that uses only the standard library.
-It runs one command as another user without rights and reports how it ended. When this process ends, everything that the
-command left behind ends with it.
+It runs one command as another, unprivileged user and reports how it ended. When this process ends, everything that the
+command left running ends with it.
 
-Its standard input is the length of a JSON object (8 bytes, big-endian), that object, and then a leash: the process ends
-when its standard input is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK OOM`: the wait
-status, the peak memory in bytes, and the number of processes that the kernel killed for lack of memory. The job cannot
-write to that stream, nor read the token, because it cannot inspect this process."""
+Its standard input consists of the length of a JSON object (8 bytes, big-endian), the object, and then a leash: the
+process ends when its standard input is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK
+OOM`: the wait status, the peak memory in bytes, and the number of processes that the kernel killed for lack of memory.
+The job can neither write to that stream nor read the token, because it cannot inspect this process."""
 
 import contextlib
 import ctypes
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _watched(child: int, wakeup: int, until: float) -> int:
-    """The wait status of the command, or that of SIGKILL if it has to be killed."""
+    """Returns the wait status of the command, or that of SIGKILL if it had to be killed."""
     waiting = select.poll()
     waiting.register(wakeup, select.POLLIN)
     waiting.register(0, select.POLLIN)
@@ -71,7 +71,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
                 return signal.SIGKILL
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
-        while True:  # also kills what the job left behind
+        while True:  # also kills what the job left running
             process, status = os.waitpid(-1, os.WNOHANG)
             if process == child:
                 return status
@@ -81,8 +81,8 @@ def _watched(child: int, wakeup: int, until: float) -> int:
 
 
 def _make_python(folder: str, packages: str | None) -> None:
-    """An environment around the image's interpreter with `packages` on its path, without the image's own packages. No
-    package code runs before it is imported."""
+    """Creates an environment around the image's interpreter with `packages` on its path, but without the image's own
+    packages. No package code runs before it is imported."""
     inside = f"{folder}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     os.makedirs(inside)  # noqa: PTH103
     os.makedirs(f"{folder}/bin")  # noqa: PTH103
@@ -128,7 +128,7 @@ def _leave_root(user: int) -> None:
     os.setresuid(user, user, user)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
-        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+        raise OSError(ctypes.get_errno(), "cannot drop capabilities")
 
 
 def _filter_calls(program: bytes) -> None:

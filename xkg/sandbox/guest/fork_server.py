@@ -1,10 +1,10 @@
 """A process that has imported modules and forks once for each job: the warm half of
 `xkg.sandbox.isolation.fork_server`.
 
-It already runs in a sandbox. Each job is a fork in a separate Landlock domain below this process's. A job cannot
-signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its descendants are
-killed and the scratch folders are emptied, so that each job starts from the same state. Only the fork reads a job,
-never this process.
+It already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain. A job
+cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
+descendants are killed and the scratch folders are emptied, so that each job starts from the same state. Only the fork
+reads the job; this process never does.
 
 It communicates on the socket that its first argument names. First it sends `{"failed": {...}, "cold": reason or
 null}`; if `cold` is not null, no job can be forked from it. Then each message to it is three
@@ -31,8 +31,8 @@ from xkg.sandbox.guest.supervisor import keep
 
 
 def main() -> None:
-    """Arguments: the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, of which the
-    first is a job's home. Returns only in the fork, when its job is done."""
+    """Takes as arguments the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, the
+    first of which is a job's home. Returns only in the fork, when its job is done."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)
@@ -41,7 +41,7 @@ def main() -> None:
     failed = _import(json.loads(modules))
     gc.collect()
     gc.freeze()
-    cold = _unfit() or (None if _emptied(places) else "files were left that cannot be taken away")
+    cold = _unfit() or (None if _emptied(places) else "some leftover files cannot be removed")
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(nothing, descriptor)
@@ -85,9 +85,9 @@ def _import(modules: list[str]) -> dict[str, str]:
 
 
 def _unfit() -> str | None:
-    """The reason why forks of this process would not start clean, if there is one."""
+    """The reason why forks of this process would not start clean, or None."""
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
-        return "threads were started, and forks beside threads can hang"
+        return "threads were started, and forking a multithreaded process can hang"
     try:
         os.waitpid(-1, os.WNOHANG)
         return "a process was started"
@@ -100,8 +100,8 @@ def _unfit() -> str | None:
 
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
-    """In the fork: sets limits, output and domain. Returns the arguments to run as `python` would, and nothing else of
-    the job, whose files may hold data that the code must not see."""
+    """In the fork, sets limits, output and domain. Returns the arguments to run as `python` would, and nothing else
+    from the job, whose files may hold data that the code must not see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -154,8 +154,8 @@ def _read(descriptor: int) -> bytes:
 
 
 def _emptied(places: list[str]) -> bool:
-    """Empties these folders, whatever their depth and permissions. Returns whether they are empty. The first folder is
-    created again."""
+    """Empties these folders, whatever their depth and permissions, and recreates the first folder. Returns whether they
+    are empty."""
     try:
         for place in sorted(places, key=len):
             if Path(place).exists():

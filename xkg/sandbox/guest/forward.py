@@ -1,5 +1,5 @@
-"""Runs inside the sandbox, with the standard library only: forwards a loopback port to the sandbox's only socket, and
-runs a program with that port as its proxy.
+"""Runs inside the sandbox and uses only the standard library: forwards a loopback port to the sandbox's only socket,
+and runs a program with that port as its proxy.
 
 python forward.py SOCKET COMMAND…"""
 

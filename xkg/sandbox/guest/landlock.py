@@ -1,6 +1,6 @@
 """Landlock: a process irrevocably gives up access to files, TCP and signals, for itself and its descendants.
 
-The system calls, the rights and the additions of each ABI version are documented at
+The system calls, the rights and the additions in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""
 
 import contextlib
@@ -38,17 +38,17 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The kernel's Landlock ABI, 0 if it has none."""
+    """The kernel's Landlock ABI version; 0 if it has none."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Restricts this process to `paths`: each is a path and the rights to it and everything below; missing paths are
-    skipped. As far as `abi` allows, also restricts TCP connections to `port` (ABI 4), and abstract sockets and signals
-    to its own descendants (ABI 6). If `paths` is None, files and TCP stay unrestricted. From ABI 1 on, outside
-    processes cannot be traced or inspected. Raises `OSError`."""
+    """Restricts this process to `paths`, which lists each path with the rights to it and everything below; missing
+    paths are skipped. As far as `abi` allows, also restricts TCP connections to `port` (ABI 4), and abstract sockets
+    and signals to its own descendants (ABI 6). If `paths` is None, files and TCP stay unrestricted. From ABI 1 on,
+    processes outside the domain cannot be traced or inspected. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -85,7 +85,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
 
 
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Sets resource limits by name, or keeps the present hard limits if these are lower."""
+    """Sets resource limits by name, but keeps the current hard limit if it is lower."""
     for name, most in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]

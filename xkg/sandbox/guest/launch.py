@@ -1,7 +1,7 @@
 """The Landlock runner's first process: a script that drops root, enters its Landlock domain, and supervises the job.
 
-Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. On descriptor `status` it writes one line:
-the job's wait status, or `refused` and the reason why nothing was run."""
+Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. It writes one line to the descriptor
+`status`: the job's wait status, or `refused` and the reason why nothing was run."""
 
 import ctypes
 import json
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _become(plan: dict[str, Any]) -> None:
-    """Becomes the job."""
+    """Turns this process into the job."""
     os.setsid()
     stdin = os.open("/dev/null", os.O_RDONLY) if plan["stdin"] is None else plan["stdin"]
     os.dup2(stdin, 0)
@@ -61,7 +61,7 @@ def _become(plan: dict[str, Any]) -> None:
 
 
 def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
-    """Becomes `uid` without any capability, or with only the one to enter folders that are closed to `uid`."""
+    """Switches to `uid` with no capabilities, or with only the capability to enter folders that are closed to `uid`."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -71,9 +71,9 @@ def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
     capabilities = 1 << _CAP_DAC_READ_SEARCH if pass_closed_folders else 0
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     if libc.capset(header, (ctypes.c_uint32 * 6)(capabilities, capabilities, capabilities, 0, 0, 0)) != 0:
-        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+        raise OSError(ctypes.get_errno(), "cannot drop capabilities")
     if pass_closed_folders and libc.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "the right to pass closed folders cannot be retained")
+        raise OSError(ctypes.get_errno(), "cannot retain the right to enter closed folders")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Records which addresses Python code tries to reach, and from where: one JSON line each, in a file next to the
-environment. Runs in each Python process of a command before its code, and uses only the standard library."""
+environment. Runs in every Python process of a command before the command's code, and uses only the standard library."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _MOST = 40
 
 
 def asking(tree: str) -> "tuple[str, str]":
-    """The line of the command's own code that is running, and the package that it called."""
+    """The line of the command's own code that is running, and the package that this line called."""
     own = (tree, sys.base_prefix)
     folders = [os.path.join(each, "") for each in sys.path if each and not each.startswith(own)]  # noqa: PTH118
     library = ""
@@ -53,7 +53,7 @@ def record(place: str, tree: str) -> None:
             except OSError:
                 pass
 
-    if hasattr(sys, "addaudithook"):  # only Python 3.8 and later
+    if hasattr(sys, "addaudithook"):  # requires Python 3.8
         sys.addaudithook(note)
 
 

@@ -1,11 +1,12 @@
-"""Lets code written for CUDA run on the CPU. Runs in a sandboxed Python process before its code, with only the standard
-library, on Python 3.7 and later.
+"""Lets code written for CUDA run on the CPU. Runs in a sandboxed Python process before the process's own code. Uses
+only the standard library, and supports Python 3.7 and later.
 
-A library is patched in memory once it is imported; its files and the code stay unchanged. The functions and methods of
-torch whose documentation lists a device get `cpu` instead of a CUDA device. In addition, tensor types, generators and
-stored tensors are mapped to the CPU, and functions of `torch.cuda` that need a driver do nothing. The code is told that
-CUDA is available, with one device; installed packages are told that it is not, so that they take their CPU paths. jax
-gets another table of platforms. tensorflow places operations itself, and only has to list a device.
+A library is patched in memory once it is imported; neither its files nor the code are changed. The functions and
+methods of torch whose documentation lists a device get `cpu` instead of a CUDA device. In addition, tensor types,
+generators and stored tensors are mapped to the CPU, and functions of `torch.cuda` that need a driver do nothing. The
+code is told that CUDA is available, with one device. Installed packages are told that it is not, so that they use their
+CPU paths. jax gets a different table of platforms. tensorflow places operations itself, so it only has to list a
+device.
 
 A copy from the GPU (`x.cpu()`) stays a copy: it does not change when training continues."""
 
@@ -29,7 +30,7 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls functions with a module once it is imported. Errors are caught separately, so that an interface missing in
+    """Calls functions with a module once it is imported. Errors are caught one by one, so that an interface missing in
     one version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
@@ -77,7 +78,7 @@ class Nothing:
 
 
 class Event(Nothing):
-    """An event that knows when it was recorded."""
+    """An event that stores when it was recorded."""
 
     at = 0.0
 
@@ -93,14 +94,15 @@ class Event(Nothing):
 
 
 class Torch:
-    """Changes to torch."""
+    """The patches for torch."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__))) + os.sep  # noqa: PTH100, PTH120
 
     def device(self, value: Any) -> Any:
-        """`cpu` for a CUDA device, the CPU tensor type for a CUDA tensor type, any other value unchanged."""
+        """Returns `cpu` for a CUDA device, the CPU tensor type for a CUDA tensor type, and any other value
+        unchanged."""
         if isinstance(value, self.torch.device):
             return self.torch.device("cpu") if value.type == "cuda" else value
         if isinstance(value, str):
@@ -110,7 +112,7 @@ class Torch:
         return value
 
     def on_cpu(self, function: Any) -> Any:
-        """The function, wrapped so that it never gets a CUDA device."""
+        """Wraps the function so that it never receives a CUDA device."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -129,13 +131,13 @@ class Torch:
         for place, name, function in list(self.documented()):
             wrapped = self.on_cpu(function)
             setattr(place, name, wrapped)
-            with contextlib.suppress(Exception):  # torch's compiler finds its builtins by identity
+            with contextlib.suppress(Exception):  # torch's compiler looks up its builtins by identity
                 known = torch.jit._builtins._find_builtin(function)
                 if known is not None:
                     torch.jit._builtins._register_builtin(wrapped, known)
 
     def documented(self) -> Iterator[tuple[Any, str, Any]]:
-        """Functions that take a device, as (module, name, function)."""
+        """Yields the functions that take a device, as (module, name, function)."""
         for place in (self.torch, getattr(self.torch, "fft", None)):
             # Before torch 1.7, `fft` is a function.
             for name, function in list(getattr(place, "__dict__", {}).items()):
@@ -261,7 +263,7 @@ def change(name: str) -> Callable[[Any], None]:
 
 
 def contexts_of_torch(module: Any) -> None:
-    """The context manager for `with torch.device("cuda"):`."""
+    """Patches the context manager for `with torch.device("cuda"):`."""
     context = module.DeviceContext
     context.__init__ = Torch(sys.modules["torch"]).on_cpu(context.__init__)
 

@@ -1,8 +1,8 @@
-"""Runs a varied test and prints what the implementation returned to it. Runs inside the sandbox, as the test of
+"""Runs a varied test and prints what the implementation returned to it. Runs inside the sandbox as the test in
 `guest.run_test`, in the namespace of the implementation. `xkg.sandbox.evidence.equivalence` appends the call.
 
 Each variant of the numbers runs in a copy of the namespace, statement by statement; an error ends only its own
-statement. At the end one line of JSON is printed: `calls` has for each call the digests of its result and of the
+statement. At the end, one line of JSON is printed: for each call, `calls` contains the digests of its result and of the
 arguments that it may have changed, whether it raised, and its set of lines (`line_sets`, empty if lines are not
 traced)."""
 
@@ -40,7 +40,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
         return "0" if value == 0 else format(value, f".{digits}e")
 
     def shape_of(value: Any, depth: int = 0) -> str:
-        """A text that is equal for equal values. Floats are rounded to 9 digits, or 6 in single precision."""
+        """Text that is the same for equal values. Floats are rounded to 9 digits, or 6 in single precision."""
         if value is None or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
         if isinstance(value, float):

@@ -1,5 +1,5 @@
-"""Records which arithmetic operations always return one of their operands. A sandboxed Python process imports it before
-its code; the watched code calls it instead of its operators."""
+"""Records which arithmetic operations always return one of their operands. A sandboxed Python process imports this
+module before its own code; the code being watched calls it instead of its operators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def recorder(code: str) -> Callable[..., Any]:
-    """Runs the operations of the file `code`. When the process ends, it writes a file next to it: for each operation
-    number whose result always was an operand, how often it ran and which operand (0 or 1). A constant operand does not
-    count."""
+    """Runs the operations in the file `code`. When the process ends, it writes a file next to `code` that lists each
+    operation whose result was always one of its operands: its number, how often it ran, and which operand (0 or 1). A
+    constant operand does not count."""
     seen: dict[int, list[Any]] = {}
     process, place = os.getpid(), f"{os.path.abspath(code)}.xkg-operations.json"  # noqa: PTH100
 
@@ -45,5 +45,5 @@ def same(one: Any, other: Any) -> bool:
             return False
         equal = one == other
         return bool(equal.all() if hasattr(equal, "all") else equal)
-    except Exception:  # types of the watched code may raise any error
+    except Exception:  # types in the watched code may raise any error
         return False

@@ -1,15 +1,17 @@
-"""Runs a command over a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
+"""Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
 
-The request is a JSON object on stdin. The command's output is this program's stdout. The report, one JSON object, is
-its stderr, which no other process inside can write. `python` is the interpreter in a virtual environment with the
-folder of packages on its module path. With `traced` files, every Python process counts how often it runs each of their
-lines. All processes map one file of counters, so the counts of a killed process are kept too. If two processes run the
-same line at the same moment, one of the two may not count. The first counter says which line last printed text that
-matches the pattern `printed`. With groups of `awaited` lines, a program given as `watcher` runs instead of counting.
+The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, one JSON object,
+goes to its stderr, to which no other process inside can write. `python` is the interpreter of a virtual environment
+with the folder of packages on its module path. With `traced` files, every Python process counts how often it runs each
+line in these files. All processes map one file of counters, so the counts of a killed process are kept too. If two
+processes run the same line at the same moment, one of the two runs may not be counted. The first counter says which
+line last printed text that matches the pattern `printed`. With groups of `awaited` lines, a program given as `watcher`
+runs instead of counting.
 
-Another command can measure the files that one command leaves, in a separate sandbox. With `leaves`, the files that the
-command created or overwrote follow its output as a tar archive, from byte `left_at` of the report on. The other request
-names that file and that byte as `left`, and as `without` the files of the tree that must be absent."""
+Another command can measure the files that a command leaves behind, in a separate sandbox. With `leaves`, the files that
+the command created or overwrote follow its output as a tar archive, starting at the byte given as `left_at` in the
+report. The request for the other command passes that file and byte as `left`, and the files that must be absent from
+the tree as `without`."""
 
 import base64
 import contextlib
@@ -35,7 +37,7 @@ _MOST_REMOVED, _MOST_REWRITTEN = 20, 2000
 _PIPE, _AFTER_OUTPUT = 1 << 16, 1.0
 _CODE = tuple(importlib.machinery.all_suffixes())
 
-# Runs in every Python process of the command, before its first line.
+# Runs in every Python process of the command before its first line.
 _TRACER = """\
 import json, os, sys
 
@@ -179,7 +181,7 @@ def main() -> None:
 
 
 def environment(folder: Path, request: dict[str, Any]) -> Path:
-    """Creates a virtual environment for the command. Returns the folder of its programs."""
+    """Creates a virtual environment for the command. Returns the folder with its programs."""
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -202,8 +204,8 @@ def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
 
 
 def run(command: list[str], tree: Path, variables: dict[str, str], seconds: float, *, alone: bool) -> dict[str, Any]:
-    """How a command ended. `alone`: none of its processes still holds this program's stdout, so anything written there
-    afterwards comes from this program."""
+    """Runs a command and reports how it ended. `alone` means that none of its processes still holds this program's
+    stdout, so anything written there afterwards comes from this program."""
     reading, writing = os.pipe() if alone else (None, None)
     try:
         process = subprocess.Popen(
@@ -233,8 +235,8 @@ def run(command: list[str], tree: Path, variables: dict[str, str], seconds: floa
 
 
 def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Copies a process's output to stdout until it ends or `seconds` are over, including the rest that the pipe holds
-    then. If stdout is full, the process is ended by the signal of a closed pipe."""
+    """Copies a process's output to stdout until it ends or `seconds` are over, including what is then still in the
+    pipe. If stdout is full, the process is killed by SIGPIPE."""
     until = time.monotonic() + seconds
     with open(reading, "rb", buffering=0) as pipe:
         running = open_ = True
@@ -263,14 +265,15 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
 
 
 def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
-    """The file and line that the first counter names."""
+    """The file and line given by the first counter."""
     index = int.from_bytes(counts.read_bytes()[:8], sys.byteorder)
     name = max((name for name, at in first.items() if at < index), key=first.__getitem__, default=None)
     return None if name is None else (name, index - first[name])
 
 
 def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
-    """The files of the original folder that Python processes opened in its copy; None if a process could not tell."""
+    """The files in the original folder that Python processes opened in its copy; None if a process could not record
+    them."""
     with names.open("rb") as file:
         found = {os.fsdecode(line) for line in file.read(_FILE_BYTES).splitlines()}
     root = os.path.realpath(tree)
@@ -278,7 +281,7 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
 
 
 def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
-    """Files of the original folder that the command removed from its copy, at most 20."""
+    """Files in the original folder that the command removed from its copy, at most 20."""
     found: list[str] = []
     for path in paths_of(original):
         if path not in without and not os.path.lexists(tree / path):
@@ -289,7 +292,7 @@ def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
 
 
 def rewritten(original: Path, tree: Path) -> list[str]:
-    """Files of the original folder that have other content in the copy now, at most 2,000."""
+    """Files in the original folder whose content has changed in the copy, at most 2,000."""
     found: list[str] = []
     for path in paths_of(original):
         if os.path.lexists(tree / path) and not same(original / path, tree / path):
@@ -312,7 +315,7 @@ def same(one: Path, other: Path) -> bool:
 
 
 class Whole:
-    """A file that ends with zeros if it gets shorter while it is read: processes of the command may still write."""
+    """Pads a file with zeros if it shrinks while it is read: the command's processes may still be writing."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -344,7 +347,7 @@ def hand_over(original: Path, tree: Path, home: Path | None) -> bool:
 
 
 def take_home(left: BinaryIO, home: Path) -> None:
-    """Restores the files that another command left below its home."""
+    """Restores the files that another command left below its home folder."""
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:
             place = home / member.name
@@ -360,8 +363,8 @@ def take_home(left: BinaryIO, home: Path) -> None:
 
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
-    """Adds the files that another command left, but only data: nothing that Python imports, no hidden file, and over a
-    file of the tree only if it is one of `outputs`."""
+    """Adds the files that another command left, but only data: nothing that Python imports and no hidden files.
+    Overwrites a file in the tree only if it is one of `outputs`."""
     inside = tree.resolve()
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:
@@ -381,7 +384,8 @@ def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> No
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:
-    """The files that the command was to leave, in base64. Anything that is not a regular file inside is skipped."""
+    """The files that the command was expected to leave, in base64. Anything that is not a regular file inside the tree
+    is skipped."""
     files: dict[str, str] = {}
     size = 0
     for name in wanted:

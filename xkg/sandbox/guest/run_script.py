@@ -1,13 +1,14 @@
-"""Runs a caller's script over the code of a node. Runs inside the sandbox and uses only the standard library.
+"""Runs a caller's script against a node's code. Runs inside the sandbox and uses only the standard library.
 
-`request.json` next to this file has the script and the limits, `code/implementation.py` the code. The script runs in a
-fork, as `__main__`, in an empty working folder, and its namespace starts with the names of the implementation. As in a
-notebook, the value of its last expression is printed, and matplotlib figures that are open at its end are saved.
+Next to this file, `request.json` contains the script and the limits, and `code/implementation.py` the code. The script
+runs in a fork, as `__main__`, in an empty working folder, and its namespace starts with the names from the
+implementation. As in a notebook, the value of its last expression is printed, and matplotlib figures that are open at
+its end are saved.
 
 The script's output becomes this program's output, without its middle if it is long. The last line of the output is a
-report, one JSON object: how the script ended, and the files of its working folder. The parent trusts neither of them.
+report, one JSON object: how the script ended, and the files in its working folder. The parent does not trust either.
 
-Runs on Python 3.7 and later."""
+Supports Python 3.7 and later."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def main() -> None:
 
 
 def execute(request: dict[str, Any], code: Path) -> int:
-    """The exit status of the script. Errors are printed as Python does, without the frames of this file."""
+    """Runs the script and returns its exit status. Errors are printed as Python does, but without the frames of this
+    file."""
     name, source = request["name"], request["script"]
     os.environ.update(_OFFLINE, FONTCONFIG_FILE=str(code.parent / "fonts.conf"))
     warnings.filterwarnings("ignore", message=".*is non-interactive", category=UserWarning)  # `plt.show()`
@@ -110,7 +112,7 @@ def exit_status(ended: SystemExit) -> int:
 
 
 def described(error: BaseException, name: str, code: Path) -> str:
-    """The traceback, starting at the first line of the script or of the code."""
+    """The traceback, starting at the first line in the script or the code."""
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -130,12 +132,12 @@ def save_figures() -> None:
             if not os.path.lexists(f"figure-{number}.png"):
                 pyplot.figure(number).savefig(f"figure-{number}.png")
     except Exception as error:
-        sys.stderr.write(f"a figure cannot be saved: {error}\n")
+        sys.stderr.write(f"cannot save a figure: {error}\n")
 
 
 def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
-    """Copies the start of the script's output to stdout as it comes, and its end when the run is over: the child has
-    exited, its time is up, or it printed more than `endless` bytes. Then its whole session is killed."""
+    """Streams the start of the script's output to stdout, then prints the tail once the run is over, that is, when the
+    child exits, its time is up, or it has printed more than `endless` bytes. Then its whole session is killed."""
     most, until = request["output_bytes"], time.monotonic() + request["seconds"]
     end: deque[bytes] = deque()
     total = copied = held = 0
@@ -189,7 +191,7 @@ def write_all(data: bytes) -> None:
 
 
 def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """The regular files below the folder, figures first, within the limits on number and size. Skipped files are named
+    """The regular files below the folder, figures first, within the limits on number and size. Skipped files are listed
     with the reason."""
     files: list[dict[str, str]] = []
     others: list[dict[str, Any]] = []
@@ -202,9 +204,9 @@ def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
             with os.fdopen(descriptor, "rb") as file:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    why = "it is not a plain file"
+                    why = "it is not a regular file"
                 elif len(files) == request["most_files"]:
-                    why = f"only {len(files)} files come back"
+                    why = f"only {len(files)} files are returned"
                 elif status.st_size > request["file_bytes"] or size + status.st_size > request["all_bytes"]:
                     why = f"it has {status.st_size:,} bytes"
                 else:

@@ -1,18 +1,19 @@
-"""Runs the test of a code node over its implementation. Runs inside the sandbox and uses only the standard library.
+"""Runs the test of a code node against its implementation. Runs inside the sandbox and uses only the standard library.
 
-`implementation.py` and `test.py` are next to this file. The source in `loaded.py` is loaded: the implementation or a
-mutant of it. It gets the name, file and line numbers of the implementation, and a test sees the unchanged
-implementation wherever it looks. The test runs as `__main__`. Some tests are written as the end of the same file, under
-`if __name__ == "__main__"`, and use the namespace of the implementation. Others are scripts that import the code under
-test. They get a separate namespace that starts with the same names: the test's `import numpy as np` does not rebind the
-implementation's `np`.
+`implementation.py` and `test.py` are next to this file. The source in `loaded.py` is what gets loaded: the
+implementation or a mutant of it. It gets the name, file and line numbers of the implementation, so a test that inspects
+it always sees the unchanged implementation. The test runs as `__main__`. Some tests are written as the end of the same
+file, under `if __name__ == "__main__"`, and use the namespace of the implementation. Others are scripts that import the
+code under test. They get a separate namespace that starts with the same names: the test's `import numpy as np` does not
+rebind the implementation's `np`.
 
-Two tokens, drawn for this run by the parent, report on stdout that the import ended and that the test ended well; the
-second comes with the executed lines if `traced` is not empty. The tokens are read and their files removed before any
-other code runs. From then on they live on the stack of one expression, as does every function called later: no
-variable, closure or module leads to them, and replaced builtins change nothing here.
+Two tokens, chosen for this run by the parent, report on stdout that the import ended and that the test succeeded; the
+second is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed before
+any other code runs. From then on they live on the stack of one expression, as does every function called later: no
+variable, closure or module leads to them, and replacing builtins has no effect here.
 
-If `stack_after` names seconds, the stack is printed after that time: the parent ends the run soon afterwards."""
+If `stack_after` is a number of seconds, the stack is printed after that time; the parent ends the run soon
+afterwards."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def main() -> None:
         exec(compile(read_and_remove("no_gpu.py"), "no_gpu.py", "exec", dont_inherit=True), {"__name__": "no_gpu"})
     sys.argv = ["test.py"]
     module = ModuleType("implementation")
-    # Pickle and `inspect` find classes by this module.
+    # Pickle and `inspect` look up classes through this module.
     module.__file__ = str(Path("implementation.py").absolute())
     implementation = compile(read_and_remove("loaded.py"), module.__file__, "exec", dont_inherit=True)
     lines: set[int] | None = set() if read_and_remove("traced") else None
@@ -76,7 +77,7 @@ def main() -> None:
         sys.stderr = errors
         show(type(error), error, error.__traceback__)
         flush()
-        write(1, f"\n{OVER}\n".encode())  # later output, from libraries at exit, does not belong to the error
+        write(1, f"\n{OVER}\n".encode())  # later output, from libraries at exit, is not part of the error
         sys.exit(1)
 
 
@@ -94,7 +95,7 @@ def print_stack_after(seconds: float) -> None:
 
 
 def read_and_remove(name: str) -> str:
-    """A file's text. Removes the file."""
+    """Returns a file's text and removes the file."""
     path = Path(name)
     text = path.read_bytes().decode("utf-8", "surrogatepass")
     path.unlink()
@@ -103,7 +104,7 @@ def read_and_remove(name: str) -> str:
 
 def prepared(name: str) -> tuple[CodeType | None, int, bool, BaseException | None]:
     """The test's code, the line of its last statement, and whether it is a script that imports the code under test; or
-    why it does not compile."""
+    the reason why it does not compile."""
     try:
         source = Path(name).read_bytes().decode("utf-8", "surrogatepass")
         code = compile(source, str(Path(name).absolute()), "exec", dont_inherit=True)
@@ -170,7 +171,7 @@ def run(
 
 
 def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
-    """Whether the last statement of the test ended the process, rather than the code under test."""
+    """Whether the process was ended by the last statement of the test and not by the code under test."""
     ended = False
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -182,7 +183,7 @@ def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, im
 
 
 def report(write: Callable[[int, bytes], int], process: Callable[[], int], own: int, token: str, text: str) -> bool:
-    mine = process() == own  # a fork of the test runs this too
+    mine = process() == own  # a fork of the test also gets here
     if mine:
         write(1, f"\n{token} {text}\n".encode())
     return mine
@@ -194,5 +195,5 @@ def flush() -> None:
             stream.flush()
 
 
-keep = sys.modules["__main__"]  # its namespace outlives the change of `__main__`
+keep = sys.modules["__main__"]  # its namespace must outlive the change of `__main__`
 main()

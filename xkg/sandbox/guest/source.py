@@ -1,4 +1,4 @@
-"""Returns the source of guest modules, to be placed in a sandbox."""
+"""Returns the source of guest modules, to be copied into a sandbox."""
 
 import functools
 from pathlib import Path
@@ -6,5 +6,5 @@ from pathlib import Path
 
 @functools.cache
 def guest_source(name: str) -> str:
-    """The source of a module of this folder."""
+    """Returns the source of a module in this folder."""
     return Path(__file__).with_name(f"{name}.py").read_text()

@@ -1,9 +1,9 @@
-"""Supervises one job that has no process namespace: waits for it, and ends all of its processes.
+"""Supervises one job that has no process namespace: waits for it, and kills all its processes.
 
 The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
 that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor. The
 supervisor's `kill(-1)` reaches only the job, and all of it, in one step that no fork can outrun. If the kernel does not
-scope signals and the uid is shared, the job's processes are found by their parents and stopped before they are
+scope signals and the uid is shared, the job's processes are found through their parents and stopped before they are
 killed."""
 
 import contextlib
@@ -18,11 +18,11 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
     """Forks a child that calls `become`, and waits until it ends or the other end of `leash` is closed. Returns the
-    child's wait status when all of its descendants are dead; returns None in the child after `become`. `alone`: this
-    process can signal only the job, because of its Landlock domain or a separate uid."""
+    child's wait status once all its descendants are dead; returns None in the child after `become`. `alone` means that
+    this process can signal only the job, because of its Landlock domain or a separate uid."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    alone = alone and not _can_signal(os.getppid())  # otherwise `kill(-1)` would be a disaster
+    alone = alone and not _can_signal(os.getppid())  # otherwise `kill(-1)` would kill unrelated processes
     wakeup, wakeup_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     previous = signal.signal(signal.SIGCHLD, lambda *_: None)
     woken = signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
@@ -67,7 +67,7 @@ _NOBODY = 0
 
 
 def _reap(options: int) -> dict[int, int]:
-    """The wait status of each child that has ended. `_NOBODY` is among them if no other child is left."""
+    """The wait status of each child that has ended, with `_NOBODY` if no other child is left."""
     ended: dict[int, int] = {}
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Confines a job, a program or a parser: bubblewrap, Landlock, seccomp, containers, the watchdog, the proxy to listed
-hosts.
+"""Confines a job, a program or a parser: bubblewrap, Landlock, seccomp, containers, the watchdog, and the proxy for
+allowed hosts.
 
 May import: guest, and the layers below sandbox."""

@@ -1,9 +1,9 @@
-"""The bubblewrap runner: separate namespaces, no network, a read-only system, a filter on system calls, a non-root uid.
+"""The bubblewrap runner: separate namespaces, no network, a read-only system, a system call filter, and a non-root uid.
 
-`bubblewrap_mounts` defines what a job sees, `seccomp` the refused system calls, and `watchdog` the limits on memory,
-time and output. If root starts bubblewrap, it builds the sandbox with root's rights and then drops to an unused high
-uid; for another user, the sandbox is a user namespace. In both cases `bwrap --die-with-parent` ends with its parent.
-Process 1 of the sandbox ends with it, and so does every process inside, daemons too."""
+`bubblewrap_mounts` defines what a job sees, `seccomp` which system calls are refused, and `watchdog` the limits on
+memory, time and output. If root starts bubblewrap, it builds the sandbox with root's rights and then drops to an unused
+high uid; for any other user, the sandbox is a user namespace. In both cases `bwrap --die-with-parent` ends with its
+parent. Process 1 of the sandbox ends with it, and so does every process inside, including daemons."""
 
 import contextlib
 import json
@@ -44,8 +44,8 @@ class BubblewrapRunner:
     """Confines a job with `bwrap`. Thread-safe.
 
     Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow it,
-    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that no process can
-    take."""
+    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a
+    process."""
 
     name = "bubblewrap"
     weaker: tuple[str, ...] = ()
@@ -55,7 +55,8 @@ class BubblewrapRunner:
         return self.confine(confined, command=("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams | None = None, command: tuple[str, ...] = ()) -> Outcome:
-        """Runs any command in the sandbox. Raises as `run`. The outcome shows `command` if it is given."""
+        """Runs any command in the sandbox. Raises the same errors as `run`. The outcome shows `command` if it is
+        given."""
         process, reports = _start(confined, streams=streams)
         with reports:
             with process:
@@ -72,7 +73,7 @@ class BubblewrapRunner:
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
-        """As `Openable.open`."""
+        """See `Openable.open`."""
         places = (HOME, "/tmp", "/dev/shm")
         lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
         confined = _python(placed(arguments, places), files, site, lasting)
@@ -106,7 +107,8 @@ def _python(
 def _start(
     confined: Confined, *passed: int, streams: Streams | None = None
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """The sandbox's first process, and bubblewrap's reports. `passed` are descriptors that the process inside keeps."""
+    """Starts the sandbox's first process, and returns it with the stream of bubblewrap's reports. `passed` are
+    descriptors that the process inside keeps."""
     uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
     descriptors: list[int] = []
     status, status_writer = os.pipe()
@@ -142,7 +144,7 @@ def _start(
     except BaseException as error:
         reports.close()
         if isinstance(error, (OSError, ValueError)):
-            raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
+            raise InputError(f"the job cannot be started ({error}); pass long code as a file") from error
         raise
     finally:
         for descriptor in descriptors:
@@ -163,7 +165,7 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
 
 
 def _wait_for_exit(process: int) -> None:
-    """Waits until process 1 of the sandbox is dead. It dies after every other process inside."""
+    """Waits until process 1 of the sandbox is dead. It only dies after every other process inside."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:
@@ -189,7 +191,7 @@ def _refusal(output: str) -> str:
             "or kernel.unprivileged_userns_clone=1; a container needs --privileged)"
         )
     elif "Permission denied" in message:
-        advice = f"make the interpreter readable for everybody (chmod -R o+rX {sys.base_prefix})"
+        advice = f"make the interpreter readable for everyone (chmod -R o+rX {sys.base_prefix})"
     else:
         advice = "update it (apt-get install bubblewrap util-linux)"
-    return f"bubblewrap cannot contain code here ({message}): {advice}"
+    return f"bubblewrap cannot sandbox code on this machine ({message}): {advice}"

@@ -2,8 +2,8 @@
 
 A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, a memory
 file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc` of its
-own processes. It sees nothing of `/home`, `/root` or `/etc`, and none of our environment variables. Packages installed
-next to the interpreter are hidden, so that only packages of the environment can be imported."""
+own processes. It cannot see `/home`, `/root`, `/etc` or our environment variables. Packages installed next to the
+interpreter are hidden, so that only packages in the environment can be imported."""
 
 import itertools
 import math
@@ -26,11 +26,11 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""Who owns persistent files: the installer, or programs such as git in folders that are lent to them. Each has its own
-uid, since the kernel counts processes by uid and an installation starts hundreds of threads."""
+"""The owner of persistent files: the installer, or programs such as git in folders that are lent to them. Each has its
+own uid, since the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# A fixed hash order and one thread per library make a run repeatable, and do not slow down its neighbours.
+# A fixed hash order and one thread per library make a run repeatable, and keep it from slowing down other runs.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -57,7 +57,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Mount:
-    """A host path, mounted at `at` inside."""
+    """A host path, mounted at `at` inside the sandbox."""
 
     source: Path
     at: str
@@ -66,12 +66,12 @@ class Mount:
 
 @dataclass(frozen=True)
 class Confined:
-    """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder. `python`
-    are files of its `/python`, in which `bin/python` links to the interpreter; `other` is an interpreter to link to
-    instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own persistent files,
-    `lasting` a uid that no later job gets. `denied` are more rules for the filter, `devices` device nodes to read and
-    write. The command starts in `folder`. With `reads_all` it may read everything in its mounts that root may read,
-    though it is not root."""
+    """Any command in the sandbox, such as a job or the installer. Paths in `files` are relative to the scratch folder.
+    `python` contains files for the sandbox's `/python`, where `bin/python` links to the interpreter; `other` is an
+    interpreter to link to instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
+    persistent files, and `lasting` a uid that no later job gets. `denied` contains additional rules for the filter, and
+    `devices` device nodes to read and write. The command starts in `folder`. With `reads_all`, it may read everything
+    in its mounts that root may read, although it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -92,12 +92,12 @@ class Confined:
 def python_files(
     packages: str | None, interpreter: Interpreter, first: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The files of a virtual environment around `interpreter`, to which `bin/python` must link. The folder `packages`
-    follows the standard library on its module path. `first` are our own modules, name and text, that it imports before
-    any other code runs.
+    """The files for a virtual environment around `interpreter`, to which `bin/python` must link. The folder `packages`
+    follows the standard library on its module path. `first` contains our own modules (name and text), which it imports
+    before any other code runs.
 
     Packages installed next to the interpreter cannot be imported, and no package code runs before a job imports it: our
-    own `sitecustomize` precedes theirs, and `.pth` files are read only in the environment's own folder."""
+    own `sitecustomize` takes precedence over theirs, and `.pth` files are read only in the environment's own folder."""
     return {
         "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
         f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",
@@ -111,23 +111,23 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 
 
 def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int | None:
-    """The uid outside the sandbox to drop to. Each call gets a fresh one, so that the kernel's limit on processes,
-    which does not apply to root, counts only this job. Each `keeper` always gets the same uid, `lasting` one from a
-    separate range. None for an ordinary user, whose uid stays.
+    """The uid to drop to outside the sandbox. Each call returns a fresh uid, so that the kernel's limit on processes,
+    which does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` gets one
+    from a separate range. None for an ordinary user, who keeps their uid.
 
     Raises `SandboxUnavailableError` if root lacks the rights to drop."""
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
         raise SandboxUnavailableError(
-            "this root may not build a sandbox (no CAP_SYS_ADMIN, as in most containers): "
-            "run as an ordinary user, or give the container --privileged"
+            "this root user cannot create a sandbox (no CAP_SYS_ADMIN, as in most containers): run as an ordinary "
+            "user, or start the container with --privileged"
         )
     return unused_uid(keeper=keeper, lasting=lasting)
 
 
 def holds(*rights: int) -> bool:
-    """Whether this process has all of these capabilities."""
+    """Whether this process has all these capabilities."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
     return all(effective >> right & 1 for right in rights)
@@ -153,7 +153,7 @@ def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:
-    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process, because a single allocation
+    """Values for setrlimit(2), by name. `DATA` limits the private memory of one process, because a single allocation
     could outrun the watchdog."""
     return {
         "CORE": 0,
@@ -168,8 +168,8 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """The command that sets the kernel's limits, drops root (with `reads_all` all rights but reading), then executes
-    the command that follows it."""
+    """The command that sets the kernel's limits, drops root (with `reads_all`, drops all rights except reading), and
+    then executes the command that follows it."""
     set_limits = (
         "/usr/bin/prlimit",
         *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
@@ -183,18 +183,18 @@ def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tup
 
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
-    """bwrap's arguments for the inside of the sandbox. `sealed` returns the number of a descriptor that holds the given
-    bytes.
+    """The bwrap arguments for the inside of the sandbox. `sealed` returns the number of a descriptor that holds the
+    given bytes.
 
     Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many files."""
     if len(confined.files) > _MAX_FILES:
-        raise InputError(f"a job of {len(confined.files)} files; at most {_MAX_FILES} can be given")
+        raise InputError(f"the job has {len(confined.files)} files; at most {_MAX_FILES} are allowed")
     plan = _Plan(sealed)
     plan.add("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # only to drop root: the kernel removes them with it
+    else:  # only used to drop root: the kernel removes them with it
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():
@@ -242,8 +242,8 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
 
 
 class _Plan:
-    """Collects bwrap's arguments. Creates the parent folders of mount points explicitly, because bwrap gives access to
-    their owner only, and the job has another uid."""
+    """Collects bwrap's arguments. Creates the parent folders of mount points explicitly, because bwrap makes them
+    accessible only to their owner, and the job has another uid."""
 
     def __init__(self, sealed: Callable[[bytes], str]) -> None:
         self.arguments: list[str] = []

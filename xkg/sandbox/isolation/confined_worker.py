@@ -2,10 +2,10 @@
 
 One process imports the parsers once. Each call is a fork of it (milliseconds) that gives up files, network and other
 processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork has limits on processor time,
-wall time and memory, and ends with its answer. So calls run in parallel, and a crash ends only one call. An attacker
-who takes over a call finds no data of other calls and cannot change their answers.
+wall time and memory, and exits after its answer. So calls run in parallel, and a crash ends only one call. An attacker
+who takes over a call finds no data from other calls and cannot change their answers.
 
-Answers are not trusted: they are bytes, limited in number, and the caller validates them."""
+Answers are not trusted: they are bytes, limited in length, and the caller validates them."""
 
 import contextlib
 import json
@@ -35,13 +35,13 @@ from xkg.sandbox.isolation.bubblewrap_mounts import CAP_SETGID, CAP_SETUID, hold
 _PROGRAM = Path(landlock.__file__).with_name("worker.py")
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 5.0
-# The limit is on processor time; on a busy machine wall time may be this many times as long.
+# The limit is on processor time; on a busy machine, wall time may be this many times as long.
 _WALL = 6
 _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
 _LONGEST_ERROR = 20_000
 _MOST_NAMES = 100_000
-# One thread per library: forks of a process with threads can hang.
+# One thread per library, since forking a multithreaded process can hang.
 _VARIABLES = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
@@ -54,7 +54,7 @@ Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """A call ended without an answer, or with an answer that no honest worker gives. `at` is the item that it was
+    """A call ended without an answer, or with an answer that no honest worker would give. `at` is the item that it was
     working on, '' for the whole."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
@@ -64,8 +64,8 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds of processor time between two marks and in total, and megabytes of memory, of input and of the answer. A
-    step may take six times as long in wall time; `seconds` bounds the wall time of the call."""
+    """Seconds of processor time between two marks and in total; and megabytes of memory, of input and of the answer. A
+    step may take six times as long in wall time; `seconds` limits the wall time of the call."""
 
     step_seconds: float = 10
     seconds: float = 300
@@ -75,9 +75,9 @@ class Bounds:
 
 
 class ConfinedWorker:
-    """Runs functions of the `TASKS` of `modules` in confined forks of one process, which starts at the first call. Safe
-    to use from several threads, and in a fork of the process that created it. The process ends with this object, unless
-    it was closed before."""
+    """Runs functions from the `TASKS` of `modules` in confined forks of one process, which the first call starts. Safe
+    to use from several threads, and in a fork of the process that created it. Unless closed earlier, the process ends
+    with this object."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
@@ -104,11 +104,11 @@ class ConfinedWorker:
         read: Callable[[Sequence[str]], Iterator[bytes | None]] = lambda names: iter([None] * len(names)),
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
-        """Return the answer of `task` to `payload`, a JSON value. The task requests bytes by name from `read`, which
-        yields bytes or None for each; `part` receives the pieces of an answer that comes in parts.
+        """Returns the answer of `task` to `payload`, a JSON value. The task requests bytes by name from `read`, which
+        yields bytes or None for each name; `part` receives the pieces of an answer that arrives in parts.
 
-        Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` of the
-        task, `InputError` if too many calls are running for too long, and any error of `read`."""
+        Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` from the
+        task, `InputError` if too many calls have been running for too long, and any error from `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")
@@ -142,7 +142,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._owner != os.getpid():  # in a fork of the process that created this: the template belongs to the parent
+        if self._owner != os.getpid():  # in a fork of the process that created this, the template belongs to the parent
             self._template = None
             self._begin_in_this_process()
         with self._lock:
@@ -150,7 +150,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _forked(self, memory_mb: int) -> Iterator[tuple[socket.socket, socket.socket]]:
-        """The sockets of a call: its data socket and its leash."""
+        """Forks a call and yields its sockets: its data socket and its leash."""
         with contextlib.ExitStack() as opened:
             ours = []
             theirs = []
@@ -183,8 +183,8 @@ class _Template:
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
             raise SandboxUnavailableError(
-                "papers and repositories are read in a process that forks, which this system has not: build in the "
-                "Windows Subsystem for Linux, or on another machine, and import what was built"
+                "papers and repositories are read in a process that forks, which this system does not support: build "
+                "in the Windows Subsystem for Linux or on another machine, and import the result"
             )
         ours, theirs = socket.socketpair()
         with theirs:
@@ -219,8 +219,8 @@ class _Template:
         self.end = weakref.finalize(self, _end, process, ours, os.getpid())
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
-        """Makes it fork one call. Raises `OSError` if the process has ended, `SandboxUnavailableError` if it did not
-        start."""
+        """Makes it fork one call. Raises `OSError` if the process has ended, and `SandboxUnavailableError` if it did
+        not start."""
         if not self._ready:
             self._wait()
         socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])
@@ -245,7 +245,7 @@ class _Template:
 def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int) -> None:
     control.close()
     if os.getpid() != owner:
-        process.returncode = 0  # not a child of this process: there is nothing to wait for
+        process.returncode = 0  # not a child of this process, so there is nothing to wait for
         return
     try:
         process.wait(_ENDING_SECONDS)
@@ -312,7 +312,7 @@ class _Conversation:
             self._input_left -= len(content or b"")
             if self._input_left < 0:
                 raise UnsafeInputError(
-                    f"there is more than {self._bounds.input_mb} MB to parse; name the part of it that matters"
+                    f"there is more than {self._bounds.input_mb} MB to parse; pass only the relevant part"
                 )
             self._send(NOTHING if content is None else BYTES, content or b"")
 
@@ -361,7 +361,7 @@ class _Conversation:
         try:
             self._channel.settimeout(self._seconds_left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            if data:  # without data, the other end may have answered and closed by now
+            if data:  # without data, the other end may already have answered and closed
                 self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error
@@ -378,7 +378,7 @@ class _Conversation:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """The cause of the process's end, from its wait status."""
+        """The cause of the process's end, derived from its wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
             return WorkerDiedError("crashed", self._at, "it closed its socket")
         status_line = self._leash.recv(64)
@@ -399,7 +399,7 @@ def _one_line(text: str) -> str:
 
 
 def _uid() -> int | None:
-    """An unused uid, if root runs this; None for users who may not change their uid."""
+    """An unused uid if root runs this; None for users who may not change their uid."""
     if not is_root() or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
         return None
     try:
@@ -417,12 +417,12 @@ def _filter() -> str:
 
 
 def walls() -> tuple[str, ...]:
-    """The ways in which a call is confined here, in addition to resource limits; a few words each."""
+    """The ways in which a call is confined here, in addition to resource limits; each in a few words."""
     names: list[str] = []
     if version := landlock.version():
         names.append(f"Landlock ABI {version}")
     if _filter():
-        names.append("a filter of system calls")
+        names.append("a system call filter")
     if _uid() is not None:
-        names.append("a uid of its own")
+        names.append("its own uid")
     return tuple(names)

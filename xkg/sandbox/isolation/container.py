@@ -1,9 +1,10 @@
-"""The container runner: uses the command of a container engine (`podman` or `docker`), for systems without the kernel
-features that bubblewrap and Landlock need. An example is macOS, where the engine brings its own Linux.
+"""The container runner: uses a container engine (`podman` or `docker`) on systems without the kernel features that
+bubblewrap and Landlock need, such as macOS, where the engine brings its own Linux.
 
-Each job has a container without network, and runs in it as nobody without capabilities, with a read-only image, private
-memory file systems, and the engine's limits on memory and processes. `guest.container` is its first process and
-receives the job over standard input. So the only shared host folder is that of the packages, read-only."""
+Each job has its own container without network access, and runs in it as nobody without capabilities, with a read-only
+image, private memory file systems, and the engine's limits on memory and processes. `guest.container` is its first
+process and receives the job over standard input. So the only host folder that is shared is the one with the packages,
+read-only."""
 
 import contextlib
 import functools
@@ -37,7 +38,7 @@ ENGINES = ("podman", "docker")
 _GUEST = Path(landlock.__file__).with_name("container.py")
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
-"""Memory for the first process and the files of the job's interpreter."""
+"""Memory for the first process and for the files of the job's interpreter."""
 _OWN_PROCESSES = 1
 _FILES, _PROCESSES = 1024, 4096
 _STARTING_SECONDS = 60.0
@@ -48,10 +49,10 @@ _names = itertools.count()
 
 
 class ContainerRunner:
-    """Confines a job in a container of `image`. Thread-safe.
+    """Confines a job in a container from `image`. Thread-safe.
 
     Raises `SandboxUnavailableError` if the engine or the image is missing or the engine refuses, `UnsafeInputError` for
-    a file outside the scratch folder, and `InputError` for arguments that no process can take."""
+    a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a process."""
 
     name = "container"
 
@@ -60,9 +61,9 @@ class ContainerRunner:
 
     @property
     def weaker(self) -> tuple[str, ...]:
-        notes = ["memory is bounded with that of files in /tmp, as one sum"]
+        notes = ["memory and files in /tmp share one limit"]
         if not _filter():
-            notes.append("only the engine filters system calls")
+            notes.append("system calls are filtered only by the engine")
         return tuple(notes)
 
     def run(self, job: Job) -> Outcome:
@@ -112,18 +113,18 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
     options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
     options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    # Root, but only with the rights that its first process needs to become another user.
+    # Starts as root, but only with the rights that its first process needs to become another user.
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # Not the engine's default, which may exceed what it is allowed to set.
+    # Set explicitly: the engine's default may exceed what it is allowed to set.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
     options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=755,size=1m"]
-    if Path(engine()).name == "podman":  # otherwise it adds memory file systems of any size
+    if Path(engine()).name == "podman":  # otherwise podman adds memory file systems of any size
         options += ["--read-only-tmpfs=false"]
-        if mounts:  # SELinux would otherwise hide folders that are not labelled for containers
+        if mounts:  # otherwise SELinux would hide folders that are not labelled for containers
             options += ["--security-opt", "label=disable"]
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
@@ -140,7 +141,7 @@ def _guest() -> str:
 
 
 class _Running:
-    """A running container: its input, its output, and its guaranteed end."""
+    """A running container: its input, its output, and a way to end it for certain."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits
@@ -168,14 +169,15 @@ class _Running:
                     pipe.close()
 
     def send(self, plan: bytes) -> None:
-        """The standard input stays open: it is the leash."""
+        """Sends the plan. The standard input stays open, since it is the leash."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(len(plan).to_bytes(8, "big") + plan)
             self._process.stdin.flush()
 
     def wait(self) -> tuple[Watched, int | None]:
-        """The outcome and the exit code, which is negative for a signal, and None if the command never started."""
+        """Waits for the outcome and the exit code. The exit code is negative for a signal, and None if the command
+        never started."""
         began = time.monotonic()
         stopped: Ended | None = None
         with self._changed:
@@ -240,7 +242,7 @@ def _exit_code(status: int) -> int:
 
 
 def engine() -> str:
-    """The command of the container engine. Raises `SandboxUnavailableError` if there is none."""
+    """The command for the container engine. Raises `SandboxUnavailableError` if there is none."""
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program
@@ -256,7 +258,7 @@ def _ask_engine(*arguments: str) -> None:
 
 @functools.cache
 def _filter(*, unix_sockets: bool = False) -> str:
-    """The filter of system calls as hex. Empty if this machine cannot build one for a Linux kernel."""
+    """The system call filter as hex. Empty if this machine cannot build one for a Linux kernel."""
     try:
         return seccomp.program(unix_sockets=unix_sockets).hex()
     except SandboxUnavailableError:
@@ -267,13 +269,13 @@ def _refusal(output: str, image: str) -> str:
     message = next((line for line in reversed(output.splitlines()) if line.strip()), "it did not say why")[:200]
     if "image" in message.lower():
         build = f"{Path(engine()).name} build -t {image} -f {CONTAINERFILE} {CONTAINERFILE.parent}"
-        return f"there is no image {image} for code to run in ({message}): make it with `{build}`"
-    return f"{Path(engine()).name} cannot contain code here: {message}"
+        return f"the image {image} for running code does not exist ({message}): build it with `{build}`"
+    return f"{Path(engine()).name} cannot sandbox code on this machine: {message}"
 
 
 def owner_in_container(keeper: int | None) -> int:
-    """The uid that may write this user's folders in a container: root's folders are given to `keeper`; podman started
-    by an ordinary user maps that user to root."""
+    """The uid that may write to this user's folders in a container. Root's folders are given to `keeper`; podman
+    started by an ordinary user maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

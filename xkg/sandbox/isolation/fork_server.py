@@ -1,12 +1,13 @@
-"""Runs that start with modules already imported: one sandboxed process for each environment, forked for each job.
+"""Starts runs with modules already imported: one sandboxed process for each environment, forked for each job.
 
 Importing torch costs seconds per run; forking a process that has imported it costs milliseconds. The process lives in a
-runner's sandbox. Jobs run one at a time. Each is a fork of it (`xkg.sandbox.guest.fork_server`) with a separate
-Landlock domain, session and limits; afterwards its processes are killed and the scratch folders emptied. Jobs share the
-sandbox's namespaces, since nothing inside may create new ones, so the Landlock domain separates successive jobs.
+runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its
+own Landlock domain, session and limits; afterwards its processes are killed and the scratch folders emptied. Jobs share
+the sandbox's namespaces, since nothing inside may create new ones, so successive jobs are separated by their Landlock
+domains.
 
 If this is not possible, each job runs in a separate sandbox: on a kernel before 6.12, for modules that start threads or
-share memory, for arguments other than a script or `-c`, and for another interpreter than ours."""
+share memory, for arguments other than a script or `-c`, and for an interpreter other than ours."""
 
 import contextlib
 import json
@@ -40,12 +41,13 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
-    """A `Runner` that forks each job from a process that has imported those of `modules` that the job's environment
-    has. `modules` may be a function that names them for a job. Thread-safe: each thread uses a separate process. Close
-    it, or use it in a `with`.
+    """A `Runner` that forks each job from a process that has imported those of `modules` that are in the job's
+    environment. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a separate
+    process. Close it, or use it in a `with` statement.
 
-    `notify` gets one line if modules cannot be preloaded, and if a process was lost during a job: that job runs again
-    in a separate sandbox, and the next job starts a new process. Raises as `runner` does."""
+    `notify` gets one line if modules cannot be preloaded, or if a process was lost during a job. A job whose process
+    was lost runs again in a separate sandbox, and the next job starts a new process. Raises the same errors as
+    `runner`."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class WarmRunner:
         self.name = runner.name
         self.weaker = (
             *runner.weaker,
-            "jobs of one environment share namespaces in turn: Landlock separates them, not namespaces",
+            "successive jobs in one environment share namespaces: they are separated by Landlock, not by namespaces",
         )
         self._runner = runner
         self._modules = modules if callable(modules) else lambda _: modules
@@ -75,7 +77,7 @@ class WarmRunner:
         self.close()
 
     def close(self) -> None:
-        """Ends idle processes. A running job continues, and its process ends after it."""
+        """Ends idle processes. A running job continues, and its process ends afterwards."""
         with self._lock:
             idle, self._idle, self._closed = self._idle, [], True
         self._starter.shutdown()
@@ -92,8 +94,8 @@ class WarmRunner:
         except _LostError:
             process.end()
             self._notify(
-                "a process with preloaded modules was lost during a run: "
-                "the run is repeated in a sandbox of its own, the next ones get a new process"
+                "a process with preloaded modules was lost during a run: the run is repeated in a separate sandbox, "
+                "and later runs get a new process"
             )
             return self._runner.run(job)
         except BaseException:
@@ -128,7 +130,7 @@ class WarmRunner:
         return None
 
     def _kind(self, job: Job) -> _Kind:
-        """The properties that jobs forked from one process share."""
+        """The properties shared by jobs that are forked from one process."""
         site = None if job.site is None else job.site.resolve()
         limits = job.limits
         return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
@@ -153,11 +155,11 @@ class WarmRunner:
 
 
 class _LostError(Exception):
-    """The process ended, and the job's outcome is unknown."""
+    """The process ended, so the job's outcome is unknown."""
 
 
 class _Process:
-    """One warm process in its sandbox, seen from outside. `clean`: the last job left nothing behind."""
+    """One warm process in its sandbox, seen from outside. `clean` means that the last job left nothing behind."""
 
     def __init__(self, open_: Callable[[int], Opened]) -> None:
         self._control, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -173,8 +175,8 @@ class _Process:
         self.clean = True
 
     def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, under the limits of a job. Returns the reason why jobs cannot be forked from it, if
-        there is one."""
+        """Waits for the imports, under a job's limits. Returns the reason why jobs cannot be forked from the process,
+        or None."""
         process = self._opened.process
         assert process.stdout is not None
         watched = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
@@ -228,7 +230,7 @@ class _Process:
         return watched.outcome(code, name, ("python", *job.arguments))
 
     def _receive(self) -> str:
-        """The next message. Empty if the other end closed or sent nothing in time."""
+        """The next message. Empty if the other end closed the socket or sent nothing in time."""
         if not select.select([self._control], [], [], _ENDING_SECONDS)[0]:
             return ""
         try:
@@ -237,7 +239,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether the process waits for a job. A process that has ended or that sends unexpected data does not."""
+        """Whether the process is waiting for a job. False if the process has ended or sent unexpected data."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

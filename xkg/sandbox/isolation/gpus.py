@@ -1,7 +1,7 @@
-"""NVIDIA GPUs for contained commands: each run gets one GPU, with the driver's device nodes and libraries.
+"""NVIDIA GPUs for sandboxed commands: each run gets one GPU, with the driver's device nodes and libraries.
 
 A command sees the node of its own GPU (`/dev/nvidia<N>`) and the shared nodes (`nvidiactl`, `nvidia-uvm`), and no
-others. The driver's libraries are mounted read-only from their installed place."""
+others. The driver's libraries are mounted read-only from where they are installed."""
 
 import contextlib
 import os
@@ -19,13 +19,14 @@ _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 _NODE = re.compile(r"nvidia(\d{1,4})")
 _DEVICE = re.compile(r"nvidia(?::(\d{1,4}))?")
 _LIBRARIES = (Path("/usr/local/nvidia"), Path("/usr/lib/wsl/lib"))
-"""In addition to `/usr/lib`, which every contained command reads: images of cloud providers, and WSL."""
+"""Read in addition to `/usr/lib`, which every sandboxed command can read: used in images of cloud providers, and in
+WSL."""
 _OTHERS_READ_AND_WRITE = 0o006
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """The parts of one GPU that a command gets: `nodes` to read and write, folders that it `reads`, and `variables`."""
+    """What a command gets for one GPU: `nodes` to read and write, folders that it `reads`, and `variables`."""
 
     number: int
     nodes: tuple[Mount, ...]
@@ -34,20 +35,20 @@ class Gpu:
 
 
 def names(devices: Sequence[str]) -> None:
-    """Raises `InputError` for text that does not name a device."""
+    """Raises `InputError` for text that is not a device name."""
     for name in devices:
         if not _DEVICE.fullmatch(name):
-            raise InputError(f"device {name!a}: give nvidia for every GPU of this machine, or nvidia:0 for one")
+            raise InputError(f"device {name!a}: use nvidia for every GPU on this machine, or nvidia:0 for one")
 
 
 def nvidia_gpus() -> list[int]:
-    """The numbers of this machine's GPUs that have a driver."""
+    """The numbers of the GPUs on this machine that have a driver."""
     return sorted(int(found[1]) for place in DEV.glob("nvidia*") if (found := _NODE.fullmatch(place.name)))
 
 
 def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
-    """The named GPUs: `nvidia:0` is one of them, `nvidia` all of this machine. Raises `InputError` if one does not
-    exist, or if the users that run commands may not open it."""
+    """The named GPUs: `nvidia:0` means one GPU, and `nvidia` all GPUs on this machine. Raises `InputError` if one does
+    not exist, or if the users that run commands may not open it."""
     names(devices)
     here = nvidia_gpus()
     numbers: list[int] = []
@@ -55,8 +56,8 @@ def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
         _, _, number = name.partition(":")
         if not number and not here:
             raise InputError(
-                f"device {name}: this machine has no /dev/nvidia0 (no GPU, or no driver): leave devices out to run "
-                "without one"
+                f"device {name}: this machine has no /dev/nvidia0 (no GPU, or no driver): to run without a GPU, omit "
+                "devices"
             )
         if number and int(number) not in here:
             there = f"GPUs here: {', '.join(map(str, here))}" if here else "this machine has no GPU, or no driver"
@@ -69,7 +70,7 @@ def _gpu(number: int) -> Gpu:
     places = [DEV / name for name in (f"nvidia{number}", *_SHARED) if (DEV / name).exists()]
     for place in places:
         if os.geteuid() == 0 and place.stat().st_mode & _OTHERS_READ_AND_WRITE != _OTHERS_READ_AND_WRITE:
-            raise InputError(f"{place} can be opened only by its owner, and runs have another uid: chmod o+rw it")
+            raise InputError(f"{place} can only be opened by its owner, but runs use another uid: chmod o+rw it")
     reads = tuple(folder for folder in _LIBRARIES if folder.is_dir())
     variables = {"CUDA_VISIBLE_DEVICES": _uuid(number) or "0", "CUDA_CACHE_DISABLE": "1"}
     folders = [str(inner) for folder in reads for inner in (folder / "lib64", folder / "lib", folder) if inner.is_dir()]
@@ -79,8 +80,8 @@ def _gpu(number: int) -> Gpu:
 
 
 def _uuid(number: int) -> str | None:
-    """A name that identifies the GPU however many others are visible. If only the number is known, the only node inside
-    is 0."""
+    """A name that identifies the GPU no matter how many others are visible. If only the number is known, the only node
+    inside is 0."""
     for place in DRIVER.glob("*/information"):
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)
@@ -100,7 +101,7 @@ class Taken:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[Gpu | None]:
-        """Waits for a free GPU. Returns None at once if there are none at all."""
+        """Waits for a free GPU and yields it. Yields None at once if there are no GPUs."""
         if not self.count:
             yield None
             return

@@ -1,9 +1,10 @@
-"""The only way out of the sandbox: a proxy that connects to listed hosts (the package index, the one host of a
+"""The only network access from the sandbox: a proxy that connects to allowed hosts (the package index, or the host of a
 repository) and nothing else.
 
 The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. Without a
-bubblewrap sandbox it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays between the
-program and its host) or an absolute `http://` request, and stops after a maximum total number of bytes."""
+bubblewrap sandbox, it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays end-to-end
+between the program and its host) or for an absolute `http://` request, and stops after a maximum total number of
+bytes."""
 
 import contextlib
 import functools
@@ -32,7 +33,7 @@ _SILENT = 120.0
 """A connection is closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# The public index's file host; most mirrors link to it too.
+# The public index's file host, to which most mirrors link too.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -48,22 +49,22 @@ _NAMED = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A
 
 
 def named_hosts(names: Iterable[str]) -> frozenset[Host]:
-    """The hosts that a caller lists: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for anything
-    else, such as a URL with a path, or a pattern."""
+    """Parses the hosts listed by a caller: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for
+    anything else, such as a URL with a path, or a pattern."""
     hosts: set[Host] = set()
     for name in names:
         found = _NAMED.fullmatch(name.strip())
         port = int(found["port"] or 0) if found else 0
         if found is None or port > 65535 or (found["port"] and not port):
-            raise InputError(f"--allow-host {name!a}: give one host, such as data.example.org, or host:port")
+            raise InputError(f"--allow-host {name!a}: pass a single host, such as data.example.org, or host:port")
         ports = (port,) if port else _WEB_PORTS
         hosts |= {_place(f"https://{found['host']}:{each}") for each in ports}
     return frozenset(hosts)
 
 
 def certificates() -> dict[str, Path]:
-    """The file of this machine's trusted certificates, if there is one, under the variables that point programs to
-    it."""
+    """The file with this machine's trusted certificates, if there is one, under each variable that tells programs where
+    to find it."""
     known = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt")
     file = next((Path(place).resolve() for place in known if place and Path(place).exists()), None)
     return dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), file) if file else {}
@@ -71,7 +72,7 @@ def certificates() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Index:
-    """A package index: uv's variables for it, and the hosts that it needs."""
+    """A package index: the variables that uv needs for it, and the hosts that it needs."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
@@ -82,14 +83,14 @@ class Index:
         return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
 
     def with_index(self, url: str) -> "Index":
-        """The same, plus the hosts of another index."""
+        """A copy that also includes the hosts of another index."""
         place = _place(url)
         return Index(self.variables, self.hosts | {place, _LINKED.get(place[0], place)})
 
 
 @functools.cache
 def reachable(url: str) -> bool:
-    """Whether the host of a URL accepts connections. Checked once per process."""
+    """Whether the host in a URL accepts connections. Checked once per process."""
     try:
         _connected(*_place(url), seconds=_TRIED_SECONDS).close()
     except OSError:
@@ -98,7 +99,7 @@ def reachable(url: str) -> bool:
 
 
 def configured_index() -> Index:
-    """The index from uv's or pip's variables, then from their configuration files, otherwise the public one."""
+    """The index set in uv's or pip's variables, then in their configuration files; otherwise the public index."""
     default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
@@ -148,10 +149,10 @@ def registry_socket(
     *,
     public: bool = False,
 ) -> Iterator[Path]:
-    """A unix socket behind which only `hosts` can be reached, while the context lasts. With `public`, host names are
-    only reached at public internet addresses. Other requested hosts are added to `refused`. `received` is called from
-    any thread with the number of bytes relayed so far."""
-    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
+    """A unix socket through which only `hosts` can be reached, for the duration of the context. With `public`, host
+    names may only resolve to public internet addresses. Other requested hosts are added to `refused`. `received` is
+    called from any thread with the number of bytes relayed so far."""
+    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short: a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
@@ -166,7 +167,7 @@ def registry_socket(
 def proxy_port(
     hosts: frozenset[Host], max_bytes: int, refused: set[str] | None = None, *, public: bool = False
 ) -> Iterator[int]:
-    """As `registry_socket`, but a port on the loopback interface."""
+    """Like `registry_socket`, but uses a port on the loopback interface."""
     with _TcpProxy(("127.0.0.1", 0), _handler(hosts, max_bytes, refused, public=public)) as proxy, _serving(proxy):
         yield proxy.server_address[1]
 
@@ -266,7 +267,7 @@ class _Handler(socketserver.BaseRequestHandler):
             return self._answer(client, "502 Bad Gateway")
         if tunnel:
             return self._join(client, server, b"HTTP/1.1 200 Connection established\r\n\r\n", b"")
-        # One request per connection, so that each is checked.
+        # One request per connection, so that each request is checked.
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = [h for h in rest.split(b"\r\n") if not h.lower().startswith((b"connection:", b"proxy-"))]
         request = [f"{method} {path} {version}".encode("latin-1"), b"Connection: close", *headers]
@@ -296,7 +297,7 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """The next bytes. Waits for a silent end while the other end sends, as in a long download."""
+        """Receives the next bytes. Keeps waiting for a silent end while the other end sends, as in a long download."""
         while True:
             try:
                 return source.recv(1 << 16)
@@ -309,7 +310,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _is_literal(host: str) -> bool:
-    """Whether a host is an IP address or this machine: listing it by that name allows it deliberately."""
+    """Whether a host is an IP address or this machine. Such a host is allowed because it was listed explicitly."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -321,13 +322,13 @@ def _public_address(host: str, port: int) -> str:
     """A public address of a host. Raises `OSError` if any of its addresses is not public."""
     found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if not found or not all(ipaddress.ip_address(each.partition("%")[0]).is_global for each in found):
-        raise OSError(f"{host} is not in the internet")
+        raise OSError(f"{host} is not on the public internet")
     return found[0]
 
 
 def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
-    """A connection to the host. If this machine has a proxy, the connection goes through it, and that proxy decides
-    which addresses are `public`."""
+    """Connects to the host. If this machine uses a proxy, the connection goes through it, and that proxy decides which
+    addresses are `public`."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
@@ -343,12 +344,12 @@ def _connected(host: str, port: int, seconds: float = 15, *, public: bool = Fals
     server.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{login}\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD:
-        byte = server.recv(1)  # not a byte more than the head: the rest belongs to the tunnel
+        byte = server.recv(1)  # read no byte beyond the head: the rest belongs to the tunnel
         if not byte:
             break
         head += byte
     if b" 200" not in head.partition(b"\r\n")[0]:
         server.close()
-        raise OSError("the proxy of this machine refuses")
+        raise OSError("this machine's proxy refused the connection")
     server.settimeout(_SILENT)
     return server

@@ -1,4 +1,4 @@
-"""Finds the interpreters of this machine that can run code: the one that runs xkg, and others that uv finds."""
+"""Finds the interpreters on this machine that can run code: the one that runs xkg, and others found by uv."""
 
 import functools
 import json
@@ -13,10 +13,11 @@ from typing import NamedTuple
 from xkg.errors import SandboxUnavailableError
 
 OLDEST, NEWEST = 7, 14
-"""The minor versions of Python 3 that can run code: the guest modules in the sandbox support the oldest of them."""
+"""The minor versions of Python 3 that can run code: the oldest and the newest supported by the guest modules in the
+sandbox."""
 
 _SECONDS = 120
-"""uv starts each interpreter once, which takes long on a busy machine."""
+"""uv starts each interpreter once, which is slow on a busy machine."""
 _FACTS = (
     "import json, site, sys; print(json.dumps([sys.version_info[1:3], sys.base_prefix, "
     "site.getsitepackages([sys.base_prefix])]))"
@@ -24,7 +25,7 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """`prefix` is the folder that it needs, `hidden` are the package folders inside it."""
+    """`prefix` is the folder that the interpreter needs; `hidden` lists the package folders inside it."""
 
     program: Path
     minor: int
@@ -42,18 +43,18 @@ class Interpreter(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The platform tag of its bytecode and compiled modules."""
+        """The platform tag for its bytecode and compiled modules."""
         return f"cpython-3{self.minor}-{sys.platform}-{platform.machine()}"
 
     @property
     def packages(self) -> str:
-        """The folder of packages in a virtual environment."""
+        """The package folder in a virtual environment."""
         return f"lib/python{self.version}/site-packages"
 
 
 @functools.cache
 def own() -> Interpreter:
-    """The base interpreter of this process's virtual environment."""
+    """The base interpreter for this process's virtual environment."""
     minor = sys.version_info.minor
     named = Path(sys.base_prefix) / "bin" / f"python3.{minor}"
     program = named if named.exists() else Path(sys.executable).resolve()
@@ -62,7 +63,7 @@ def own() -> Interpreter:
 
 
 def at(program: Path | None) -> Interpreter:
-    """The interpreter at this path, None for our own. Raises `SandboxUnavailableError` if it does not run."""
+    """The interpreter at this path, or our own if None. Raises `SandboxUnavailableError` if it does not run."""
     return own() if program is None else _described(program)
 
 
@@ -80,8 +81,8 @@ def _described(program: Path) -> Interpreter:
 
 @functools.cache
 def installed() -> dict[str, Path]:
-    """The paths of other interpreters, by version ("3.8"): CPython versions that uv finds, and pyenv's. Empty without
-    uv. Searched once per process."""
+    """The paths of other interpreters, by version ("3.8"): CPython versions found by uv, and pyenv's. Empty without uv.
+    Searched once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     # pyenv's shims run only the selected versions, and each takes a second to report that.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
@@ -108,7 +109,7 @@ def installed() -> dict[str, Path]:
 
 
 def download(version: str) -> Path | None:
-    """Downloads an interpreter with uv. None if it is not available."""
+    """Downloads an interpreter with uv. Returns None if it is not available."""
     command = (uv_program(), "python", "install", "--no-config", "--no-bin", version)
     try:
         subprocess.run(command, capture_output=True, timeout=600, check=True)

@@ -1,11 +1,11 @@
 """The Landlock runner, for machines without bubblewrap: no namespaces, but dropped rights and refused system calls.
 
-The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write its scratch
-folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its own.
-`xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends everything that the job leaves
-behind. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the filter of system calls
-refuses operations that Landlock does not cover: modes, owners, times and attributes of files, priorities and limits of
-processes, and on old kernels signals and truncation."""
+The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
+scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
+own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends everything that the job leaves
+running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter refuses
+operations that Landlock does not cover: changing the modes, owners, times and attributes of files, changing the
+priorities and limits of processes, and on old kernels signals and truncation."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
-"""O_ACCMODE, which Python has only from 3.12 on, and not on every platform."""
+"""O_ACCMODE, which Python only defines from 3.12 on, and not on every platform."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -55,15 +55,14 @@ _OPEN = (
     ("/proc/sys/vm/overcommit_memory", READ_FILE),
 )
 
-# Pairs of connected stream sockets stay allowed: unlike datagram sockets they cannot send to an address.
+# Pairs of connected stream sockets stay allowed: unlike datagram sockets, they cannot send to an address.
 _SOCKETS = (
     Denied("socket"),
     Denied("connect"),
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# For a program that has a proxy on a loopback port: TCP sockets may connect, and Landlock restricts them to that
-# port.
+# For a program that uses a proxy on a loopback port: TCP sockets may connect, and Landlock restricts them to that port.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -74,7 +73,7 @@ _WATCHES = (
     Denied("inotify_init1"),
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (1024, 1026)),  # F_SETLEASE, F_NOTIFY
 )
-# Before ABI 6 Landlock does not restrict signals; F_SETOWN and the like make the kernel send them.
+# Before ABI 6, Landlock does not restrict signals; F_SETOWN and the like make the kernel send them.
 _SIGNALS = (
     *(
         Denied(call)
@@ -83,7 +82,7 @@ _SIGNALS = (
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (8, 10, 15)),
     *(Denied("ioctl", 1, value=request, mask=0xFFFFFFFF) for request in (0x8901, 0x8902)),
 )
-# Before ABI 3 Landlock allows truncation of files by path, or on opening to read (O_TRUNC without O_WRONLY).
+# Before ABI 3, Landlock allows truncation of files by path, or when opening to read (O_TRUNC without O_WRONLY).
 _TRUNCATION = (
     Denied("truncate"),
     Denied("truncate64"),
@@ -91,8 +90,9 @@ _TRUNCATION = (
     Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
-# Changes that Landlock allows on files that it makes read-only: times and attributes if the file's mode allows it,
-# modes and owners for its owner. Copying a file sets its mode and times last, so these calls pretend to succeed.
+# Changes that Landlock allows on files that it makes read-only: times and attributes if the file's mode allows it, and
+# modes and owners if the caller owns the file. Copying a file sets its mode and times last, so these calls pretend to
+# succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
@@ -108,7 +108,8 @@ _OWNERSHIP = (
 class LandlockRunner:
     """Confines a job with Landlock and seccomp. Thread-safe.
 
-    Raises as `BubblewrapRunner` does; `SandboxUnavailableError` if the kernel or libseccomp does not allow it."""
+    Raises the same errors as `BubblewrapRunner`, including `SandboxUnavailableError` if the kernel or libseccomp does
+    not allow it."""
 
     name = "landlock"
 
@@ -123,7 +124,7 @@ class LandlockRunner:
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
         """Runs any command with the system's files and its mounts, each at its own path. The command may connect to
-        `port` on any machine (before ABI 4 to any port). Root stays root if it may not enter all folders that it
+        `port` on any machine (before ABI 4, to any port). Root stays root if it may not enter all folders that it
         mounts."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
@@ -138,7 +139,7 @@ class LandlockRunner:
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
-        """As `Openable.open`."""
+        """See `Openable.open`."""
         lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
         started = _start(arguments, files, site, lasting, passed)
         return Opened(started.process, started.places, started.room, started.end)
@@ -307,7 +308,8 @@ def _require_contained(status: str, watched: Watched) -> None:
             or ["it did not say why"]
         )
         raise SandboxUnavailableError(
-            f"Landlock cannot contain code here ({why[0][:200]}): is the interpreter readable for other users?"
+            f"Landlock cannot sandbox code on this machine ({why[0][:200]}): is the interpreter readable for other "
+            "users?"
         )
 
 
@@ -315,7 +317,7 @@ def _uid(*, lasting: bool) -> int | None:
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
-        raise SandboxUnavailableError("this root may not become another user: run as an ordinary user instead")
+        raise SandboxUnavailableError("this root user cannot switch to another user: run as an ordinary user instead")
     return unused_uid(lasting=lasting)
 
 
@@ -332,9 +334,9 @@ def _closed(places: list[Path]) -> bool:
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The kernel's limit, which counts all threads of a uid: the job and its supervisor. For an ordinary user it also
-    covers the user's other threads and a margin for other jobs; there the watchdog counts the job's processes
-    instead."""
+    """The kernel's limit, which counts all threads of a uid: those of the job and its supervisor. For an ordinary user,
+    it also covers the user's other threads and a margin for other jobs; in that case the watchdog counts the job's
+    processes instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0
@@ -349,7 +351,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
-    """Paths and the rights to them."""
+    """Paths, each with the rights to it."""
     interpreters = (own(), *others)
     hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
     prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}
@@ -361,7 +363,8 @@ def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
 
 
 def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
-    """Hidden folders can be listed, because rights to a folder also apply below it, but their files cannot be read."""
+    """Everything in `folder` except `hidden` folders. Hidden folders can be listed, because rights to a folder also
+    apply below it, but their files cannot be read."""
     if folder in hidden:
         return
     if not any(place.is_relative_to(folder) for place in hidden):
@@ -388,19 +391,25 @@ def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
 
 
 def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
-    yield "that other files and processes exist, and sizes and dates of files, can be seen; what is in them cannot"
-    yield "the disk is bounded by looking every 20 ms: a job is ended after it has written too much, not before"
-    yield "of /proc/self a job sees what its first process has: its children, and jobs that are forked, see nothing"
-    yield "times of files stay as they are, though setting them seems to work"
-    yield "space in deleted files that are mapped and no longer open is not counted"
-    yield "no socket can be made, loopback too, and nothing written in /tmp and /dev/shm: multiprocessing fails"
-    yield "packages cannot be installed in it: code has those of environments that are there already"
+    yield "jobs can see that other files and processes exist, and the sizes and dates of files, but not their contents"
+    yield "disk use is checked every 20 ms: a job is stopped after it has written too much, not before"
+    yield "only a job's first process can read /proc/self: its children and forked jobs see nothing there"
+    yield "setting file times seems to work but has no effect"
+    yield "disk space in deleted files that are still mapped but no longer open is not counted"
+    yield "jobs cannot create sockets, not even on loopback, or write to /tmp and /dev/shm: multiprocessing fails"
+    yield "packages cannot be installed: code can only use environments that already exist"
     if ordinary:
-        yield "jobs run with your uid: up to four times the threads of the limit pass, modes of files stay as they are"
+        yield (
+            "jobs run with your uid: they may start up to four times the thread limit, and changing file modes has no "
+            "effect"
+        )
     elif _closed_interpreter():
-        yield f"jobs may pass folders that are closed to other users, because {sys.base_prefix} lies in one"
+        yield f"jobs can enter folders that are closed to other users, because {sys.base_prefix} is in one"
     if abi < SCOPES_FROM:
-        yield f"Landlock ABI {abi} lets signals out, so jobs may send none, not to their own processes (Linux 6.12 can)"
+        yield (
+            f"Landlock ABI {abi} does not restrict signals, so jobs may not send any, not even to their own processes "
+            "(Linux 6.12 allows this)"
+        )
 
 
 def _closed_interpreter() -> bool:

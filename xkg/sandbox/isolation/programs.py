@@ -1,8 +1,8 @@
-"""Runs programs of this machine that read untrusted data, such as git, confined like untrusted code.
+"""Runs programs on this machine that read untrusted data, such as git, confined like untrusted code.
 
-A program sees its own files and the system's, only its own variables, and at most the listed hosts of the network,
-through a proxy. It reads and writes through files, so that the kernel bounds its bytes and none wait in a pipe. If
-neither bubblewrap nor Landlock is available, only time, file size and hosts are bounded."""
+A program sees only its own and the system's files, its own variables, and at most the allowed hosts on the network,
+through a proxy. It reads and writes through files, so that the kernel limits its bytes and none wait in a pipe. If
+neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib
 import functools
@@ -58,17 +58,17 @@ _LIMITED = (
 
 
 def compiler_files() -> tuple[Path, ...]:
-    """The folders of this machine that compilers read, in addition to the libraries that each program sees."""
+    """The folders on this machine that compilers read, in addition to the libraries visible to every program."""
     return tuple(Path(name) for name in _COMPILER_FILES if Path(name).exists())
 
 
 @dataclass(frozen=True)
 class Program:
-    """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes` and the nodes
-    `devices`. `hosts` are the hosts that it can reach, through an HTTP proxy (as `registry_socket` with `public`), and
-    `max_bytes` bounds the traffic. `ends` is the number of bytes to return from the start and from the end of its
-    output, None for all; the file `output` keeps everything. `other` is another interpreter that it may start. A
-    command that is not `trusted` has only the rights that the modes of its files give."""
+    """A command, started in `folder`. It may read `folder` and `reads`, and may read and write `writes` and the device
+    nodes `devices`. `hosts` lists the hosts that it can reach, through an HTTP proxy (like `registry_socket` with
+    `public`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and from the
+    end of its output, or None for all; the file `output` keeps everything. `other` is another interpreter that it may
+    start. A command that is not `trusted` has only the rights granted by the modes of its files."""
 
     command: tuple[str, ...]
     folder: Path
@@ -93,8 +93,8 @@ class Program:
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """`output` is its stdout, `stderr` the end of stderr, `refused` the hosts that the proxy refused. `omitted` bytes
-    were cut from the middle of stdout, at `output[Program.ends]`."""
+    """`output` is its stdout, `stderr` the end of its stderr, and `refused` the hosts that the proxy refused. `omitted`
+    is the number of bytes cut from the middle of stdout, at `output[Program.ends]`."""
 
     ended: Ended
     exit_code: int | None
@@ -112,8 +112,8 @@ class ProgramResult:
 
 @functools.cache
 def wall() -> Wall | None:
-    """The runner that confines programs here, after a trial run; None if there is none. Fixed for the life of this
-    process, so that no input can weaken the confinement."""
+    """The runner that confines programs on this machine, after a trial run; None if there is none. Fixed for the
+    lifetime of this process, so that no input can weaken the confinement."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
         for _ in range(2):  # on a busy machine the first trial may fail
@@ -124,8 +124,8 @@ def wall() -> Wall | None:
 
 
 def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
-    """Runs a program with `stdin`, in this machine's confinement (or the one that `behind` names). Its output is
-    limited to `limits.disk_mb`. Never raises because of what the program does; raises `SandboxUnavailableError` if it
+    """Runs a program with `stdin`, in this machine's confinement (or the one given as `behind`). Its output is limited
+    to `limits.disk_mb`. Never raises because of what the program does, but raises `SandboxUnavailableError` if it
     cannot be started."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
@@ -163,7 +163,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 
 def lend(folder: Path) -> None:
-    """Gives one of our folders with its content to the uid under which programs run if root starts them."""
+    """Gives one of our folders and its content to the uid under which programs run if root starts them."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper="folders"))
 
@@ -219,7 +219,7 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
 
 
 def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
-    """Runs with limits only. Memory is bounded if the kernel counts it per process (`DATA`: not on macOS)."""
+    """Runs with resource limits only. Memory is limited if the kernel counts it per process (`DATA`; not on macOS)."""
     with (
         tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
         tempfile.TemporaryFile() as errors,

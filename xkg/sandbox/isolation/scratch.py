@@ -1,4 +1,4 @@
-"""A job's scratch folder if no separate file system bounds it: fill it, measure it, remove it."""
+"""A job's scratch folder when no separate file system limits its size: fills, measures and removes it."""
 
 import contextlib
 import os
@@ -15,10 +15,10 @@ _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 
 
 def relative(name: str) -> PurePosixPath:
-    """The path of a job's file in its scratch folder. Raises `UnsafeInputError` for a path outside."""
+    """The path of a job's file in its scratch folder. Raises `UnsafeInputError` for a path outside the folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-        raise UnsafeInputError(f"the job's file {name!r} lies outside its scratch folder; give a relative path")
+        raise UnsafeInputError(f"the job's file {name!r} is outside its scratch folder; use a relative path")
     return path
 
 
@@ -47,8 +47,8 @@ def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> No
 
 
 def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
-    """Bytes on disk below `folder`, at least one block per entry, plus deleted files that `processes` hold open. A
-    folder that cannot be read (no rights, path too long) counts for more than `limit`."""
+    """Bytes on disk below `folder`, counting at least one block per entry, plus deleted files that `processes` keep
+    open. A folder that cannot be read (no rights, path too long) counts as more than `limit`."""
     total = 0
     folders = [str(folder)]
     while folders and total <= limit:
@@ -76,7 +76,7 @@ def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder, whatever permissions and depth a job has given it."""
+    """Removes a folder, whatever its depth and the permissions set by a job."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):

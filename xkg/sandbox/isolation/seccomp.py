@@ -1,9 +1,9 @@
-"""The system calls that code in the sandbox may not make, as a BPF program for `bwrap --seccomp`.
+"""Builds a BPF program for `bwrap --seccomp` that denies system calls to code in the sandbox.
 
 A deny list: everything else is allowed, since numerical libraries use a large and changing part of the kernel's
 interface. It denies calls that reach past the namespaces: AF_VSOCK, netlink and other address families that a network
-namespace does not contain. It denies calls that create namespaces or mounts (more kernel code within reach), and calls
-that inspect other processes. It also denies calls that allocate memory which is charged to no process (memfd, SysV
+namespace does not isolate. It denies calls that create namespaces or mounts (they expose more kernel code), and calls
+that inspect other processes. It also denies calls that allocate memory without charging it to a process (memfd, SysV
 shared memory), because the watchdog cannot see it. Names follow the syscalls(2) table; flags of clone are from
 clone(2)."""
 
@@ -93,7 +93,8 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back if these are "not implemented": glibc from clone3 to clone, whose flags a filter can read.
+# Callers fall back if these are "not implemented": glibc falls back from clone3 to clone, whose flags a filter can
+# read.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -101,9 +102,9 @@ _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
 _CLONE_NEW = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, a filter sees the whole register
+_INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, but a filter sees the whole register
 
-# The same number on every architecture, for a libseccomp that does not know the call.
+# These have the same number on every architecture, for a libseccomp that does not know the call.
 _NUMBERS = {
     "process_madvise": 440,
     "process_mrelease": 448,
@@ -123,8 +124,8 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Denied:
-    """One more rule: `call` is refused, reported as not implemented, or pretends to succeed. It applies always, or if
-    its `argument` & `mask` is `value`; without a mask, if its `argument` is not `value`."""
+    """An additional rule: `call` is refused, reported as not implemented, or pretends to succeed. The rule applies
+    always, or if its `argument` & `mask` is `value`; without a mask, if its `argument` is not `value`."""
 
     call: str
     argument: int | None = None
@@ -133,7 +134,7 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# Calls by which a process affects others of its uid, unless a namespace hides them; 0 means itself.
+# Calls by which a process affects others with the same uid, unless a namespace hides them; 0 means itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -159,9 +160,9 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
         except ValueError:
             number = -1
-        if number == -1:  # not known to this libseccomp
+        if number == -1:  # unknown to this libseccomp
             number = _NUMBERS.get(name, -1)
-        if number >= 0:  # negative: a call that this architecture does not have
+        if number >= 0:  # negative for a call that this architecture does not have
             rules.add_rule(action, number, *arguments)
 
     for name in (*_FORBIDDEN, *_UNCHARGED):
@@ -194,7 +195,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
     return _exported(rules)
 
 
-# Calls that a process needs that only computes: memory, time, and the descriptors that are already open.
+# Calls needed by a process that only computes: memory, time, and descriptors that are already open.
 _COMPUTING = (
     "read readv recvfrom recvmsg write writev sendto sendmsg poll ppoll select pselect6"
     " close close_range fstat fstat64 lseek _llseek"
@@ -215,7 +216,7 @@ def computing_only() -> bytes:
     pyseccomp = _library()
     rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     for name in _COMPUTING:
-        with contextlib.suppress(ValueError):  # not a call of this architecture, or not known to this libseccomp
+        with contextlib.suppress(ValueError):  # a call unknown to this architecture or this libseccomp
             rules.add_rule(pyseccomp.ALLOW, name)
     # only its own limits, not those of another process
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))

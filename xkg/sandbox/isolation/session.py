@@ -14,9 +14,9 @@ LASTING_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Opened:
-    """`process` is the child process, its stdout a pipe. `places` are the paths of the scratch folders inside, of which
-    the first is home. `scratch` is their folder outside if only the watchdog bounds them. `end` ends everything and
-    removes its files."""
+    """`process` is the child process, whose stdout is a pipe. `places` lists the paths of the scratch folders inside
+    the sandbox; the first is home. `scratch` is their folder outside if only the watchdog limits their size. `end` ends
+    everything and removes its files."""
 
     process: subprocess.Popen[bytes]
     places: tuple[str, ...]

@@ -1,8 +1,8 @@
 """`unsafe-subprocess`: the job runs as a plain child process with the rights of the user who runs xkg.
 
-It bounds time, output and memory, and gives an empty environment and a scratch folder, which protects only against
-accidents. It confines nothing: the job can read and write everything that its user can, and reach the network, and a
-daemon outlives it."""
+It limits time, output and memory, and provides an empty environment and a scratch folder, which only protects against
+accidents. It does not confine the job: the job can read and write everything that its user can, and reach the network,
+and a daemon outlives it."""
 
 import os
 import subprocess
@@ -18,10 +18,10 @@ from xkg.sandbox.runner import Job, Outcome
 
 
 class UnsafeSubprocessRunner:
-    """Runs a job without confining it. Raises `InputError` as `BubblewrapRunner` does."""
+    """Runs a job without confining it. Raises `InputError` in the same cases as `BubblewrapRunner`."""
 
     name = "unsafe-subprocess"
-    weaker: tuple[str, ...] = ("nothing is contained: code has the files, the network and the rights of its user",)
+    weaker: tuple[str, ...] = ("nothing is sandboxed: code has its user's files, network access and rights",)
 
     def run(self, job: Job) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as folder:
@@ -41,7 +41,7 @@ class UnsafeSubprocessRunner:
                     start_new_session=True,
                 )
             except (OSError, ValueError) as error:
-                raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
+                raise InputError(f"the job cannot be started ({error}); pass long code as a file") from error
             with process:
                 watched = watch(process, job.limits, lambda: kill_tree(process.pid))
                 kill_tree(process.pid)

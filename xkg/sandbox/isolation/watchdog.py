@@ -1,12 +1,12 @@
-"""Watches a running job: collects its output, and stops it at its limits of time, memory, processes, disk and output.
+"""Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
 
 Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages, which counts shared
 pages of forks more than once. If that sum exceeds the limit, proportional sizes (PSS) decide, which count them once.
-The watchdog polls every 20 ms (or ten times as long as a poll takes). A job can exceed its limit by the memory that it
-touches in that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more on a busy machine. Files in the
-sandbox's memory file systems are not counted here, because those file systems have size limits. Kernel memory (socket
-and pipe buffers, page tables, the inodes of empty files) is bounded only by the limits on processes and open files and
-by the kernel itself."""
+The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. A job can exceed its limit by the memory
+that it touches between two polls: at about 2 GB/s per core, that is some 40 MB per core, and more on a busy machine.
+Files in the sandbox's memory file systems are not counted here, because those file systems have size limits. Kernel
+memory (socket and pipe buffers, page tables, the inodes of empty files) is limited only by the limits on processes and
+open files and by the kernel itself."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output beyond this multiple of the kept size is considered endless; a chatty training loop stays below it.
+# Output beyond this multiple of the kept size is considered endless; even a verbose training loop stays below it.
 ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
@@ -35,7 +35,7 @@ Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
 
 @dataclass(frozen=True)
 class Streams:
-    """Files for a program's stdin and stdout, if its bytes matter; its output is then only stderr."""
+    """Files for a program's stdin and stdout, if their exact bytes matter; its output is then only stderr."""
 
     stdin: BinaryIO
     stdout: BinaryIO
@@ -43,7 +43,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """`stopped` is the limit that the job hit, None if it ended before."""
+    """`stopped` is the limit that the job hit, or None if it ended on its own."""
 
     stopped: Ended | None
     output: str
@@ -51,7 +51,7 @@ class Watched:
     peak_memory_mb: float
 
     def outcome(self, exit_code: int, runner: str, command: Sequence[str]) -> Outcome:
-        """The outcome of a job that ended with `exit_code`, negative for a signal, unless a limit stopped it."""
+        """The outcome of a job that ended with `exit_code` (negative for a signal), unless a limit stopped it."""
         signalled = exit_code < 0
         return Outcome(
             ended=self.stopped or ("killed" if signalled else "exited"),
@@ -69,7 +69,7 @@ def watch(
 ) -> Watched:
     """Waits for `process` to end, or stops it with `kill`, which must end the whole job. Its stderr (otherwise its
     stdout) must be a pipe that only this process reads. A job with more than twice its allowed processes ends as
-    `killed`. `scratch` is a folder whose size counts against `limits.disk_mb`."""
+    `killed`. `scratch` is a folder whose size counts towards `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
@@ -90,8 +90,8 @@ def follow(
     scratch: Path | None = None,
     excluded: frozenset[int] = frozenset(),
 ) -> Watched:
-    """Reads `pipe` and watches `root` and its descendants, without `excluded`, until the job ends (the descriptor
-    `over` becomes readable) or hits a limit. In the second case the caller must end it."""
+    """Reads `pipe` and watches `root` and its descendants, except `excluded`, until the job ends (the descriptor `over`
+    becomes readable) or hits a limit. If it hits a limit, the caller must end it."""
     started = time.monotonic()
     output = Tail(limits.output_kb * 1024)
     endless = limits.output_kb * 1024 * ENDLESS
@@ -136,7 +136,7 @@ def follow(
 
 
 def descendants(root: int) -> list[int]:
-    """`root` and every process below it, by the parents in /proc."""
+    """`root` and every process below it, found through the parents in /proc."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each costs as much as reading them
         if name.isdigit():
@@ -151,11 +151,11 @@ def descendants(root: int) -> list[int]:
 
 
 def memory_of(processes: list[int], limit: int) -> int:
-    """The memory of `processes` in bytes: resident and swapped, or proportional if that sum exceeds `limit`."""
+    """The memory used by `processes` in bytes: resident and swapped, or proportional if that sum exceeds `limit`."""
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
-    # Measured twice, because a process's share of a shared page grows as soon as one of the other processes ends.
+    # Measured twice, because a process's share of a shared page grows when one of the other processes ends.
     return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 
@@ -174,9 +174,9 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this; then everything counts
+    except PermissionError:  # a process can hide this; then all its memory counts
         return otherwise
-    except OSError:  # the process has ended since
+    except OSError:  # the process has ended in the meantime
         return 0
     return sum(int(line.split()[1]) << 10 for line in rollup.split(b"\n") if line.startswith((b"Pss:", b"SwapPss:")))
 

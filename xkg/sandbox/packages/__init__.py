@@ -1,3 +1,3 @@
-"""Builds environments: from the imports of code to a folder of wheels.
+"""Builds environments: turns the imports in code into a folder of wheels.
 
 May import: isolation, and the layers below sandbox."""

@@ -1,12 +1,12 @@
-"""Lists versions that do not work together although their metadata allows it. Runs inside the sandbox, with the
-standard library only."""
+"""Lists versions that do not work together although their metadata allows it. Runs inside the sandbox and uses only the
+standard library."""
 
 import re
 from collections.abc import Mapping
 
-# For each package, the first version that works with the given or a later version of the other. NumPy 2:
-# https://github.com/numpy/numpy/issues/26191 and the release notes of each package; before it, compiled modules fail
-# with "numpy.dtype size changed" or "_ARRAY_API not found", and torch cannot make arrays. Protobuf 4:
+# For each package, the first version that works with the given or a later version of the other package. NumPy 2:
+# https://github.com/numpy/numpy/issues/26191 and the release notes of each package; earlier compiled modules fail with
+# "numpy.dtype size changed" or "_ARRAY_API not found", and torch cannot create arrays. Protobuf 4:
 # https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
 _CLASHES = (
     ("bottleneck", "1.4", "numpy", "2"),
@@ -29,7 +29,8 @@ _CLASHES = (
 
 
 def clash_bounds(versions: Mapping[str, str]) -> list[str]:
-    """The requirements that a set (name → version) violates: `numpy<2` for a set with torch 2.0 and NumPy 2.1."""
+    """The requirements violated by a set of packages (name → version), such as `numpy<2` for torch 2.0 and NumPy
+    2.1."""
     return sorted(
         {
             f"{other}<{first}"

@@ -1,4 +1,4 @@
-"""The disk space of environments: their limits, and the removal of old ones."""
+"""Disk space for environments: limits, and removal of old environments."""
 
 import contextlib
 import json
@@ -17,14 +17,15 @@ from xkg.sandbox.runner import Environment
 
 _USED, _SIZES, _PLANNING = ".used", "sizes.json", ".planning"
 WORK = "work-"
-"""The folders of runs of the installer begin with this, below `making`."""
+"""The prefix of folders for installer runs, below `making`."""
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
-"""Default for one environment: torch with CUDA takes 4,300 MB, with other frameworks 10,000."""
+"""The default for one environment: torch with CUDA takes 4,300 MB, and 10,000 MB with other frameworks."""
 
 
 class Quota(NamedTuple):
-    """Limits in megabytes on disk: `one` for a single environment (set by `source`), and one for all environments."""
+    """Limits in megabytes on disk: `one` for a single environment (set by `source`), and another for all environments
+    together."""
 
     one: int
     total: int
@@ -32,7 +33,7 @@ class Quota(NamedTuple):
 
 
 def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
-    """The limits from the settings; by default, half of the disk space that is free or used by environments."""
+    """The limits from the settings; by default, half of the disk space that is free or already used by environments."""
     place = next(place for place in (folder, *folder.parents) if place.exists())
     half = (shutil.disk_usage(place).free + _total(folder) >> 20) // 2
     total = half if settings.total_mb is None else settings.total_mb
@@ -47,12 +48,12 @@ def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
 
 @contextlib.contextmanager
 def in_use(environment: Environment) -> Iterator[None]:
-    """Keeps this and other processes from removing an environment, while the context lasts."""
+    """Keeps this and other processes from removing an environment for the duration of the context."""
     if environment.site is None:
         yield
         return
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # we cannot write it, so we do not remove it
+        with contextlib.suppress(OSError):  # we cannot write to it, so we cannot remove it either
             file = stack.enter_context((environment.site.parent / _USED).open("w"))
             lock(file.fileno(), shared=True, wait=True)
         yield
@@ -60,18 +61,19 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planning(folder: Path) -> Iterator[None]:
-    """Keeps this and other processes from removing what plans refer to (uv's cache, built wheels), while the context
-    lasts."""
+    """Keeps this and other processes from removing what plans refer to (uv's cache, built wheels) for the duration of
+    the context."""
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / _PLANNING, shared=True):
         yield
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Removes uv's cache, then built and unpacked wheels that no environment uses, then the least recently requested
-    environments with their wheels, until the rest fits in `keep_mb`. Keeps environments in use, and those requested
-    within the last ten minutes, which may be about to be used; and the cache and built wheels while anybody plans. The
-    caller sees to it that nobody installs. Returns the removed hashes."""
+    """Frees disk space until the rest fits in `keep_mb`. First removes uv's cache, then built and unpacked wheels that
+    no environment uses, then the least recently requested environments with their wheels. Keeps environments that are
+    in use or were requested in the last ten minutes (they may be about to be used), and keeps the cache and built
+    wheels while any process is planning. The caller must make sure that nobody is installing. Returns the removed
+    hashes."""
     homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
@@ -88,11 +90,11 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 
 def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
     """Removes uv's cache, then built and unpacked wheels that no environment uses, oldest first, until enough space is
-    free. Returns the bytes that remain."""
+    free. Returns the number of bytes that remain."""
     total = _total(folder)
     if total > keep_mb << 20:
         with file_lock(folder / _PLANNING, wait=False) as unused:
-            # The cache has links to all wheels. Runs that were killed leave their folders.
+            # The cache contains links to all wheels. Runs that were killed leave their folders behind.
             for remade in ("making/cache", "built", *_left(folder)) if unused else ():
                 shutil.rmtree(folder / remade, ignore_errors=True)
         total = _total(folder)
@@ -116,7 +118,7 @@ def _free(home: Path) -> bool:
 
 
 def _linked(wheel: Path) -> bool:
-    """Whether an environment has files of this unpacked wheel."""
+    """Whether an environment contains files from this unpacked wheel."""
     for parent, _, names in os.walk(wheel):
         for name in names:
             return (Path(parent) / name).lstat().st_nlink > 1
@@ -124,8 +126,8 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """Bytes of the whole folder. Unpacked wheels, those of uv's cache and environments never change, so each is
-    measured once."""
+    """The size of the whole folder in bytes. Unpacked wheels, wheels in uv's cache, and environments never change, so
+    each is measured once."""
     wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
     fixed = wheels | dict.fromkeys([*_homes(folder), *(folder / "making/cache/archive-v0").glob("*")], False)
     known: dict[str, int] = {}
@@ -146,8 +148,8 @@ def _homes(folder: Path) -> list[Path]:
 
 
 def _size(folder: Path, without: Container[Path] = (), *, linked: bool) -> int:
-    """Bytes of a folder without some folders inside. A file with several hard links belongs to an unpacked wheel, and
-    counts only if `linked`."""
+    """The size of a folder in bytes, not counting some folders inside. A file with several hard links belongs to an
+    unpacked wheel, and counts only if `linked`."""
     total = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(parent, name) not in without]

@@ -1,4 +1,4 @@
-"""Maps import names to distributions with other names, by our own table."""
+"""Maps import names to distributions with different names, using our own table."""
 
 import tomllib
 from pathlib import Path
@@ -11,9 +11,9 @@ _DISTRIBUTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("distrib
 
 # setuptools 82 removed it: https://setuptools.pypa.io/en/latest/history.html
 LAST_WITH = {"pkg_resources": "setuptools<82"}
-"""Modules that later versions of their distributions lack, with a requirement that has them."""
+"""Modules that were dropped from later versions of their distributions, with a requirement that still includes them."""
 
 
 def distribution_of(name: str) -> str | None:
-    """The distribution that provides an import name, from our table; None if the table lacks it."""
+    """The distribution that provides an import name, from our table; None if the table does not list it."""
     return _DISTRIBUTIONS.get(name)

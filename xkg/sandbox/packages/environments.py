@@ -1,11 +1,11 @@
-"""Installs packages for the code of papers: import names → one folder of wheels, made inside the sandbox.
+"""Installs packages for code from papers: import names → one folder of wheels, created inside the sandbox.
 
 `installer` runs there with uv. The sandbox's only network access is a socket to `host_proxy`, which connects only to
-the package index. Only wheels are installed and none of their code is run. A wheel's size and top-level names are read
-from its list of files before it is downloaded. Packages without a wheel are built in a separate sandbox, which has no
-network and none of our folders (`source_builds`). `host_proxy` bounds downloads, and the kernel the size of a single
-file. A wheel with false sizes can still fill the disk, up to what uv unpacks in ten minutes. Without a sandbox
-(`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
+the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are read
+from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, which has no
+network access and none of our folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size
+of a single file. A wheel with false sizes can still fill the disk, up to what uv unpacks in ten minutes. Without a
+sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request
@@ -15,8 +15,7 @@ file. A wheel with false sizes can still fill the disk, up to what uv unpacks in
     folder/sizes.json            bytes of each unpacked wheel and set, measured once
 
 All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
-files. Both are under one mount of the sandbox, because a hard link cannot cross mounts.
-"""
+files. Both are under one mount in the sandbox, because a hard link cannot cross mounts."""
 
 import contextlib
 import functools
@@ -56,21 +55,23 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""For builds from source: uv names one package without a wheel at a time. TensorFlow 1.15 needs five of them."""
+"""The limit for builds from source: uv reports packages without a wheel one at a time. TensorFlow 1.15 needs five
+rounds."""
 _MOST_VERSIONS = 2
-"""Of one package: if no version that works with the others has a wheel, uv names one after the other."""
+"""The limit per package: if no version that works with the others has a wheel, uv reports one version after the
+other."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
-    """The folder of environments that all graphs of this user share."""
+    """The folder of environments shared by all of this user's graphs."""
     return settings.folder or user_cache_folder() / "environments"
 
 
 @dataclass(frozen=True)
 class _Request:
-    """A request for an environment. Requirement lines are those `declared`, then `lines`; `versions` are Python
-    versions. Package versions are those of the day `written`. If not `exact`, a later day that suits the interpreter
-    may be used."""
+    """A request for an environment. The requirement lines are those in `declared`, followed by `lines`; `versions` are
+    Python versions. Package versions are those available on the day `written`. Unless `exact`, a later day that suits
+    the interpreter may be used."""
 
     names: Mapping[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -80,7 +81,7 @@ class _Request:
     exact: bool = False
 
     def hints(self, interpreter: Interpreter) -> dict[str, str]:
-        """The lines that apply to an interpreter, by package."""
+        """The lines that apply to an interpreter, keyed by package."""
         hints = version_hints(self.declared, interpreter.full) | version_hints(self.lines, interpreter.full)
         hints.pop(python_choice.PYTHON, None)
         return hints
@@ -90,21 +91,21 @@ class _Request:
 
 
 class UvEnvironments:
-    """Makes environments with uv. Implements `EnvironmentMaker`. `notify` receives the packages being installed and the
-    download progress.
+    """Creates environments with uv. Implements `EnvironmentMaker`. `notify` receives the packages being installed and
+    the download progress.
 
     The default interpreter is the one that runs xkg. If the repository asks for another, or its pins have no wheels for
     this one, an installed interpreter that fits better is used. Packages that have no wheel for any interpreter are
     built from source.
 
-    Versions that the requirements do not name are those of the half-year in which the code was written, or of the time
-    when its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. If the newest versions
-    satisfy more imports, those of the first day that does are used instead.
+    Package versions that are not specified in the requirements come from the half-year in which the code was written,
+    or from the time when its Python version first had wheels, if that is later: code from 2023 gets the NumPy of 2023.
+    If the newest versions satisfy more imports, the versions from the first day on which they do so are used instead.
 
     `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
-    unavailable ones with their reasons; the rest is installed. Declared packages are installed too if they fit; a note
-    names each that does not. Raises `PackagesError` only if the folder cannot be written. Processes choose versions
-    side by side, and install one after the other."""
+    unavailable ones with their reasons; the rest are installed. Declared packages are also installed if they fit; a
+    note names each one that does not. Raises `PackagesError` only if the folder cannot be written. Several processes
+    can choose versions at the same time, but install one after the other."""
 
     def __init__(
         self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
@@ -141,7 +142,7 @@ class UvEnvironments:
             interpreter, told = self._first(versions)
             return _empty(interpreter).model_copy(update={"notes": told})
         if self._settings.max_mb == 0:
-            reason = "environments are switched off (environment.max_mb is 0)"
+            reason = "environments are disabled (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
         try:
             environment = self._cached_or_new(_Request(names, tuple(requirements), tuple(declared), written, versions))
@@ -152,7 +153,7 @@ class UvEnvironments:
             ) from error
         places = repository_sources(requirements)
         missing = {
-            name: why + (f" (the repository takes it from {places[known]})" if known in places else "")
+            name: why + (f" (the repository gets it from {places[known]})" if known in places else "")
             for name, why in environment.missing.items()
             for known in [canonicalize_name(distribution_of(name) or name)]
         }
@@ -177,7 +178,7 @@ class UvEnvironments:
 
     @functools.cached_property
     def _in_image(self) -> str | None:
-        """The tag of the only interpreter in the image for containers."""
+        """The tag of the only interpreter in the container image."""
         if not isinstance(self._runs.sandbox, ContainerRunner):
             return None
         outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
@@ -189,11 +190,11 @@ class UvEnvironments:
         return self._in_image or interpreter.tag
 
     def _others(self) -> Mapping[str, Path]:
-        """Other interpreters of this machine that can run code, by version."""
+        """Other interpreters on this machine that can run code, keyed by version."""
         return {} if self._in_image else installed()
 
     def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:
-        """The interpreter that a repository asks for, or the nearest one with a note."""
+        """The interpreter that a repository asks for, or the closest one, with a note."""
         if versions.contains(own().full) or self._in_image:
             return own(), ()
         lacks = not python_choice.allowed(self._others(), versions)
@@ -205,8 +206,8 @@ class UvEnvironments:
         if not python_choice.allowed([chosen], versions):
             fitting = python_choice.wanted(versions)
             remedy = f": {python_choice.install(fitting)}" if fitting else ""
-            absent = "could not be downloaded" if self._settings.python_downloads else "is not here"
-            notes = (f"the repository asks for Python {versions}, which {absent}; it gets {chosen}{remedy}",)
+            absent = "could not be downloaded" if self._settings.python_downloads else "is not installed"
+            notes = (f"the repository asks for Python {versions}, which {absent}; using {chosen}{remedy}",)
         return at(known[chosen]), notes
 
     def _cached_or_new(self, request: _Request) -> Environment:
@@ -266,8 +267,8 @@ class UvEnvironments:
         return set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._tag(at(plan.python)))
 
     def _best_plan(self, request: _Request, interpreter: Interpreter, limits: Quota) -> Plan:
-        """The plan for an interpreter, or for another that has more wheels of the requested versions. Includes packages
-        built from source."""
+        """The plan for an interpreter, or for another interpreter that has more wheels for the requested versions.
+        Includes packages built from source."""
         plan = self._plan(request, interpreter, limits)
         for other in self._with_more_wheels(request, plan):
             if _lacks(alternative := self._plan(request, other, limits), request) < _lacks(plan, request):
@@ -281,14 +282,14 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # Those that the repository asks for come first.
+            # The versions that the repository asks for come first.
             for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
                 source = offer.source
                 if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
                     continue
                 if not (offer.pythons and source.name in present):
                     sources.setdefault(source.name, source)
-            # Another project may share the name of a module that comes from one of the repository's own requirements.
+            # A module from one of the repository's own requirements may share its name with another project.
             named = [source for source in sources.values() if source.name in hints] or list(sources.values())
             for source in named:
                 tried.add(source.pin)
@@ -313,7 +314,7 @@ class UvEnvironments:
             yield at(here[version])
 
     def _tools(self, lines: Sequence[str], day: str, interpreter: Interpreter) -> Environment:
-        """The packages that are needed to build a package from source."""
+        """The packages needed to build a package from source."""
         if not lines:
             return _empty(interpreter)
         request = _Request({}, (), tuple(lines), day or None, exact=True)
@@ -376,7 +377,7 @@ class UvEnvironments:
         return self._environment(plan, digest)
 
     def _install(self, plan: Plan, digest: str, interpreter: Interpreter, limits: Quota) -> str:
-        """Why a set could not be installed, '' if it was."""
+        """Installs a set. Returns why it could not be installed, or '' on success."""
         wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
         new = {self._runs.making / "wheels" / key: wheel for key, wheel in wheels.items()}
         new = {place: wheel for place, wheel in new.items() if not place.is_dir()}
@@ -389,7 +390,7 @@ class UvEnvironments:
             size = 0 if trouble else (sum(map(_readable, new)) + known) / 2**20
             if size > limits.one:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
-                for place in new:  # a wheel in the store has the size that its list states
+                for place in new:  # a wheel in the store has the size stated in its file list
                     shutil.rmtree(place, ignore_errors=True)
             if not trouble:
                 _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
@@ -398,7 +399,7 @@ class UvEnvironments:
         return trouble
 
     def _environment(self, plan: Plan, digest: str) -> Environment:
-        """The environment of an installed set."""
+        """The environment for an installed set."""
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         return Environment(
             site=self._folder / digest / "site",
@@ -411,7 +412,7 @@ class UvEnvironments:
         )
 
     def _key(self, wheel: Locked, interpreter: Interpreter) -> str:
-        """The wheel, unpacked and compiled for this interpreter, in the store."""
+        """The key in the store for the wheel, unpacked and compiled for this interpreter."""
         text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -427,14 +428,14 @@ class UvEnvironments:
             if held:
                 yield
                 return
-        self._notify(Installing(packages="the packages of another process", total_mb=0, disk_mb=0, waiting=True))
+        self._notify(Installing(packages="another process's packages", total_mb=0, disk_mb=0, waiting=True))
         with file_lock(lock):
             yield
 
 
 @functools.cache
 def _version() -> str:
-    """A hash of the modules and tables that choose packages, so that changed ones never give an answer of old ones."""
+    """A hash of the modules and tables that choose packages, so that a changed version never reuses old answers."""
     files = sorted(file for file in Path(__file__).parent.iterdir() if file.is_file())
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -445,7 +446,7 @@ def _empty(interpreter: Interpreter) -> Environment:
 
 
 def on_cpu(environment: Environment) -> Environment:
-    """The environment, changed so that code for CUDA runs on the CPU."""
+    """A copy of the environment in which CUDA code runs on the CPU."""
     if environment.cpu:
         return environment
     note = f"code for CUDA runs {IN_PLACE_OF_CUDA}"
@@ -453,14 +454,14 @@ def on_cpu(environment: Environment) -> Environment:
 
 
 def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
-    """The number of imports that a plan lacks, and the number of requested versions that it lacks."""
+    """The number of imports, and of requested versions, that a plan cannot satisfy."""
     pins = [wheel.pin for wheel in plan.wheels]
     others = list(version_differences(request.hints(at(plan.python)), pins))
     return len(plan.missing), len(others) + len(plan.left_out)
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str], python: str | None = None) -> str:
-    """The id of a resolved set on an interpreter, by default this one: 16 hex digits."""
+    """The id of a resolved set for an interpreter, this one by default: 16 hex digits."""
     return hashlib.sha256("\n".join([python or own().tag, *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
@@ -472,17 +473,18 @@ def _version_notes(
         versions = f"those of {plan.day}" if plan.day else "the newest"
         notes.append(f"packages are {versions}: fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
-        why = "no wheel for this Python, or they exclude each other"
-        notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
+        why = "no wheel for this Python, or they conflict with each other"
+        notes.append(f"versions that differ from those the repository asks for: {', '.join(others)} ({why})")
     notes += python_choice.where_wheels_are(plan.offers, at(plan.python).version)
-    notes += [f"{name}, which is declared, is not installed: {why}" for name, why in plan.left_out.items()]
+    notes += [f"{name} is declared but not installed: {why}" for name, why in plan.left_out.items()]
     return tuple(notes)
 
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
-    """The last day whose packages suit code of the day `written`: the end of its half-year, so that repositories of one
-    time share their large packages. For code older than its Python (by default this one), it is half a year after that
-    Python's release, when most packages had wheels for it. None if the day is not known."""
+    """The last day whose packages suit code written on the day `written`: the end of its half-year, so that
+    repositories from the same time share their large packages. For code older than its Python version (this one by
+    default), it is half a year after that Python's release, when most packages had wheels for it. None if the day is
+    unknown."""
     interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")
@@ -494,7 +496,7 @@ def newest_of(written: str | None, interpreter: Interpreter | None = None) -> st
 
 
 def _readable(folder: Path) -> int:
-    """Makes a folder readable for everybody, whatever modes its wheels set. Returns its size in bytes."""
+    """Makes a folder readable for everyone, whatever modes its wheels set. Returns its size in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         Path(parent).chmod(0o755)

@@ -1,12 +1,12 @@
-"""Runs inside the sandbox, with the standard library only: asks uv which wheels a set of imports needs, inspects them
-before they are downloaded, and installs them. No package code is run.
+"""Runs inside the sandbox and uses only the standard library: asks uv which wheels a set of imports needs, inspects the
+wheels before they are downloaded, and installs them. No package code is run.
 
 python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
 `request["mode"]` is `plan` (imports and declared packages → locked wheels and missing imports), `install` (locked
 wheels → folder, through a store in which each wheel is unpacked and compiled once) or `fetch` (a source distribution →
-its file and its build requirements). The answer is written as JSON to `request["answer"]`; its fields are those of
-`plan.Plan`, `plan.Done` and `plan.Fetched`."""
+its file and its build requirements). The answer is written as JSON to `request["answer"]`, with the fields of
+`plan.Plan`, `plan.Done` or `plan.Fetched`."""
 
 import contextlib
 import functools
@@ -27,8 +27,8 @@ from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheel_exports import foreign
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, member
 
-# conda-forge's table of import names, which its bots generate from their packages; this wheel contains it as data.
-# The version is fixed, so that equal requests get equal answers.
+# conda-forge's table of import names, which its bots generate from their packages; this wheel contains the table as
+# data. The version is pinned, so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
 _MOST_OFFERS = 12
@@ -36,8 +36,8 @@ _SIDE_BY_SIDE = 4
 
 
 class Wanted(NamedTuple):
-    """A wanted import. `guessed`: the distribution is only assumed from the module's name; then `names` are the names
-    that the code imports from the module."""
+    """A wanted import. `guessed` means that the distribution is only inferred from the module's name; in that case
+    `names` are the names that the code imports from the module."""
 
     module: str
     distribution: str
@@ -48,20 +48,21 @@ class Wanted(NamedTuple):
 
 def compile_all(folder: str, interpreter: str) -> None:
     """Writes bytecode next to the sources, because jobs cannot write there. Skips files that do not compile, and the
-    packages' own tests, which are half of some packages."""
+    packages' own tests, which make up half of some packages."""
     command = (interpreter, "-I", "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
 
 def _megabytes(size: int) -> str:
-    """The size in the unit of the limit, rounded up, so that a size above the limit never reads as equal to it."""
+    """The size in the same unit as the limit, rounded up, so that a size above the limit is never printed as equal to
+    it."""
     step = 10 if size < 1000 << 20 else 100
     return f"{-(-size // (step << 20)) * step:,}"
 
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
-    """The wheels to install for the imports, and why the others are missing. Uses the versions that `dated` sees. If
-    `uv` provides more imports, the day moves to the first that has them. Raises `Unreachable`."""
+    """Chooses the wheels to install for the imports, and says why the others are missing. Uses the versions visible to
+    `dated`. If `uv` provides more imports, moves to the first day on which they are available. Raises `Unreachable`."""
     wanted = [
         Wanted(module, distribution, "", guessed, tuple(names))
         for module, distribution, guessed, names in request["wanted"]
@@ -109,7 +110,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     wanted = [want for want in wanted if want not in unprovided]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
-    # Versions for packages that are only installed as dependencies.
+    # Versions for packages that are installed only as dependencies.
     names = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
     indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
@@ -131,7 +132,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
-    # Tools may be of a later day than the code.
+    # Tools may be from a later day than the code.
     if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
         uv = uv.of_any_day([want.distribution for want in younger])
         more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
@@ -158,8 +159,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
-    """Adds to `without_wheel` the dependencies without a wheel that keep packages from their newest version. For
-    example, uv takes an old hydra-core that does not need antlr4. Raises `Unreachable`."""
+    """Adds dependencies to `without_wheel` if their missing wheels keep packages from their newest version. For
+    example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
     chosen = {wheel.name: wheel for wheel in wheels}
     free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
@@ -168,7 +169,7 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
 
 
 def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
-    """Other sources of the requirements that lacked a wheel, in versions that the repository asks for."""
+    """Other sources for the requirements that lacked a wheel, in versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in filter(None, dated_or_not):
         for line in uv.without_wheel:
@@ -178,8 +179,8 @@ def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[d
 
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
-    """Return `wanted` with guessed distributions replaced from conda-forge's table (those that the repository requires
-    first), and with the versions that the repository requires. Raises `Unreachable`."""
+    """Returns `wanted` with guessed distributions replaced using conda-forge's table (distributions required by the
+    repository come first), and with the versions required by the repository. Raises `Unreachable`."""
     table = known_names(uv) if any(want.guessed for want in wanted) else {}
     resolved = []
     for want in wanted:
@@ -237,7 +238,7 @@ def unprovided_imports(
 
 
 def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:
-    """The pin of the wheel that provides each import. If its own distribution provides it, that one is preferred."""
+    """The pin of the wheel that provides each import, preferably the wheel of the import's own distribution."""
     found: dict[str, str] = {}
     for want in wanted:
         having = [wheel for wheel in wheels if want.module in (inspected[wheel].modules or ())]
@@ -251,9 +252,10 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together, and why the rest does not. The versions that the repository
-    requires are preferred, then the next later ones that resolve (code of an old Python is nearer to them than to the
-    newest), then any version. If that loses some, all versions are given up. Raises `Unreachable`."""
+    """A large part of `wanted` that resolves together, and why the rest does not. The versions required by the
+    repository are preferred, then the next later versions that resolve (for code written for an old Python, they are
+    closer to the required versions than the newest are), then any version. If that loses some packages, all version
+    requirements are dropped. Raises `Unreachable`."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -263,9 +265,9 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. Of lists that do not
-    resolve, those that uv names as lacking a wheel follow the others; other lists are halved. Thus, a few bad
-    requirements among many cost few starts of uv."""
+    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. If a list does not
+    resolve, the packages that uv reports as lacking a wheel are moved to the end; other lists are halved. Thus, a few
+    bad requirements among many need only a few runs of uv."""
     if not (why := _why_not([*beside, *wanted], uv)):
         return list(wanted), {}
     lacking = {name_of(line) for line in uv.without_wheel}
@@ -283,7 +285,7 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """The wheels of those requirements that have one, without dependencies. Raises `Unreachable`."""
+    """The wheels for those requirements that have one, without dependencies. Raises `Unreachable`."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:
@@ -294,7 +296,7 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 
 def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
-    """The wants with each required version replaced by the first one after it that has a wheel and resolves with the
+    """The wants, each required version replaced by the next later version that has a wheel and resolves with the
     others; empty if there are none."""
     parts = {want: want.hint.partition("==") for want in wanted}
     pins = {want: re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version) for want, (_, _, version) in parts.items()}
@@ -311,7 +313,7 @@ def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
-    """Why these do not resolve together, '' if they do. Raises `Unreachable`."""
+    """Why these requirements do not resolve together; '' if they do. Raises `Unreachable`."""
     try:
         if wanted:
             uv.resolve(requirements(wanted))
@@ -323,7 +325,7 @@ def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
 
 
 def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
-    """Unpacks in parallel the wheels that the store lacks, and links the files of all wheels into the target."""
+    """Unpacks the wheels that are not in the store, in parallel, and links the files of all wheels into the target."""
     store, unpacking, target = (Path(request[name]) for name in ("store", "unpacking", "target"))
     lacking = [(key, line) for key, line in request["wheels"] if not (store / key).is_dir()]
     os.umask(0o022)
@@ -347,7 +349,7 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 
 
 def _link(wheel: Path, target: Path) -> None:
-    """Links the files of an unpacked wheel into a folder. If a file already exists, it stays."""
+    """Links the files of an unpacked wheel into a folder. An existing file is kept."""
     for parent, folders, names in os.walk(wheel):
         place = target / Path(parent).relative_to(wheel)
         for name in folders:
@@ -357,12 +359,12 @@ def _link(wheel: Path, target: Path) -> None:
                 (place / name).hardlink_to(Path(parent) / name)
             except FileExistsError:
                 continue
-            except OSError:  # a file system without hard links
+            except OSError:  # the file system does not support hard links
                 shutil.copy2(Path(parent) / name, place / name, follow_symlinks=False)
 
 
 def fetch(request: dict[str, Any]) -> dict[str, Any]:
-    """Fetches a source distribution. No code of it is run."""
+    """Fetches a source distribution. None of its code is run."""
     try:
         place = fetched(request["url"], request["sha256"], Path(request["target"]), request["max_mb"] << 20)
         return {"error": None, "file": place.name, "requires": build_requirements(place)}

@@ -1,4 +1,5 @@
-"""Runs the installer in the sandbox, whose only network access is a socket to `host_proxy`, or as a plain process."""
+"""Runs the installer in the sandbox, with a socket to `host_proxy` as its only network access, or as a plain
+process."""
 
 import contextlib
 import functools
@@ -30,12 +31,13 @@ from xkg.sandbox.runner import Limits, Runner
 
 _SECONDS = 600
 _PROCESSES = 2048
-"""uv starts hundreds of threads, and the kernel counts those of all runs together, since one uid owns the store."""
+"""uv starts hundreds of threads, and the kernel counts the threads of all runs together, since one uid owns the
+store."""
 _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# Modules that run inside, found as a package without `__init__`, so that they import nothing else of xkg.
+# Modules that run inside, found as a package without `__init__`, so that they import nothing else from xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
@@ -47,7 +49,7 @@ _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certifica
 
 
 class InstallerRuns:
-    """Runs the installer over one `folder` of environments. `notify` receives download progress."""
+    """Runs the installer on one `folder` of environments. `notify` receives download progress."""
 
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
@@ -68,7 +70,7 @@ class InstallerRuns:
         return self.folder / "built"
 
     def cpu_index(self) -> str | None:
-        """The index of PyTorch's CPU builds, if it is to be used and can be reached."""
+        """The index for PyTorch's CPU builds, if it should be used and can be reached."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
@@ -78,13 +80,16 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
-        """The installer's answer or the reason why there is none, and the folder of this run, which is removed
-        afterwards: its `site` has what was installed. Wheels are for `interpreter`. Runs may overlap."""
+        """The installer's answer, or the reason why there is none, and the folder for this run, which is removed
+        afterwards; the folder's `site` contains what was installed. Wheels are for `interpreter`. Runs may overlap."""
         trouble = ""
         if self._contained and self.sandbox is None:
-            trouble = "packages can be installed in bubblewrap and containers only"
+            trouble = "packages can only be installed in bubblewrap and containers"
         if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
-            trouble = "packages can be installed in containers only on Linux, where they can reach only the index"
+            trouble = (
+                "packages can be installed in containers only on Linux, where network access can be limited to the "
+                "index"
+            )
         if trouble:
             yield None, trouble, self.making
             return
@@ -163,7 +168,7 @@ class InstallerRuns:
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
-        """Notifies after each twentieth of a download. `received` is the number of bytes so far."""
+        """Notifies after every twentieth of a download. `received` is the number of bytes so far."""
         step = max(1, installing.total_mb // 20)
         told = 0
 
@@ -193,7 +198,7 @@ class InstallerRuns:
 
 
 def _seconds(installing: Installing | None) -> int:
-    """The time limit of an installation, which allows for slow networks: one more second per megabyte."""
+    """The time limit for an installation, which allows for slow networks: one more second per megabyte."""
     return _SECONDS + (installing.total_mb if installing else 0)
 
 

@@ -1,4 +1,4 @@
-"""The data of an installation: the wheels of a resolved set, and the progress of their installation."""
+"""The data for an installation: the wheels in a resolved set, and the progress of their installation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ class Locked(_Distribution):
 
     @property
     def line(self) -> str:
-        """As a pinned line of a requirements file, which leaves no choice to an index."""
+        """A pinned line for a requirements file, which leaves an index no choice."""
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
@@ -41,7 +41,8 @@ class Source(_Distribution):
 
 
 class Offer(Value):
-    """Other sources of a requirement that has no wheel: Python versions that have one, and its source distribution."""
+    """Other sources for a requirement that has no wheel: Python versions that do have one, and its source
+    distribution."""
 
     line: str
     pythons: tuple[str, ...]
@@ -49,9 +50,10 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """`day`: versions are those of that day, '' if they are the newest, because these satisfy more imports.
-    `provided` maps imports to the pins of the wheels that have them, `left_out` declared packages to the reason.
-    `offers` are for requirements that no wheel satisfies. `incomplete` and `python` are as in `Environment`."""
+    """`day` is the day that versions are from, or '' if they are the newest because the newest satisfy more imports.
+    `provided` maps imports to the pins of the wheels that provide them, and `left_out` maps declared packages to the
+    reason. `offers` are for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
+    `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
@@ -75,8 +77,8 @@ class Fetched(Done):
 
 
 class Installing(Value):
-    """Packages that are being installed, or built from source: megabytes to download, already downloaded, and on disk
-    in the end. `waiting`: another process installs its packages first."""
+    """Packages being installed or built from source: megabytes to download, already downloaded, and on disk at the end.
+    `waiting` means that another process is installing its packages first."""
 
     packages: str
     total_mb: int
@@ -87,7 +89,7 @@ class Installing(Value):
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
-        """Wheels of a plan that are not in the store. The largest ones that the code imports are named."""
+        """The wheels in a plan that are not in the store. The largest of those that the code imports are named."""
         imported = [wheel for wheel in new if wheel.pin in plan.provided.values()] or new
         named = [f"{w.name} {w.version}" for w in sorted(imported, key=lambda w: -w.download)[:_NAMED]]
         more = f" and {len(new) - len(named)} more packages" if len(new) > len(named) else ""

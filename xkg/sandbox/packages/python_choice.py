@@ -1,4 +1,5 @@
-"""Chooses the Python for a repository's code, from the version that it asks for and from the wheels of its pins."""
+"""Chooses the Python version for a repository's code, from the version that it asks for and the wheels available for
+its pins."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -11,13 +12,13 @@ from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST, own
 from xkg.sandbox.packages.plan import Offer
 
 PYTHON = "python"
-"""A requirement of this name applies to the interpreter: `python==3.7.*`."""
+"""A requirement with this name applies to the interpreter: `python==3.7.*`."""
 VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
 _SUPPORTED_BY_UV = 8
 
 
 def asked(hint: str | None) -> SpecifierSet:
-    """The Python versions that a requirement line on `python` allows; all versions without such a line."""
+    """The Python versions allowed by a requirement line on `python`; all versions if there is no such line."""
     try:
         return Requirement(hint or PYTHON).specifier
     except InvalidRequirement:
@@ -25,27 +26,27 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """The versions ("3.8") of which a specifier allows a late patch release."""
+    """The versions ("3.8") for which a specifier allows a late patch release."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
 def wanted(specifier: SpecifierSet) -> str | None:
-    """The version to install for a specifier: the last before its upper bound, otherwise the first, which has the most
-    wheels. None if no version is allowed."""
+    """The version to install for a specifier: the last one before its upper bound, otherwise the first one, which has
+    the most wheels. None if no version is allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 
 
 def first_day(minor: int) -> str:
-    """The day by which the numerical packages had wheels for a Python version. Packages of that day have removed the
-    least of the interfaces that older code calls."""
+    """The day by which the numerical packages had wheels for a Python version. Packages from that day have removed the
+    fewest of the interfaces that older code calls."""
     # Python 3.9 and later come out every October (PEP 602).
     return date(2011 + minor, 12, 1).isoformat()
 
 
 def version_of(written: str | None) -> str | None:
-    """The Python of the day on which code was written, if it is older than ours: the last supported version that had
-    packages by then."""
+    """The Python version current on the day when code was written, if it is older than ours: the last supported version
+    that had packages by then."""
     if not written or written >= first_day(own().minor):
         return None
     minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
@@ -53,7 +54,7 @@ def version_of(written: str | None) -> str | None:
 
 
 def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
-    """The latest allowed version, otherwise the first version after all allowed ones. None if there is none."""
+    """The latest allowed version, otherwise the first version after all allowed ones; None if there is neither."""
     if fitting := allowed(versions, specifier):
         return max(fitting, key=_minor)
     past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
@@ -62,14 +63,14 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The versions that have wheels for requirements without one here, ordered by the number of such requirements, then
-    latest first."""
+    """The versions that have wheels for requirements without a wheel here, ordered by the number of these requirements,
+    then latest first."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 
 
 def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
-    """One line for each requirement that has wheels only for other Python versions than the one in use."""
+    """One line for each requirement whose wheels are only for Python versions other than the one in use."""
     places: dict[tuple[str, ...], list[str]] = {}
     for offer in offers:
         if offer.pythons and used not in offer.pythons:

@@ -1,5 +1,4 @@
-"""Reads the requirement lines of a repository: versions by distribution, and packages that are not from the
-registry."""
+"""Reads a repository's requirement lines: versions by distribution, and packages that do not come from the registry."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +9,8 @@ from packaging.version import InvalidVersion, Version
 
 from xkg.text.address import repository_address
 
-# For projects with several distributions, the one that needs no display and no accelerator. Versions are the same.
+# For projects with several distributions, the one that needs neither a display nor an accelerator. Versions are the
+# same.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",
@@ -29,10 +29,10 @@ _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<u
 
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
-    """Return requirement lines by canonical name, without extras for accelerators, for a Python version (3.8.10; by
-    default this one). If several lines name a package, the first with versions or extras counts, without local labels
-    (`1.0+cu113`). Other lines are ignored: options, links, paths, markers that do not apply. If a line's versions
-    cannot be parsed, only the name counts."""
+    """Returns requirement lines keyed by canonical name, without extras for accelerators, for a Python version (such as
+    3.8.10; this one by default). If several lines name a package, the first one with versions or extras counts, without
+    local labels (`1.0+cu113`). Other lines are ignored: options, links, paths, and markers that do not apply. If a
+    line's versions cannot be parsed, only the name counts."""
     hints: dict[str, str] = {}
     place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
@@ -76,7 +76,7 @@ def repository_sources(lines: Sequence[str]) -> dict[str, str]:
 
 
 def version_differences(hints: Mapping[str, str], pins: Sequence[str]) -> Iterator[str]:
-    """Descriptions of the pins (name==version) that differ from the required version."""
+    """Describes the pins (name==version) that differ from the required version."""
     for pin in pins:
         name, _, version = pin.partition("==")
         requested = hints.get(canonicalize_name(name), name)

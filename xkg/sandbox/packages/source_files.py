@@ -1,5 +1,5 @@
-"""Reads a source distribution: its file and its build requirements. Runs inside the sandbox, with the standard library
-only, and runs none of its code."""
+"""Reads a source distribution: its file and its build requirements. Runs inside the sandbox, uses only the standard
+library, and runs none of the distribution's code."""
 
 import contextlib
 import hashlib
@@ -14,13 +14,13 @@ from xkg.sandbox.packages.wheels import Failed, get
 
 _SETTINGS = "pyproject.toml"
 _DEFAULT = ["setuptools", "wheel"]
-"""The default build requirements of a project that states none (PEP 517)."""
+"""The default build requirements for a project that does not state any (PEP 517)."""
 _MOST_MEMBERS, _LONGEST_SETTINGS = 50_000, 300_000
 _CHUNK = 1 << 20
 
 
 def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
-    """Downloads the file at a URL into a folder. Raises `Failed` if it is too large or its hash differs."""
+    """Downloads the file at a URL into a folder. Raises `Failed` if the file is too large or its hash differs."""
     place = folder / Path(urllib.parse.unquote(urllib.parse.urlsplit(url).path)).name
     digest, size = hashlib.sha256(), 0
     folder.mkdir(exist_ok=True)
@@ -32,12 +32,12 @@ def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
                 raise Failed(f"its source is larger than {most >> 20:,} MB")
             file.write(chunk)
     if sha256 and digest.hexdigest() != sha256:
-        raise Failed("its source is not the file that the registry names")
+        raise Failed("its source is not the file listed by the registry")
     return place
 
 
 def build_requirements(source: Path) -> list[str]:
-    """The build requirements that a source distribution states, otherwise those of setuptools."""
+    """The build requirements stated by a source distribution, otherwise those of setuptools."""
     with contextlib.suppress(
         OSError, ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, KeyError, RuntimeError
     ):
@@ -49,7 +49,7 @@ def build_requirements(source: Path) -> list[str]:
 
 
 def _member(source: Path) -> bytes | None:
-    """The project's settings, from the single folder at the top."""
+    """The project's settings, from the single top-level folder."""
     if source.name.endswith(".zip"):
         with zipfile.ZipFile(source) as archive:
             for name in archive.namelist()[:_MOST_MEMBERS]:

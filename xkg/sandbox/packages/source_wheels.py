@@ -1,4 +1,4 @@
-"""Wheels of packages that the registry has only as source: fetched, built once for an interpreter, and stored."""
+"""Wheels for packages that the registry only has as source: fetched, built once per interpreter, and stored."""
 
 import shutil
 import tempfile
@@ -29,23 +29,23 @@ from xkg.sandbox.runner import Environment
 _MOST_ADDED = 3
 _MOST_MB = 200
 _LAST_2TO3 = "2021-09-01"
-"""A day shortly before setuptools 58."""
-# Packages that setuptools builds need and old projects do not state.
+"""A day shortly before the release of setuptools 58."""
+# Packages that setuptools builds need but old projects do not list.
 _BESIDE = "wheel"
 
 Tools = Callable[[Sequence[str], str, Interpreter], Environment]
-"""Resolves requirement lines to packages as of a day, for an interpreter."""
+"""Resolves requirement lines to packages as of a given day, for an interpreter."""
 
 
 class SourceWheels:
-    """`tools` makes the environment of a build. Builds run only in bubblewrap."""
+    """`tools` creates the environment for a build. Builds run only in bubblewrap."""
 
     def __init__(self, runs: InstallerRuns, tools: Tools, notify: Callable[[Installing], None]) -> None:
         self._runs, self._tools, self._notify = runs, tools, notify
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
-        """The folder, below `InstallerRuns.built`, of the wheel of a source distribution that is to run together with
-        the packages `pins`. Builds it if it does not exist. Raises `FailedBuild`."""
+        """The folder, below `InstallerRuns.built`, with the wheel for a source distribution that will run together with
+        the packages `pins`. Builds the wheel if it does not exist. Raises `FailedBuild`."""
         name = folder_of(source, interpreter)
         target = self._runs.built / name
         if stored(target):
@@ -53,11 +53,11 @@ class SourceWheels:
         if (reason := stored_failure(target)) is not None:
             raise FailedBuild(reason)
         if not isinstance(self._runs.sandbox, BubblewrapRunner):
-            raise FailedBuild("source is built only in bubblewrap", passing=True)
+            raise FailedBuild("sources are built only in bubblewrap", passing=True)
         self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
         target.mkdir(parents=True, exist_ok=True)
         with file_lock(target / ".lock"):
-            if stored(target):  # by another process meanwhile
+            if stored(target):  # built by another process in the meantime
                 return name
             try:
                 self._make(source, pins, interpreter, limits, target)
@@ -70,7 +70,7 @@ class SourceWheels:
     def _make(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota, target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="xkg-source-") as kept:
             file, stated = self._fetched(source, interpreter, limits, Path(kept))
-            # Later versions of setuptools have removed features that older projects use, such as the conversion of
+            # Later versions of setuptools have removed features that older projects use, such as the conversion from
             # Python 2.
             days = sorted({max(source.day, first_day(interpreter.minor)), max(source.day, _LAST_2TO3)}, reverse=True)
             failure = FailedBuild("it was not tried")
@@ -80,7 +80,7 @@ class SourceWheels:
                 for _ in range(_MOST_ADDED + 1):
                     tools = self._tools(requires, day, interpreter)
                     if tools.incomplete:
-                        raise FailedBuild("what builds it could not be fetched", passing=True)
+                        raise FailedBuild("its build tools could not be fetched", passing=True)
                     try:
                         build(source, file, tools.site, interpreter, target)
                         return
@@ -100,7 +100,7 @@ class SourceWheels:
             try:
                 fetched = Fetched.model_validate(answer)
             except ValidationError:
-                raise FailedBuild(trouble or "its source has no usual name", passing=bool(trouble)) from None
+                raise FailedBuild(trouble or "its source has an unusual name", passing=bool(trouble)) from None
             left = work / "site" / fetched.file
             if fetched.error is not None or left.is_symlink() or not left.is_file():
                 raise FailedBuild(fetched.error or "its source was not fetched", passing=True)

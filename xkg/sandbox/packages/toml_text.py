@@ -5,12 +5,12 @@ import tomllib
 from typing import Any
 
 _LONGEST = 300_000  # characters
-_MOST_DOTS = 400  # of one line: a key cannot span lines
+_MOST_DOTS = 400  # per line: a key cannot span lines
 
 
 def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
-    """The tables of a text of at most `longest` characters. Raises `ValueError` for text that is not TOML, is nested
-    too deep, or is larger than any honest file."""
+    """Parses TOML text of at most `longest` characters. Raises `ValueError` for text that is not TOML, is nested too
+    deep, or is larger than any honest file."""
     if len(text) > longest:
         raise ValueError(f"TOML of {len(text):,} characters is too large")
     if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):

@@ -1,4 +1,4 @@
-"""Calls uv's resolver and installer. Runs inside the sandbox, with the standard library only."""
+"""Calls uv's resolver and installer. Runs inside the sandbox and uses only the standard library."""
 
 import contextlib
 import copy
@@ -16,22 +16,22 @@ from xkg.sandbox.packages.clashes import clash_bounds
 from xkg.sandbox.packages.toml_text import read_toml
 from xkg.sandbox.packages.wheels import Failed, Unreachable, Wheel
 
-_LONGEST_LOCK = 50_000_000  # uv writes every wheel of every package
+_LONGEST_LOCK = 50_000_000  # uv lists every wheel of every package
 _WITHOUT_WHEEL = re.compile(
     r"(?:all versions of (\S{1,200}+)|\b([A-Za-z0-9][\w.-]{0,200}+)((?:[<>=!~]=?[\w.*+]{1,60}+,?){0,9}+))"
     r" ha(?:s|ve) no (?:usable )?wheels"
 )
 _BEFORE = "3.6"
-"""The Python before all that run code. uv lists no wheels of older ones."""
+"""A Python version older than any that runs code. uv does not list wheels for older ones."""
 _EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
 class Uv:
-    """`newest`: versions published after that day are ignored. `cpu`: the URL of an index with PyTorch builds that need
-    no CUDA, which are preferred. `python`: the version that the wheels are for, by default this one. `built` are
-    folders of wheels in addition to the index, `failed` the packages that could not be built, with the reasons.
-    `without_wheel` collects requirements that no wheel satisfies."""
+    """Calls uv with fixed settings. `newest`: versions published after that day are ignored. `cpu`: the URL of an index
+    with PyTorch builds that do not need CUDA, which are preferred. `python`: the version that the wheels are for, this
+    one by default. `built` lists folders of wheels in addition to the index, and `failed` the packages that could not
+    be built, with the reasons. `without_wheel` collects requirements that no wheel satisfies."""
 
     def __init__(
         self,
@@ -62,25 +62,25 @@ class Uv:
         return ("--exclude-newer", self.newest, *free) if self.newest else ()
 
     def of_any_day(self, names: Sequence[str]) -> "Uv":
-        """The same, but these packages may be of any day."""
+        """A copy in which these packages may be from any day."""
         other = self.until(self.newest)
         other._free = tuple(names)
         return other
 
     def until(self, day: str) -> "Uv":
-        """The same, but versions published after that day are ignored."""
+        """A copy that ignores versions published after that day."""
         other = self.aside()
         other.newest, other._resolved = day, {}
         return other
 
     def aside(self) -> "Uv":
-        """The same, which collects requirements without a wheel for itself."""
+        """A copy that collects requirements without a wheel separately."""
         other = copy.copy(self)
         other.without_wheel = {}
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """The day on which the last of these packages had its first version with a wheel; '' if it is not known."""
+        """The day on which the last of these packages had its first version with a wheel; '' if unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
@@ -108,7 +108,7 @@ class Uv:
         return ran.stdout
 
     def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
-        """The wheels of a set. Raises `Failed`."""
+        """The wheels in a resolved set. Raises `Failed`."""
         key = tuple(requirements)
         if (*key, *options) not in self._resolved:
             try:
@@ -128,8 +128,8 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # Resolves the same versions again: a CPU build sorts after its plain version (2.9+cpu), and has no CUDA
-            # packages.
+            # Resolves again to the same versions: a CPU build sorts after its plain version (2.9+cpu) and does not need
+            # CUDA packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
         return wheels
@@ -151,7 +151,7 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # A pre-release only if a requirement names one: code written before it does not fit it.
+        # Allows a pre-release only if a requirement names one, since code written earlier is not compatible with it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)
@@ -159,12 +159,12 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Other sources of a requirement without a wheel: the Python versions that have one, and its source
-        distribution. A version that is gone is replaced by the next later one."""
+        """Other sources for a requirement without a wheel: the Python versions that have one, and its source
+        distribution. A version that is no longer available is replaced by the next later one."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
-            # Without dependencies uv reads only file names, and builds nothing.
+            # Without dependencies, uv reads only file names and builds nothing.
             options = ("--no-deps", "--universal", "--python-version", oldest, *lowest, *self._dated)
             try:
                 package = self._packages([wanted], options, wheels=False)[0]
@@ -172,7 +172,7 @@ class Uv:
                 continue
             names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
             offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
-            # C code of a time before all these Pythons does not compile for them.
+            # C code from before all these Python versions does not compile for them.
             outdated = not offer["pythons"] and any(_is_compiled_here(name) for name in names)
             if (file := package.get("sdist")) and not outdated:
                 day = str(file.get("upload-time", ""))[:10]
@@ -182,7 +182,7 @@ class Uv:
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks one locked wheel into a folder and checks its hash if there is one. Raises `Failed`."""
+        """Unpacks one locked wheel into a folder, checking its hash if there is one. Raises `Failed`."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)
@@ -212,7 +212,7 @@ def _is_here(places: Iterable[str]) -> bool:
 
 
 def _tags(wheel: str) -> tuple[list[str], list[str], list[str]]:
-    """The Python versions, ABIs and systems of a wheel, given by its file name."""
+    """The Python versions, ABIs and systems that a wheel supports, given by its file name."""
     pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
     return pythons, abi, places
 
@@ -222,12 +222,12 @@ def name_of(line: str) -> str:
 
 
 def _without_wheel(stderr: str) -> list[str]:
-    """The requirements that no wheel satisfies, from uv's error output."""
+    """The requirements that no wheel satisfies, taken from uv's error output."""
     return [f"{every or name}{versions}" for every, name, versions in _WITHOUT_WHEEL.findall(" ".join(stderr.split()))]
 
 
 def failure_of(stderr: str) -> Failed:
-    """uv's error output, shortened to one reason."""
+    """Shortens uv's error output to a single reason."""
     text = " ".join(stderr.split())
     lower = text.lower()
     if "was not found in the package registry" in lower:

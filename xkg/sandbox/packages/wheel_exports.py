@@ -1,5 +1,5 @@
-"""Decides whether a module of a wheel can have a name, from its source; no code is run. Runs inside the sandbox, with
-the standard library only."""
+"""Decides from a module's source whether a module in a wheel can have a name; no code is run. Runs inside the sandbox
+and uses only the standard library."""
 
 import ast
 from collections.abc import Callable, Collection
@@ -8,13 +8,13 @@ _MAX_MODULES = 40
 
 
 class _Unknown(Exception):
-    """The source does not determine the module's names."""
+    """The module's names cannot be determined from its source."""
 
 
 def foreign(module: str, names: Collection[str], files: Collection[str], read: Callable[[str], bytes | None]) -> bool:
-    """Whether the top-level `module` certainly has none of `names`: its source binds none, and none is a submodule.
-    `files` are the paths in the wheel; `read` returns the bytes of one. False if the source does not determine the
-    names (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
+    """Whether the top-level `module` certainly has none of `names`: its source does not bind any, and none is a
+    submodule. `files` are the paths in the wheel; `read` returns the bytes of a file. False if the names cannot be
+    determined from the source (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
     folders = {path[len(module) + 1 :].partition("/")[0] for path in files if path.startswith(f"{module}/")}
     submodules = {name.partition(".")[0] for name in folders}
     if not names or submodules & set(names):
@@ -26,7 +26,7 @@ def foreign(module: str, names: Collection[str], files: Collection[str], read: C
 
 
 def _bound(module: str, files: Collection[str], read: Callable[[str], bytes | None], seen: set[str]) -> set[str]:
-    """Top-level names of a dotted module, with those of its relative star imports."""
+    """Top-level names in a dotted module, including those from its relative star imports."""
     folder = module.replace(".", "/")
     path = next((path for path in (f"{folder}/__init__.py", f"{folder}.py") if path in files), None)
     if module in seen:

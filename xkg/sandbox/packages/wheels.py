@@ -1,5 +1,5 @@
-"""Reads the contents of a wheel from the list of files at its end, without downloading the rest. Runs inside the
-sandbox, with the standard library only."""
+"""Reads the contents of a wheel from the file list at its end, without downloading the rest. Runs inside the sandbox
+and uses only the standard library."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Wheels of numerical code unpack to about three times their size. Used for servers without range requests.
+# Wheels with numerical code unpack to about three times their size. Used for servers without range requests.
 _UNPACKED = 3.0
 _TAIL = 1 << 18
 _MAX_MEMBER = 4 << 20
@@ -42,8 +42,8 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`size` is its bytes on disk, `download` the bytes of the wheel itself. `modules` are its top-level names, None if
-    they could not be read; `files` are its paths."""
+    """`size` is the wheel's size on disk in bytes, `download` the size of the wheel file. `modules` are its top-level
+    names, or None if they could not be read; `files` are its paths."""
 
     size: int
     modules: frozenset[str] | None
@@ -52,7 +52,7 @@ class Contents(NamedTuple):
 
 
 class _Remote(io.RawIOBase):
-    """A file at a URL that is read in parts, starting at its end."""
+    """A file at a URL that is read in parts, starting from its end."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -86,7 +86,7 @@ class _Remote(io.RawIOBase):
             part = self._tail[start : start + count]
         else:
             if count > 64 << 20:
-                raise Failed("its list of files is too large")
+                raise Failed("its file list is too large")
             with get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
                 part = answer.read(count)
         self._at += len(part)
@@ -110,8 +110,8 @@ def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
 
 
 def contents(wheel: Wheel, cache: str) -> Contents:
-    """The contents of a wheel, from the list of files at its end, without downloading the rest. Lists that were read
-    are kept in the folder `cache`."""
+    """The contents of a wheel, from the file list at its end, without downloading the rest. Lists are cached in the
+    folder `cache`."""
     file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text())
@@ -133,13 +133,13 @@ def _listed(wheel: Wheel) -> Contents:
         return Contents(int(whole * _UNPACKED), None, download=whole)
     except (OSError, ValueError, zipfile.BadZipFile):
         return Contents(0, None)
-    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # with its bytecode
+    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # including its bytecode
     names = [entry.filename for entry in listed]
     return Contents(size, top_level(names), frozenset(names), download)
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
-    """One file of a wheel. None if it cannot be read or is too large to be a module."""
+    """Reads one file in a wheel. None if it cannot be read or is too large to be a module."""
     try:
         with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None
@@ -148,7 +148,7 @@ def member(wheel: Wheel, path: str) -> bytes | None:
 
 
 def top_level(names: Iterable[str]) -> frozenset[str]:
-    """The importable names of a wheel: its packages (also those without `__init__`) and single modules."""
+    """The importable names in a wheel: its packages (even without `__init__`) and single modules."""
     modules = set()
     for name in names:
         first, _, rest = name.partition("/")

@@ -10,7 +10,7 @@ from xkg.store.graph_store import Decision, Relation, TechniqueView
 from xkg.text.unicode import one_line
 
 PAIRS = 12
-"""Pairs per question: the instructions cost as much as two pairs, and a failed answer leaves these pairs open."""
+"""Pairs per question: the instructions cost as much as two pairs, and a failed answer leaves all its pairs open."""
 _DEFINITION_CHARACTERS = 1200
 _PROMPT = Path(__file__).parent / "prompts" / "same_concept.md"
 
@@ -27,7 +27,7 @@ class Relations(AnswerType):
 
 
 def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
-    """A decision about each of these pairs, whose lower id comes first. Raises the errors of `ask`."""
+    """Returns a decision for each of these pairs, whose lower id comes first. Raises the errors of `ask`."""
     prompt = load_prompt(_PROMPT)
     text = "\n\n".join(
         f"Pair {number}\n{_described('A', first)}\n{_described('B', second)}"
@@ -54,7 +54,7 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
 
 
 def _described(letter: str, view: TechniqueView) -> str:
-    """Two lines, whatever line breaks a paper has, so that no text can pose as another pair."""
+    """Always two lines, whatever line breaks the paper's text contains, so that no text can pose as another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""
     definition = one_line(technique.definition)

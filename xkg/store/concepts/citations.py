@@ -1,9 +1,9 @@
-"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited work that is not in the graph becomes a
-`CitedWork`; a reference without an id and with a fragmentary title is dropped.
+"""`CITES`: resolves references to papers by arXiv id, DOI or title. A cited work that is not in the graph becomes a
+`CitedWork`; a reference is dropped if it has no id and only a fragmentary title.
 
 Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or a
-capital protected by braces ("B ayesian"). Several works share a short title ("Deep Learning"), so it only counts
-together with an author of the paper."""
+capital protected by braces ("B ayesian"). Several works may share a short title ("Deep Learning"), so a short title
+only counts if an author matches too."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
 from xkg.text.titles import is_title
 
-# In letters and digits: about four words.
+# Counted in letters and digits: about four words.
 _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
@@ -26,7 +26,7 @@ _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?
 
 @dataclass(frozen=True)
 class Work:
-    """A cited work outside the graph, from the first reference to it."""
+    """A cited work outside the graph, as described by the first reference to it."""
 
     id: str
     title: str
@@ -35,15 +35,15 @@ class Work:
 
 
 class Citations(NamedTuple):
-    """The cited works outside the graph, and the citations (citing, cited)."""
+    """The cited works outside the graph, and the citations as pairs (citing, cited)."""
 
     works: list[Work]
     edges: list[tuple[str, str]]
 
 
 def works_and_citations(papers: Iterable[Paper]) -> Citations:
-    """The cited works outside the graph, by id, and the unique, ordered edges (citing, cited). No paper cites
-    itself."""
+    """The cited works outside the graph, keyed by id, and the citations as unique, ordered pairs (citing, cited). No
+    paper cites itself."""
     index = PaperIndex(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
     missing: list[tuple[str, _Citation]] = []
@@ -68,7 +68,7 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
             work = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
         else:
             continue
-        # The id of a short title can equal that of a paper here without meaning that paper.
+        # A short title can yield the same id as a paper in the graph without referring to that paper.
         if work not in index:
             if work not in works:
                 arxiv_id = work.removeprefix("arxiv:") if work.startswith("arxiv:") else None
@@ -78,19 +78,19 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
 
 
 def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
-    """The edges (citing, cited) between these papers."""
+    """The citations between these papers, as pairs (citing, cited)."""
     known = {paper.id for paper in papers}
     return tuple(edge for edge in works_and_citations(papers)[1] if edge[1] in known)
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """The papers that `paper` cites and the papers that cite it, from edges (citing, cited)."""
+    """The papers that `paper` cites and the papers that cite it, given pairs (citing, cited)."""
     ends = [edge for edge in edges if paper in edge]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
 class _Citation(NamedTuple):
-    """A reference with its normalised title and its ids, an arXiv id first."""
+    """A reference with its normalised title and its ids, the arXiv id first."""
 
     reference: Reference
     title: str
@@ -98,7 +98,7 @@ class _Citation(NamedTuple):
 
 
 class PaperIndex:
-    """The papers of the graph, in id order, looked up by their ids, titles and parts of titles."""
+    """The papers in the graph, in id order, looked up by id, title or part of a title."""
 
     def __init__(self, papers: Iterable[Paper]) -> None:
         self.papers = papers = list(papers)
@@ -114,13 +114,13 @@ class PaperIndex:
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
     def resolve(self, citation: _Citation) -> str | None:
-        """The id of the cited paper, None if it is not in the graph."""
+        """The id of the cited paper, or None if it is not in the graph."""
         for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id
         paper = self._by_title(citation)
         if paper is None or (paper.arxiv_id and citation.ids and citation.ids[0].startswith("arxiv:")):
-            return None  # different arXiv ids mean different papers, whatever their titles
+            return None  # different arXiv ids mean different papers, even if the titles match
         return paper.id
 
     def _by_title(self, citation: _Citation) -> Paper | None:
@@ -147,13 +147,13 @@ def _ids(reference: Reference) -> list[str]:
 
 
 def _arxiv(text: str) -> str:
-    """The arXiv id in a text, without version; '' if there is none."""
+    """The arXiv id in `text`, without its version; '' if there is none."""
     match = _ARXIV.search(text.strip())
     return match[0] if match else ""
 
 
 def _title(title: str | None) -> str:
-    """A title without everything that varies between bibliographies."""
+    """A title stripped of everything that varies between bibliographies."""
     plain = title or ""
     if "\\" in plain:
         plain = _FORMATTING.sub(" ", plain)
@@ -164,7 +164,7 @@ def _title(title: str | None) -> str:
 
 
 def _parts(title: str) -> list[str]:
-    """A title without its subtitle, and the subtitle alone, if they are long enough to be titles."""
+    """The title without its subtitle, and the subtitle alone, each only if it is long enough to be a title."""
     pieces = _SUBTITLE.split(title, maxsplit=1)
     return [part for part in map(_title, pieces if len(pieces) > 1 else ()) if len(part) >= _SHORTEST_TITLE]
 

@@ -1,7 +1,7 @@
-"""Decisions about pairs of techniques: files next to the bundles.
+"""Decisions about pairs of techniques, stored in files next to the bundles.
 
-A decision holds for two technique ids and the texts that were judged. A changed definition is a new question; the old
-decision is kept in case the text comes back."""
+A decision is valid for two technique ids and the texts that were judged. A changed definition is a new question; the
+old decision is kept in case the old text comes back."""
 
 import hashlib
 import json
@@ -10,18 +10,18 @@ from xkg.model import Technique
 from xkg.store.graph_store import Decision
 from xkg.store.hashed_files import HashedFiles
 
-_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` decides again what it held")
+_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` repeats the lost decisions")
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 
 def text_hash(technique: Technique) -> str:
-    """The hash of the text that a decision about a technique depends on: its names and definition."""
+    """The hash of the text on which a decision about a technique depends: its names and definition."""
     return _hash(technique.name, *technique.aliases, "", technique.definition)
 
 
 def judged(first: str, second: str) -> str:
-    """The hash of two texts from their hashes; the lower technique id comes first."""
+    """Combines the hashes of two texts; the hash for the lower technique id comes first."""
     return _hash(first, second)
 
 

@@ -1,12 +1,12 @@
-"""`SAME_CONCEPT`: which techniques of two papers are one concept.
+"""`SAME_CONCEPT`: finds techniques in different papers that are the same concept.
 
 The links between two papers depend only on these two papers and on the decisions about them. So the order in which
 papers are added does not matter, and removing a paper removes only its own links.
 
-Names decide if they can. Vectors cannot: with all-MiniLM-L6-v2, two authors' descriptions of one concept reach a cosine
-of 0.44 to 0.77, and a concept and its variant 0.48 to 0.89 (posterior and likelihood estimation differ in one word).
-Vectors show whether a shared name is a coincidence, which texts are nearly the same, and which pairs are worth a
-question. The thresholds are for that model."""
+Names decide if possible. Vectors alone cannot decide: with all-MiniLM-L6-v2, two authors' descriptions of one concept
+have a cosine of 0.44 to 0.77, but a concept and its variant have 0.48 to 0.89 (posterior and likelihood estimation
+differ in one word). Vectors do show whether a shared name is a coincidence, which texts are nearly the same, and which
+pairs are worth a question. The thresholds were chosen for that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# "Training" and "Encoder" of two fields reach 0.2 to 0.5; below that, even specific names are coincidences.
+# Unrelated techniques called "Training" or "Encoder" in two fields reach 0.2 to 0.5; below that, even specific names
+# are coincidences.
 TELLING = 0.3
-# One abbreviation for two things reached 0.53, for one thing in both papers 0.44 to 0.77.
+# Two concepts with the same abbreviation reached 0.53; one concept described in both papers reached 0.44 to 0.77.
 TERSE = 0.55
 NEAR_DUPLICATE = 0.95
 OPEN = 0.6
 OPEN_PAIR = "open"
 MOST_NAMESAKES = 20
-"""The number of techniques of one paper that may share a name; a name shared by more is not distinctive."""
+"""The number of techniques in one paper that may share a name; a name shared by more is not distinctive."""
 
 
 @dataclass(frozen=True)
 class Concept:
-    """A technique for linking: its `row` in the vectors, and the text that decisions are about. Hidden techniques are
-    never linked."""
+    """A technique to link: `row` is its row in the vectors; decisions are about its text. Hidden techniques are never
+    linked."""
 
     row: int
     paper: int
@@ -49,8 +50,8 @@ class Concept:
 
 @dataclass(frozen=True)
 class RowLink:
-    """Two rows (the lower id first), the cosine of their texts, and the reason for the link: `name`, `vectors`,
-    `model`, or none yet (`open`)."""
+    """Two rows (the lower id first), the cosine of their texts, and the reason for the link: `name`, `vectors` or
+    `model`, or `open` if there is none yet."""
 
     first: int
     second: int
@@ -59,7 +60,7 @@ class RowLink:
 
 
 def concept(row: int, paper: int, entry: Entry) -> Concept:
-    """A technique at `row` of the vectors, in the paper with this number."""
+    """Describes a technique at `row` of the vectors, in the paper with this number."""
     technique = entry.technique
     hidden = technique.hidden is not None
     forms = NO_NAMES if hidden else names(technique.name, technique.aliases)
@@ -73,11 +74,11 @@ def link(
     decisions: Decisions,
     among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """All links, and the pairs that only a decision can settle, ordered by rows. With `among`, only the links of these
-    papers to each other and to the rest.
+    """All links, and the pairs that only a decision can settle, ordered by row. With `among`, returns only links that
+    involve these papers.
 
-    `concepts` are in row order, and `vectors` are their unit vectors. `near` are pairs of rows of different papers,
-    each the other's nearest in its paper, with a cosine of at least `OPEN`."""
+    `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
+    papers, each row being the other's nearest in its paper, with a cosine of at least `OPEN`."""
     found: dict[tuple[int, int], str] = {}
     scores: dict[tuple[int, int], float] = {}
 
@@ -103,7 +104,7 @@ def link(
     return [
         RowLink(*pair, score(pair), how)
         for pair, how in sorted(found.items())
-        # If a technique has a counterpart in a paper, no question compares it with the rest of that paper.
+        # If a technique has a counterpart in a paper, no question compares it with the paper's other techniques.
         if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
     ]
 
@@ -114,7 +115,7 @@ def _decide(
     decisions: Decisions,
     among: frozenset[int] | None,
 ) -> None:
-    """Applies every decision to its pair, whatever the other evidence."""
+    """Applies every decision to its pair, overriding other evidence."""
     by_id = {c.id: c for c in concepts if not c.hidden}
     for decision in decisions.values():
         first, second = by_id.get(decision.first), by_id.get(decision.second)
@@ -131,7 +132,7 @@ def _decide(
 def _sharing(
     concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
 ) -> set[tuple[int, int]]:
-    """Pairs of rows of different papers that share a form, one of them in `among`."""
+    """Pairs of rows from different papers that share a form; at least one row is in `among`."""
     by_form: dict[str, list[int]] = defaultdict(list)
     for c in concepts:
         for form in forms(c):
@@ -140,7 +141,7 @@ def _sharing(
 
 
 def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterator[tuple[int, int]]:
-    """Pairs of these rows of different papers, one of them in `among`; a pair may come twice."""
+    """Pairs of these rows from different papers, at least one of them in `among`; a pair may be repeated."""
     papers: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         papers[concepts[row].paper].append(row)

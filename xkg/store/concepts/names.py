@@ -1,8 +1,8 @@
 """Names of techniques, reduced so that two papers' names for one concept match.
 
 "Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" match; a shared "Training" proves nothing. Short forms
-are distinguished from other remarks in parentheses as in Schwartz and Hearst, "A simple algorithm for identifying
-abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003."""
+are told apart from other remarks in parentheses by the method of Schwartz and Hearst, "A simple algorithm for
+identifying abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003."""
 
 import functools
 import re
@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
-# Words that name a part of any method instead of a concept. Names made of these words alone identify nothing.
+# Words for a part of any method, not for a particular concept. A name made only of these words identifies nothing.
 _GENERIC = frozenset(
     """
     a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
@@ -31,7 +31,7 @@ _GENERIC = frozenset(
     training transformation tuning two update validation variant with
     """.split()
 )
-# Words that add nothing at the end of a name: the Adam optimizer is Adam.
+# Words that add nothing at the end of a name: "Adam optimizer" means "Adam".
 _EMPTY = frozenset(
     "algorithm approach framework mechanism method methodology optimizer procedure scheme strategy".split()
 )
@@ -40,13 +40,13 @@ _EMPTY = frozenset(
 @dataclass(frozen=True)
 class Names:
     """The forms of a technique's name: `telling` forms are distinctive by themselves; `terse` forms are single words
-    and abbreviations, which other fields use for other things. Names of generic words alone are in neither."""
+    and abbreviations, which may mean something else in other fields. A name made only of generic words has neither."""
 
     telling: frozenset[str]
     terse: frozenset[str]
 
     def conflict(self, other: "Names") -> bool:
-        """Whether both names are spelt out and differ: a shared abbreviation is then a coincidence."""
+        """Whether both names are spelt out and differ, which makes a shared abbreviation a coincidence."""
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
 
@@ -89,12 +89,12 @@ def spelt(text: str) -> str:
     """`text` with Greek letters spelt out, since papers write them both ways."""
     if text.isascii():
         return text
-    # one code point in the range is unassigned and has no name
+    # one code point in the range is unassigned and so has no name
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:
-    """The name unchanged, or its long and its short form."""
+    """The name unchanged, or its long form and its short form."""
     match = _PARENTHESES.match(name)
     if match is None:
         return [name]
@@ -107,7 +107,7 @@ def _forms(name: str) -> list[str]:
 
 
 def _is_abbreviated(form: str) -> bool:
-    """Whether the name is one unbroken piece, part of which has two capitals, like TD3+BC or GPT-2."""
+    """Whether the name is a single token, part of which has two capitals, like TD3+BC or GPT-2."""
     capitals = (sum(c.isupper() for c in part) for part in re.split(r"[\W_]", form.strip()))
     return len(form.split()) == 1 and max(capitals) > 1
 
@@ -123,7 +123,7 @@ def _base(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """One spelling for singular and plural, and for British and American English."""
+    """Reduces singular and plural, and British and American English, to one spelling."""
     if len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):

@@ -1,8 +1,9 @@
 """Limits on regular expressions, and on constructs that are slow to plan.
 
-On Neo4j, regular expressions run in Java's backtracking engine, which no transaction timeout interrupts: 40 letters
-against `(a+)+\\1b` keep a core of the server busy for years. So patterns must be simple: words with a few wildcards.
-The planner ignores the timeout too. Paths of any length need no limit, since Neo4j looks at the time while it walks."""
+On Neo4j, regular expressions run in Java's backtracking engine, which no transaction timeout interrupts: matching 40
+letters against `(a+)+\\1b` keeps a core of the server busy for years. So patterns must be simple: words with a few
+wildcards. The planner ignores the timeout too. Path lengths need no limit, since Neo4j checks the time during
+traversal."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,10 +12,10 @@ from typing import Any
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
-"""The maximum number of these in a statement. Neo4j plans 25 XOR, or 60 labels like (A|B)&(C|D), for hours."""
+"""How often each of these may occur in a statement. Neo4j takes hours to plan 25 XOR, or 60 labels like (A|B)&(C|D)."""
 
 MOST_LABELS = 10
-"""The maximum number of OR next to a label: Neo4j plans 20 of (n:A OR n:B) AND (n:C OR n:D) AND … for hours."""
+"""How many OR may occur next to a label: Neo4j takes hours to plan 20 of (n:A OR n:B) AND (n:C OR n:D) AND …"""
 
 DEEPEST = 8
 """The maximum nesting of subqueries and CASE."""
@@ -29,12 +30,12 @@ _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
     """Raises `QueryRefusedError` if Neo4j could not plan the statement quickly: constructs with exponential planning
-    cost are limited in number and depth. `words` has each token's keyword, or ''. Brackets must be balanced."""
+    cost are limited in number and depth. `words` holds each token's keyword, or ''. Brackets must be balanced."""
     for word, most in MOST_OF.items():
         if words.count(word) + sum(mark_at(tokens, i) == word for i in range(len(tokens))) > most:
-            raise refused(word, f"stands more than {most} times in one statement; write it with WITH or UNWIND")
+            raise refused(word, f"occurs more than {most} times in one statement; rewrite it using WITH or UNWIND")
     if sum(_beside_label(tokens, i) for i, word in enumerate(words) if word == "OR") > MOST_LABELS:
-        raise refused("OR", f"stands more than {MOST_LABELS} times next to a label; write the labels as (n:A|B|C)")
+        raise refused("OR", f"occurs more than {MOST_LABELS} times next to a label; write the labels as (n:A|B|C)")
     cases, subqueries = 0, [False]
     for i, word in enumerate(words):
         cases += (word == "CASE") - (word == "END")
@@ -44,11 +45,11 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
             subqueries.pop()
         if cases > DEEPEST or sum(subqueries) > DEEPEST:
             what = "CASE" if cases > DEEPEST else "a subquery"
-            raise refused(what, f"stands in more than {DEEPEST} others; write it with WITH")
+            raise refused(what, f"is nested in more than {DEEPEST} others; rewrite it using WITH")
 
 
 def _beside_label(tokens: Sequence[Token], i: int) -> bool:
-    """Whether `n:Label` comes before or after the word OR."""
+    """Whether `n:Label` comes directly before or after the word OR."""
     after = i + 1
     while mark_at(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
         after += 1
@@ -59,7 +60,7 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if that is not a simple
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if its value is not a simple
     pattern."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
@@ -80,7 +81,7 @@ def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> No
         )
         if pattern is None or continued:
             raise refused(
-                "'=~'", "must be followed by one string or one parameter that is the whole pattern; or use CONTAINS"
+                "'=~'", "must be followed by the whole pattern as one string or one parameter; or use CONTAINS"
             )
         if isinstance(pattern, str):
             check_pattern(pattern)
@@ -91,7 +92,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "
 
 
 def _decoded(literal: str) -> str:
-    """The value of a string literal. Escapes that Cypher does not know are kept."""
+    """The value of a string literal. Escapes unknown to Cypher are kept."""
 
     def character(match: re.Match[str]) -> str:
         return chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[0])
@@ -114,9 +115,9 @@ _PIECE = re.compile(
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises `QueryRefusedError` unless the pattern is simple: characters and character classes, each repeated on its
-    own and rarely, and at most one group, which is not repeated. Such a pattern costs at most the square of a text's
-    length."""
+    """Raises `QueryRefusedError` unless the pattern is simple. A simple pattern consists of characters and character
+    classes, only a few of which are repeated, and at most one group, which is not repeated. Matching it takes at most
+    quadratic time in the length of the text."""
     if len(pattern) > LONGEST_PATTERN:
         raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
     kinds: list[str] = []
@@ -127,16 +128,16 @@ def check_pattern(pattern: str) -> None:
             raise _refused(pattern, f"is not simple at {pattern[position:][:12]!r}")
         kind = "optional" if piece["optional"] else piece.lastgroup
         if kind in ("unbounded", "optional") and kinds[-1:] != ["atom"]:
-            raise _refused(pattern, f"does not repeat a single character at {piece[0]!r}")
+            raise _refused(pattern, f"repeats something other than a single character at {piece[0]!r}")
         if kind == "flags" and position:
-            raise _refused(pattern, f"has {piece[0]} where it does not begin")
+            raise _refused(pattern, f"has {piece[0]} after its beginning")
         if int(piece["most"] or 0) > LARGEST_COUNT:
             raise _refused(pattern, f"repeats more than {LARGEST_COUNT} times at {piece[0]!r}")
         kinds.append(kind)
         position = piece.end()
     groups = [kind for kind in kinds if kind in ("open", "close")]
     if groups not in ([], ["open", "close"]):
-        raise _refused(pattern, "has more than one group, or half of one")
+        raise _refused(pattern, "has more than one group, or an unclosed one")
     takes_the_rest = bool(re.match(r"\(\?[is]*s", pattern)) and pattern.endswith(".*") and "either" not in kinds
     if kinds.count("unbounded") - takes_the_rest > MOST_UNBOUNDED or kinds.count("optional") > MOST_OPTIONAL:
         raise _refused(pattern, f"repeats too often: at most {MOST_UNBOUNDED} * or +, and {MOST_OPTIONAL} ? or {{1,9}}")
@@ -144,5 +145,6 @@ def check_pattern(pattern: str) -> None:
 
 def _refused(pattern: str, why: str) -> Exception:
     return refused(
-        f"the regular expression {pattern[:60]!r}", f"{why}; write a simple one, as '(?i).*(word|other).*', or CONTAINS"
+        f"the regular expression {pattern[:60]!r}",
+        f"{why}; write a simple one, such as '(?i).*(word|other).*', or use CONTAINS",
     )

@@ -1,13 +1,13 @@
-"""An upper bound of the cost of evaluating a statement's expressions once, computed from its text before it runs.
+"""Computes an upper bound on the cost of evaluating a statement's expressions once, from its text before it runs.
 
 Neo4j checks a transaction's time limit only between rows: `single(x IN range(1, 9000000000000000) WHERE x < 0)` keeps a
-core of the server busy for months, and doubling a string forty times exhausts its memory. So each value gets an upper
-bound: its number of items and its size. Rows are not counted, since the server can stop between them; long lists belong
-in `UNWIND`.
+core of the server busy for months, and doubling a string forty times exhausts its memory. So each value gets upper
+bounds on its number of items and on its size. Rows are not counted, since the server can stop between them; long lists
+belong in `UNWIND`.
 
-The text has no bounds for values of the graph. A property or the nodes of a path count as `STORED_ITEMS` items, and the
-result of `collect` as `COLLECTED_ITEMS`. Functions with lambdas, which only LadybugDB has, count like others:
-its process can be killed."""
+The text gives no bounds for values stored in the graph. A property or the nodes of a path count as `STORED_ITEMS`
+items, and the result of `collect` as `COLLECTED_ITEMS`. Functions with lambdas, which only LadybugDB has, count like
+other functions, since its process can be killed."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -34,13 +34,14 @@ from xkg.store.cypher.value_bounds import (
 )
 
 MOST_ITERATIONS = 10_000_000
-"""The maximum number of iterations of nested loops over lists, in all."""
+"""The maximum total number of iterations of nested loops over lists."""
 
 LARGEST_VALUE = 10_000_000
-"""The maximum number of characters and items of one value."""
+"""The maximum size of one value, in characters and items."""
 
 MOST_WORK = 100_000_000
-"""The maximum number of operands evaluated per row; 64 characters or items of a large one count as one more."""
+"""The maximum number of operands evaluated per row; every 64 characters or items of a large operand count as one
+more."""
 
 _MOST_OPERANDS = 100_000
 _SEPARATE = frozenset("AND OR XOR NOT WHERE WHEN THEN ELSE , | :".split())
@@ -50,13 +51,14 @@ Names = dict[str, ValueBounds]
 
 
 def check_evaluation(tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if one expression loops too much, can make a value too large, or matches a regular
-    expression with anything but a property. `words` has each token's keyword, or ''. Brackets must be balanced."""
+    """Raises `QueryRefusedError` if one expression loops too much, could produce too large a value, or matches a
+    regular expression against anything but a property. `words` holds each token's keyword, or ''. Brackets must be
+    balanced."""
     _Estimate(tokens, words, parameters).query(0, len(tokens), {}, 1)
 
 
 class _Estimate(TokenTree):
-    """A bound of the work for one row, counted while the statement is read."""
+    """An upper bound on the work for one row, added up while the statement is read."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
         super().__init__(tokens, words)
@@ -72,18 +74,18 @@ class _Estimate(TokenTree):
         self.work += times * (1 + value.items // 64 + value.size // 2048)
         if self.work > MOST_WORK:
             raise refused(
-                "an expression", "does too much for one row; go through long lists with UNWIND, which can be stopped"
+                "an expression", "does too much work for one row; process long lists with UNWIND, which can be stopped"
             )
         return value
 
     def loop(self, items: ValueBounds, times: int) -> int:
-        """How often the body of a loop over `items` is evaluated in all."""
+        """The total number of times that the body of a loop over `items` is evaluated."""
         product = times * items.items
         if product > MOST_ITERATIONS:
             raise refused(
                 "a list",
-                f"is gone through for more than {MOST_ITERATIONS:,} items, with the lists around it; "
-                "write UNWIND or a longer MATCH in its place, which can be stopped",
+                f"loops over more than {MOST_ITERATIONS:,} items in all, counting the enclosing lists; use UNWIND or "
+                "a longer MATCH instead, which can be stopped",
             )
         self.charge(SCALAR, product)
         return product
@@ -91,7 +93,7 @@ class _Estimate(TokenTree):
     # ---- clauses
 
     def query(self, start: int, end: int, outer: Names, times: int) -> ValueBounds:
-        """A returned value of a query."""
+        """The bounds of a value returned by a query."""
         names, last = dict(outer), SCALAR
         within: Names = names
         cuts = self.clauses(start, end)
@@ -118,14 +120,14 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """The names that a pattern, or YIELD, binds to values of the graph."""
+        """The names that a pattern or YIELD binds to values in the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
                 names.setdefault(name, STORED)
 
     def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """The list of an UNWIND. The server does not materialise `range(…)` there."""
+        """The bounds of the list in an UNWIND. The server does not materialise `range(…)` there."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
             for part in self.parts(start + 2, end - 1):
                 self.value(*part, names, times)
@@ -133,7 +135,7 @@ class _Estimate(TokenTree):
         return self.value(start, end, names, times)
 
     def projection(self, start: int, end: int, names: Names, times: int) -> tuple[Names, ValueBounds]:
-        """The names after WITH or RETURN, and one of their values."""
+        """The names available after WITH or RETURN, and the bounds of one of their values."""
         where = self.find(start, end, "WHERE")
         projected: Names = {}
         value = SCALAR
@@ -150,7 +152,7 @@ class _Estimate(TokenTree):
     # ---- expressions
 
     def value(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """The bounds of an expression that is evaluated `times` times. Bounds of several parts are combined."""
+        """The bounds of an expression that is evaluated `times` times. The bounds of its parts are combined."""
         operands: list[ValueBounds] = []
         operators: set[str] = set()
         compared = 0  # the operands before this one belong to an earlier comparison
@@ -174,10 +176,10 @@ class _Estimate(TokenTree):
         return self.charge(of_operands(operands, operators), times)
 
     def operand(self, i: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int] | None:
-        """The bounds of the operand that starts at token i, and its end; None for an operator."""
+        """The bounds of the operand that starts at token i, and the index after it; None for an operator."""
         self.operands_read += 1
         if self.operands_read > _MOST_OPERANDS:  # the body of a reduce is read twice
-            raise refused("the statement", "nests too much to be judged; write it with UNWIND and WITH")
+            raise refused("the statement", "is nested too deeply to be checked; rewrite it using UNWIND and WITH")
         token = self.tokens[i]
         if token.kind == "string":
             value, after = ValueBounds(len(token.text), len(token.text)), i + 1
@@ -200,7 +202,7 @@ class _Estimate(TokenTree):
         return self.continued(value, after, end, names, times)
 
     def continued(self, value: ValueBounds, i: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """`.name`, `[0]`, `[1..3]`, `{.name, other: …}` after an operand."""
+        """The bounds after `.name`, `[0]`, `[1..3]` or `{.name, other: …}` is applied to an operand."""
         while i < end:
             if self.mark(i) == "." and i + 1 < end:
                 value, i = property_of(value), i + 2
@@ -218,7 +220,7 @@ class _Estimate(TokenTree):
         return value, i
 
     def case(self, start: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """`CASE … END`: the bounds of all its branches."""
+        """The combined bounds of all branches of `CASE … END`."""
         cuts, depth, stop = [start - 1], 0, end
         for i in self.tops(start, end):
             word = self.words[i]
@@ -310,13 +312,13 @@ class _Estimate(TokenTree):
         if items is None:
             raise refused(
                 "range()",
-                "wants whole numbers, parameters that are such, or size(…) as its bounds here; "
-                "write UNWIND range(…) AS x, which can be stopped",
+                "needs bounds that are whole numbers, parameters with whole numbers, or size(…) here; use UNWIND "
+                "range(…) AS x, which can be stopped",
             )
         return ValueBounds(items, items, 1, flat=True)
 
     def range(self, start: int, end: int, names: Names, times: int) -> int | None:
-        """The maximum number of items of `range(…)`, None if it has no bound."""
+        """The maximum number of items in `range(…)`; None if it has no bound."""
         bounds = [self.number(*part, names, times) for part in self.parts(start, end)]
         if not 2 <= len(bounds) <= 3:
             return None
@@ -328,7 +330,7 @@ class _Estimate(TokenTree):
         return max(0, (high[0] - low[0]) // step[0] + 1) if step[0] else 0
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
-        """The maximum of a whole number, a parameter, or a `size(…)` minus a number; and whether that value is
+        """The maximum of a whole number, a parameter, or `size(…)` minus a number; and whether that maximum is
         exact."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
@@ -361,7 +363,7 @@ class _Estimate(TokenTree):
             steps.append(self.value(bar + 1, end, inside, product))
         growth = [max(0, after.size - before.size) for before, after in pairwise(steps)]
         if growth[1] > growth[0]:
-            raise refused("reduce()", "makes its total grow faster with each step; write UNWIND, and collect or sum")
+            raise refused("reduce()", "makes its total grow faster with each step; use UNWIND, and collect or sum")
         size = steps[-1].size + growth[1] * items.items
-        self.work += product * (size // 2048)  # a text is copied at each step
+        self.work += product * (size // 2048)  # a string is copied at each step
         return self.charge(steps[-1]._replace(items=max(steps[-1].items, size), size=size, stored=False), times)

@@ -1,4 +1,4 @@
-"""Upper bounds of the results of Cypher functions, from the bounds of their arguments."""
+"""Upper bounds on the results of Cypher functions, computed from the bounds of their arguments."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from xkg.store.cypher.tokens import refused
 from xkg.store.cypher.value_bounds import SCALAR, STORED, ValueBounds, collected, either_of, item_of, of_operands
 
 REPEATING = frozenset(["repeat", "lpad", "rpad"])
-"""Functions whose second argument is the length of the result."""
+"""Functions whose second argument is the length of their result."""
 
 _SCALAR_FUNCTIONS = frozenset(
     "count exists id size length char_length character_length isempty sum avg stdev stdevp percentilecont "
@@ -20,8 +20,8 @@ _OF_ENTITY = frozenset(["labels", "keys", "nodes", "relationships", "rels", "pro
 
 
 def function_bounds(name: str, arguments: Sequence[ValueBounds], length: int | None) -> ValueBounds:
-    """The bounds of a function's result. `length` is the maximum of the second argument of `REPEATING`. Raises
-    `QueryRefusedError` if `length` is needed but None (unbounded)."""
+    """The bounds on a function's result. `length` is the maximum of the second argument of `REPEATING` functions.
+    Raises `QueryRefusedError` if `length` is needed but is None (unbounded)."""
     first = arguments[0] if arguments else SCALAR
     alone = len(arguments) == 1
     if name in _SCALAR_FUNCTIONS:
@@ -44,7 +44,7 @@ def function_bounds(name: str, arguments: Sequence[ValueBounds], length: int | N
         return ValueBounds(size, size)
     if name in REPEATING and len(arguments) > 1:
         if length is None:
-            raise refused(f"{name}()", "wants a number or a parameter for how long it becomes")
+            raise refused(f"{name}()", "needs a number or a parameter for the length of its result")
         size = sum(value.size for value in arguments) * max(1, length)
         return ValueBounds(size, size)
     if name in ("split", "str_split", "string_split", "string_to_array"):

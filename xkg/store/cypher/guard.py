@@ -2,13 +2,14 @@
 
 A read-only handle is not enough: LadybugDB's `LOAD FROM` still reads system files, `COPY … TO` and `EXPORT DATABASE`
 write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens by the
-rules of both engines' grammars, and passes only if every clause, procedure and function is on a list. Nothing unlisted
-can open a clause: only a listed keyword may follow a finished expression.
+rules of both engines' grammars, and passes only if every clause, procedure and function is on a list. Nothing else can
+start a clause: only a listed keyword may follow a complete expression.
 
 The engine receives a new text written from those tokens, without comments, so it reads exactly the checked statement.
 `xkg.store.cypher.tokens` refuses text that the engines could split differently; `xkg.store.cypher.bounds` and
-`xkg.store.cypher.expression_cost` refuse work that no time limit could interrupt. Both engines have the same rules,
-although LadybugDB runs in a process that can be killed, so that a statement passes on both stores or on neither."""
+`xkg.store.cypher.expression_cost` refuse work that no time limit could interrupt. Both engines follow the same rules,
+although LadybugDB runs in a process that can be killed, so that a statement is accepted on both stores or on
+neither."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -25,7 +26,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 DEEPEST_NESTING = 20
-"""The maximum nesting of brackets. Neo4j plans `NOT (… OR NOT (… OR …))` 40 deep for hours, and no limit stops it."""
+"""The maximum nesting of brackets. Neo4j takes hours to plan `NOT (… OR NOT (… OR …))` 40 deep, and no limit stops
+it."""
 
 PROCEDURES = _words(
     "show_tables table_info show_connection show_functions show_indexes db_version "
@@ -77,7 +79,7 @@ _FORBIDDEN = {
     **dict.fromkeys(_words("CREATE MERGE SET DELETE REMOVE DETACH DROP ALTER INSERT FOREACH"), "changes the graph"),
     **dict.fromkeys(_words("COPY LOAD EXPORT IMPORT ATTACH"), "reads or writes files"),
     **dict.fromkeys(_words("INSTALL UNINSTALL MACRO"), "changes the database"),
-    **dict.fromkeys(_words("BEGIN COMMIT ROLLBACK CHECKPOINT"), "steers transactions"),
+    **dict.fromkeys(_words("BEGIN COMMIT ROLLBACK CHECKPOINT"), "controls transactions"),
     **dict.fromkeys(_words("EXPLAIN PROFILE USE USING CYPHER"), "changes how the engine runs a statement"),
     **dict.fromkeys(_words("SHOW TERMINATE GRANT DENY REVOKE ANALYZE"), "administers the database"),
 }
@@ -93,9 +95,9 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
-    """The statement in the form that may run: without comments, single spaces, no final semicolon.
+    """Returns the statement in a form that may run: without comments, with single spaces and no final semicolon.
 
-    Raises `QueryRefusedError` with the offending token."""
+    Raises `QueryRefusedError` for the offending token."""
     tokens = tokenize(statement)
     while tokens and tokens[-1].text == ";":
         tokens.pop()
@@ -117,13 +119,14 @@ def _check_folding(text: str) -> None:
     folded = unicodedata.normalize("NFKC", text)
     for form in (text.upper(), folded.upper(), folded.casefold().upper(), folded.lower().upper()):
         if form in _FORBIDDEN or form in _KEYWORDS:
-            raise refused(repr(text), f"folds into the keyword {form}; put a name in backticks")
+            raise refused(repr(text), f"case-folds to the keyword {form}; if it is a name, put it in backticks")
     if not text.isidentifier():
         raise refused(repr(text), "is not a name; put it in backticks")
 
 
 class _Reader:
-    """One pass over the tokens. `nesting` has the open brackets; a subquery's brace is recorded by its keyword."""
+    """One pass over the tokens. `nesting` lists the open brackets; the brace of a subquery is recorded as its
+    keyword."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -137,7 +140,7 @@ class _Reader:
         return mark_at(self.tokens, i)
 
     def keyword(self, i: int) -> str:
-        """The keyword at token i, or '' if it is a name."""
+        """The keyword at token i, or '' if the token is a name."""
         token = self.at(i)
         return "" if token is None or self.names[i] else token.word
 
@@ -151,16 +154,16 @@ class _Reader:
             if i == 0 and self.keyword(0) not in _STARTERS:
                 raise refused(repr(token.text), "cannot start a query; start with MATCH, UNWIND, WITH, RETURN or CALL")
         if self.nesting:
-            raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; close it")
+            raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; add the closing bracket")
 
     def _is_name(self, i: int) -> bool:
-        """Whether the position alone makes word i a name in every grammar, whatever its spelling."""
+        """Whether the position alone makes the word at i a name in every grammar, however it is spelt."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):
             return True
         if self.tokens[i].word == "ORDER" and (self.at(i + 1) or _NOTHING).word != "BY":
-            return True  # xkg's own graph has properties named order and commit
+            return True  # xkg's own graph has properties called order and commit
         if self.tokens[i].word == "COMMIT" and i and not self._is_finished(i - 1):
             return True
         if i and after == "." and before not in (".", ".."):
@@ -172,14 +175,14 @@ class _Reader:
         return self.keyword(i - 1) == "AS" and self._is_finished(i - 2)
 
     def _is_lookup(self, dot: int) -> bool:
-        """Whether this is the dot of `n.name` or `n {.name}`."""
+        """Whether this is the dot in `n.name` or `n {.name}`."""
         before = self.at(dot - 1)
         if self.nesting and self.nesting[-1] == "{" and self.mark(dot - 1) in ("{", ","):
             return True
         return before is not None and before.kind != "number" and self._is_finished(dot - 1)
 
     def _is_label(self, separator: int) -> bool:
-        """Whether this is a `:`, `|` or `&` before a label: `(:A`, `(n:A|B`, `[:R|S`."""
+        """Whether this is a `:`, `|` or `&` before a label, as in `(:A`, `(n:A|B` or `[:R|S`."""
         while (mark := self.mark(separator)) in (":", "|", "&"):
             before = self.tokens[separator - 1] if separator else None
             if before is None or (before.kind not in ("word", "quoted") and before.text not in ("(", "[")):
@@ -190,12 +193,12 @@ class _Reader:
         return False
 
     def _is_entry(self, colon: int) -> bool:
-        """Whether this is the colon of a map entry, so that an expression follows: `{id: …`."""
+        """Whether this is the colon of a map entry, so that an expression follows, as in `{id: …`."""
         inside = self.nesting[-1] if self.nesting else ""
         return inside == "{" and self.mark(colon - 2) in ("{", ",")
 
     def _is_finished(self, i: int) -> bool:
-        """Whether token i ends an expression or a pattern, so that only a keyword or a mark may follow."""
+        """Whether token i ends an expression or a pattern, so that only a keyword or punctuation may follow."""
         token = self.at(i)
         if token is None:
             return False
@@ -208,7 +211,7 @@ class _Reader:
 
     def _check_mark(self, i: int, token: Token) -> None:
         if token.text == ";":
-            raise refused("a second statement after ';'", "is not run; send one statement at a time")
+            raise refused("a second statement after ';'", "is not allowed; send one statement at a time")
         if token.text == "~" and (self.mark(i - 1) != "=" or token.gap):
             raise refused("'~'", "is not an operator; use =~ for regular expressions")
         if token.text == "$" and ((after := self.at(i + 1)) is None or after.gap or after.kind in ("mark", "string")):
@@ -219,7 +222,7 @@ class _Reader:
             if len(self.nesting) > DEEPEST_NESTING:
                 raise refused("the statement", f"is nested deeper than {DEEPEST_NESTING} brackets; simplify it")
             if subquery and not (self.mark(i + 1) == "(" or (self.at(i + 1) or _NOTHING).word in _STARTERS):
-                raise refused(f"{self.keyword(i - 1)} {{", "must hold a query that starts with MATCH")
+                raise refused(f"{self.keyword(i - 1)} {{", "must contain a query that starts with MATCH")
         elif token.text in _PAIRS and (not self.nesting or self.nesting.pop()[-1] != _PAIRS[token.text]):
             raise refused(repr(token.text), "closes nothing that is open; balance the brackets")
 
@@ -277,7 +280,7 @@ class _Reader:
         name, _ = self._dotted(start)
         called = self.keyword(start - 1) == "CALL" and name in _PROCEDURES
         if not called and name not in FUNCTIONS:
-            raise refused(f"function {name}()", "may not be called by a read-only query")
+            raise refused(f"function {name}()", "is not allowed in a read-only query")
 
 
 _NOTHING = Token("mark", "", "", False)

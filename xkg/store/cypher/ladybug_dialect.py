@@ -1,7 +1,7 @@
-"""Translates Neo4j's Cypher to LadybugDB's, as far as both mean the same.
+"""Translates Neo4j's Cypher to LadybugDB's, where both can express the same thing.
 
-Covers functions with another name, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that list
-the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 and openCypher from 0."""
+Covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that
+list the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 and openCypher from 0."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,8 @@ _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 
 
 def for_ladybug(statement: str) -> str:
-    """The statement in LadybugDB's dialect. It has passed the guard, and the additions only read."""
+    """Returns the statement in LadybugDB's dialect. The statement must have passed the guard; the translation adds only
+    reads."""
     tokens = tokenize(statement)
     written: list[str] = []
     lists: set[int] = set()
@@ -53,7 +54,7 @@ def for_ladybug(statement: str) -> str:
 
 
 def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a statement's table. As in Neo4j, an expression without AS is called by its own text."""
+    """The column names of a statement's table. As in Neo4j, an expression without AS is named by its own text."""
     items: list[list[Token]] = []
     depth = 0
     tokens = tokenize(statement)
@@ -80,7 +81,7 @@ def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
-    """The end of `CALL db.labels()` or a similar call, with its YIELD; 0 for any other call."""
+    """The index after `CALL db.labels()` or a similar call, including its YIELD; 0 for any other call."""
     called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
     if called not in _LISTS or [mark_at(tokens, i + 4), mark_at(tokens, i + 5)] != ["(", ")"]:
         return 0
@@ -125,7 +126,8 @@ def _closing(tokens: Sequence[Token], i: int) -> int:
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the token is the number in `list[0]`, or the first in `list[0..2]`, whose end LadybugDB includes."""
+    """Whether the token is the number in `list[0]`, or the first number in `list[0..2]`, whose end is inclusive in
+    LadybugDB."""
     if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
         return False
     before = tokens[i - 2]

@@ -1,6 +1,6 @@
-"""The named queries of `cypher/explore/`: summary, parameters, and a statement for either engine.
+"""The named queries in `cypher/explore/`: their summaries, parameters, and statements for either engine.
 
-A file is one statement under a comment of a fixed form (`cypher/README.md` shows one):
+A file contains one statement under a comment with a fixed format (see `cypher/README.md`):
 
     // What it answers, in one or more lines.
     //
@@ -10,7 +10,7 @@ A file is one statement under a comment of a fixed form (`cypher/README.md` show
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j (`embedded` translates them for LadybugDB);
-if LadybugDB needs a separate statement, that is in the file, and `NAME.neo4j.cypher` next to it has Neo4j's.
+if LadybugDB needs its own statement, the file contains that one, and `NAME.neo4j.cypher` next to it contains Neo4j's.
 """
 
 import difflib
@@ -27,7 +27,7 @@ from xkg.errors import InputError, StoreError
 
 Engine = Literal["embedded", "neo4j"]
 Type = Literal["string", "integer", "number", "boolean", "strings", "paper"]
-"""A `paper` is a string: the id of a paper, which callers may give in any form that xkg accepts."""
+"""A `paper` is a string: the id of a paper, in any form that xkg accepts."""
 Value = str | int | float | bool | tuple[str, ...]
 
 GROUPS = ("papers", "citations", "techniques", "concepts", "code", "repositories", "findings")
@@ -52,7 +52,7 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a query; `default` is None if it is required."""
+    """A parameter of a query; `default` is None if the parameter is required."""
 
     name: str
     type: Type
@@ -60,7 +60,7 @@ class Parameter:
     description: str
 
     def __str__(self) -> str:
-        """The parameter as in a signature: `papers: integer = 2`."""
+        """The parameter as written in a signature: `papers: integer = 2`."""
         kind = "string" if self.type == "paper" else self.type
         return f"{self.name}: {kind}" + ("" if self.default is None else f" = {json.dumps(self.default)}")
 
@@ -75,19 +75,19 @@ class NamedQuery:
     statements: Mapping[Engine, str]
 
     def __str__(self) -> str:
-        """One line: name, parameters and summary."""
+        """One line: the name, parameters and summary."""
         return f"{self.name}({', '.join(map(str, self.parameters))}): {self.summary}"
 
 
 @cache
 def queries() -> Sequence[NamedQuery]:
-    """All named queries, by group and name. Raises `StoreError` for a malformed file."""
+    """All named queries, ordered by group and name. Raises `StoreError` if a file is malformed."""
     paths = [path for path in (folder() / "explore").glob("*.cypher") if not path.name.endswith(".neo4j.cypher")]
     return tuple(sorted(map(read, paths), key=lambda query: (GROUPS.index(query.group), query.name)))
 
 
 def find(name: str) -> NamedQuery:
-    """The query of that name. Raises `InputError` with the nearest names."""
+    """Finds a named query. Raises `InputError` with the nearest names."""
     known = {query.name: query for query in queries()}
     if name in known:
         return known[name]
@@ -108,8 +108,8 @@ def is_name(text: str) -> bool:
 
 
 def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, Mapping[str, Any]]:
-    """The statement and parameters for a query's name, or for a statement without the wrapping that models add (a code
-    fence, quotes, the language). Raises `InputError`."""
+    """The statement and parameters for a named query, or for a statement. Removes the wrapping that models add to
+    statements (a code fence, quotes, the language). Raises `InputError`."""
     fenced = _FENCED.search(text)
     text = fenced[2] if fenced else text
     if around := _AROUND.fullmatch(text.strip()):
@@ -121,9 +121,10 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """A value for each of the query's parameters: the given values, converted from text to their type, and defaults.
+    """A value for each of the query's parameters: the given value, converted from text to the parameter's type, or the
+    default.
 
-    Raises `InputError` for a parameter that is unknown, missing, or not of its type."""
+    Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}
     takes = f"{query.name} takes " + (", ".join(map(str, query.parameters)) or "no parameters")
     unknown = sorted(set(values) - set(known))
@@ -133,21 +134,21 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
         parameter.name for parameter in query.parameters if parameter.default is None and not values.get(parameter.name)
     ]
     if missing:
-        raise InputError(f"parameter {', '.join(missing)} is missing: {takes} (give {missing[0]}=VALUE)")
+        raise InputError(f"parameter {', '.join(missing)} is missing: {takes} (pass {missing[0]}=VALUE)")
     bound: dict[str, Value] = {}
     for parameter in query.parameters:
         value = values.get(parameter.name, parameter.default)
         typed = _typed(value, parameter.type)
         if typed is None:
             wanted = _WANTED[parameter.type]
-            raise InputError(f"parameter {parameter.name} of {query.name} is {wanted}, not {_quoted(value)}")
+            raise InputError(f"parameter {parameter.name} of {query.name} must be {wanted}, not {_quoted(value)}")
         bound[parameter.name] = typed
     return bound
 
 
 def plain(text: str) -> Any:
-    """A value for a custom statement: a number, `true`, `false`, `null`, a list or a quoted string in JSON syntax; any
-    other text is a string."""
+    """The value of a parameter for a custom statement: a number, `true`, `false`, `null`, a list or a quoted string in
+    JSON syntax; any other text is a string."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -156,11 +157,13 @@ def plain(text: str) -> Any:
 
 
 def read(path: Path) -> NamedQuery:
-    """The query of a file, and of the sibling file for Neo4j if there is one. Raises `StoreError`."""
+    """Reads the query in a file, and the Neo4j statement in its sibling file if there is one. Raises `StoreError`."""
     form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
     parameters = [_parameter(line) for line in (form["parameters"] or "").splitlines()] if form else []
     if form is None or None in parameters:
-        raise StoreError(f"{path}: the comment on top does not describe a query: write it as cypher/README.md shows")
+        raise StoreError(
+            f"{path}: the comment at the top does not describe a query: use the format in cypher/README.md"
+        )
     summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
     statement = form["statement"].strip()
     sibling = path.with_name(f"{path.stem}.neo4j.cypher")
@@ -191,7 +194,7 @@ _WANTED = {
 
 
 def _typed(value: Any, kind: str) -> Value | None:
-    """The value converted to that type; None if it cannot be."""
+    """The value converted to the given type; None if it cannot be converted."""
     if kind in ("string", "paper"):
         return value if isinstance(value, str) else None
     if kind == "strings":
@@ -201,14 +204,14 @@ def _typed(value: Any, kind: str) -> Value | None:
     if kind == "boolean":
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**63:
-        return None  # neither NaN nor infinite, nor beyond the engines' range
+        return None  # reject NaN, infinity, and numbers beyond the engines' range
     if kind == "number":
         return float(value)
     return int(value) if int(value) == value else None
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
-    """None for an empty list, whose type neither engine can infer."""
+    """Returns None for an empty list, since neither engine can infer its type."""
     if isinstance(value, str):
         value = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
@@ -217,7 +220,7 @@ def _strings(value: Any) -> tuple[str, ...] | None:
 
 
 def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
-    """Names that are spelled alike, then names with a word in common."""
+    """Names with a similar spelling, then names that share a word."""
     wanted = name.casefold()
     words = set(re.split(r"[\W_]+", wanted))
     alike = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
@@ -233,7 +236,7 @@ _FIRST_PART = re.compile(r"\bsplit\((\w+(?:\.\w+)?), ('[^']')\)\[0\]")
 
 
 def embedded(statement: str) -> str:
-    """The statement for LadybugDB, which has no `split` and counts list items from 1."""
+    """The statement for LadybugDB, which lacks `split` and counts list items from 1."""
     return _FIRST_PART.sub(r"split_part(\1, \2, 1)", statement)
 
 
@@ -244,5 +247,5 @@ def folder() -> Path:
 
 
 def embedded_schema() -> str:
-    """The statements that make the tables of an embedded graph."""
+    """The statements that create the tables of an embedded graph."""
     return (folder() / "schema" / "embedded.cypher").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Shared by untrusted queries on both engines: allowed parameters, and the errors of failed queries."""
+"""Shared by untrusted queries on both engines: checks for parameters, and errors for failed queries."""
 
 import re
 from collections.abc import Mapping
@@ -10,12 +10,13 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters, if both engines accept them: a name is a word; a value is null, a boolean, a number of at most 64
-    bits, a string, or a non-empty list of one of these. Raises `QueryFailedError` with the first invalid one."""
+    """Returns the parameters if both engines accept them: a name is a word, and a value is null, a boolean, a number of
+    at most 64 bits, a string, or a non-empty list of these. Raises `QueryFailedError` for the first invalid
+    parameter."""
     checked = {}
     for name, value in parameters.items():
         if not _NAME.fullmatch(name):
-            raise QueryFailedError(f"parameter name {name!r} is not made of letters, digits and '_'; rename it")
+            raise QueryFailedError(f"parameter name {name!r} must consist of letters, digits and '_'; rename it")
         if not _can_pass(value):
             raise QueryFailedError(
                 f"parameter ${name} must be null, a boolean, a number, a string, or a non-empty list of one of these"
@@ -36,16 +37,16 @@ def _can_pass(value: Any) -> bool:
 
 
 def one_line(message: str) -> str:
-    """An engine's message without line ends, at most 500 characters."""
+    """An engine's message on a single line, truncated to 500 characters."""
     return " ".join(message.split())[:500]
 
 
 def failure(message: str, advice: str = "") -> QueryFailedError:
-    """The error with the engine's message and a remedy."""
+    """An error with the engine's message and a remedy."""
     words = one_line(message)
     return QueryFailedError(f"the query failed: {words.removesuffix('.') if advice else words}{advice}")
 
 
 def overran(seconds: float) -> QueryFailedError:
-    """The error of a query that was stopped by its time limit."""
+    """The error for a query that was stopped by its time limit."""
     return QueryFailedError(f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT")

@@ -1,4 +1,4 @@
-"""Untrusted queries, run in a process that opens the graph read-only and can reach neither files nor network."""
+"""Runs untrusted queries in a process that opens the graph read-only and cannot reach files or the network."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
-    """One warm worker for one graph, started at the first query and restarted after it had to be killed.
+    """A warm worker for one graph, started by the first query and restarted if it had to be killed.
 
     Thread-safe: queries wait for each other."""
 
@@ -39,7 +39,8 @@ class QueryProcess:
         self.landlock: int | None = None
 
     def start(self) -> None:
-        """Starts the worker if none runs, so that the first query need not wait. Raises `QueryFailedError`."""
+        """Starts the worker if it is not running, so that the first query does not have to wait. Raises
+        `QueryFailedError`."""
         with self._lock:
             self._start()
 
@@ -52,11 +53,11 @@ class QueryProcess:
         seconds: float = 10,
         bytes: int = 1_000_000,
     ) -> Table:
-        """The rows of a statement that passed the guard, at most `rows` rows and about `bytes` of JSON.
+        """The rows of a statement that passed the guard, limited to `rows` rows and about `bytes` of JSON.
 
-        Values are plain JSON; a node or relationship is its properties with `_label` and `_id`. `seconds` count from
-        the call and include waiting for other queries, but not starting the worker. Raises `QueryFailedError` with the
-        engine's message, or if the time is over."""
+        Values are plain JSON; a node or relationship is represented by its properties with `_label` and `_id`.
+        `seconds` count from the call and include waiting for other queries, but not starting the worker. Raises
+        `QueryFailedError` with the engine's message, or if the time is up."""
         until = time.monotonic() + seconds
         request = {
             "statement": statement,
@@ -65,7 +66,9 @@ class QueryProcess:
             "bytes": bytes,
         }
         if not self._lock.acquire(timeout=seconds):
-            raise QueryFailedError(f"other queries were at work for {seconds:g} s; try again when they have ended")
+            raise QueryFailedError(
+                f"other queries were still running after {seconds:g} s; try again when they have finished"
+            )
         try:
             left = max(_LEAST_SECONDS, until - time.monotonic())
             self._start()
@@ -138,7 +141,7 @@ class QueryProcess:
         return answer
 
     def _read(self, seconds: float) -> dict[str, Any] | None:
-        """The worker's next line, None if it ended or the time is over."""
+        """The worker's next line; None if the worker has ended or the time is up."""
         assert self._worker is not None
         try:
             line = self._lines.get(timeout=seconds)
@@ -152,7 +155,7 @@ class QueryProcess:
 
 
 def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
-    """Each line of the worker, then None. A thread reads them, since Windows cannot wait for a pipe."""
+    """Passes on each line from the worker, then None. Runs in a thread, since Windows cannot wait for a pipe."""
     assert worker.stdout is not None
     for line in worker.stdout:
         if line.endswith(b"\n"):

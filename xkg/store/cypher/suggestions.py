@@ -1,4 +1,4 @@
-"""Suggestions for a failed statement: the names in the graph that are nearest to an unknown name."""
+"""Suggestions for a failed statement: names in the graph that resemble an unknown name."""
 
 import difflib
 import re
@@ -17,8 +17,8 @@ _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
 
 def suggestion(error: str, statement: str = "") -> str:
-    """A suffix for an engine's error that suggests existing names; empty if the error is about something else. The
-    labels that `statement` gives a variable determine its properties."""
+    """A suffix for an engine's error that suggests existing names; empty if the error is about something else. If
+    `statement` gives a variable labels, they determine its properties."""
     nodes, edges, columns = names()
     if found := _UNKNOWN_TABLE.search(error):
         is_edge = re.search(rf"\[\s*+\w*+\s*+:[^\]]*\b{found[1]}\b", statement) is not None
@@ -38,8 +38,8 @@ def suggestion(error: str, statement: str = "") -> str:
 
 
 def unknown_name(name: str) -> str:
-    """The whole error for a label or edge type that is nearly one of the schema; empty for any other, which may be
-    intended."""
+    """The complete error for a label or edge type that closely resembles one in the schema; empty for any other name,
+    which may be intended."""
     nodes, edges, _ = names()
     near = _near(name, (*nodes, *edges))
     return f"no node or edge is called {name}; did you mean {near}?" if near not in ("", name) else ""
@@ -61,7 +61,7 @@ def names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 
 
 def _near(word: str, names: tuple[str, ...]) -> str:
-    """The name most similar to a word, ignoring case; empty for none."""
+    """The name most similar to a word, ignoring case; '' if none is similar."""
     by_key = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(word.casefold(), by_key, n=1, cutoff=0.6)
     return by_key[found[0]] if found else ""

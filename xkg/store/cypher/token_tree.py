@@ -1,4 +1,4 @@
-"""The tokens of a statement with their keywords and brackets, for finding and splitting its parts."""
+"""The tokens of a statement with their keywords and brackets, for finding and splitting parts of the statement."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from xkg.store.cypher.tokens import CLAUSES, Token, mark_at
 
 
 class TokenTree:
-    """`words` has each token's keyword, or ''; `closing` maps the start of each bracket to its end. Brackets must be
+    """`words` holds each token's keyword, or ''; `closing` maps the start of each bracket to its end. Brackets must be
     balanced."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str]) -> None:
@@ -30,20 +30,20 @@ class TokenTree:
         return self.tokens[i].text.strip("`")
 
     def tops(self, start: int, end: int) -> Iterator[int]:
-        """The tokens of a part outside its brackets, and its opening brackets."""
+        """The indexes of a part's tokens outside its brackets, including the opening brackets."""
         i = start
         while i < end:
             yield i
             i = self.closing.get(i, i) + 1
 
     def parts(self, start: int, end: int, mark: str = ",") -> list[tuple[int, int]]:
-        """The part, split at a mark outside its brackets."""
+        """Splits the part at a mark outside its brackets."""
         cuts = [i for i in self.tops(start, end) if self.mark(i) == mark]
         starts, ends = [start, *(cut + 1 for cut in cuts)], [*cuts, end]
         return [(first, stop) for first, stop in zip(starts, ends, strict=True) if first < stop]
 
     def find(self, start: int, end: int, word: str) -> int:
-        """The first of these keywords or marks outside brackets, or `end`; `||` does not count as `|`."""
+        """The index of the first of these keywords or marks outside brackets, or `end`; `||` does not count as `|`."""
         for i in self.tops(start, end):
             if word in (self.words[i], self.mark(i)) and not (
                 word == "|" and "|" in (self.mark(i - 1), self.mark(i + 1))
@@ -52,7 +52,7 @@ class TokenTree:
         return end
 
     def clauses(self, start: int, end: int) -> list[int]:
-        """The keywords that open a clause outside brackets; WITH in `STARTS WITH` does not."""
+        """The indexes of keywords that start a clause outside brackets; the WITH in `STARTS WITH` does not."""
         words = self.words
         return [
             i

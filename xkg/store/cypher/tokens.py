@@ -1,6 +1,6 @@
-"""The tokens of a Cypher statement, split as the grammars of both LadybugDB and Neo4j 5 do. Text that they could split
-differently is refused: escapes that Neo4j decodes before it looks for quotes, letters glued to numbers or to `$`,
-characters unknown to both grammars, comments ending in `**/` (LadybugDB reads on)."""
+"""Splits a Cypher statement into tokens as the grammars of both LadybugDB and Neo4j 5 do. Text that they could split
+differently is refused: escapes that Neo4j decodes before it looks for quotes, letters directly after a number or before
+`$`, characters unknown to both grammars, and comments that end in `**/` (LadybugDB reads on)."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD".split())
-"""Keywords that may open a clause; WHERE may also occur inside patterns and comprehensions."""
+"""Keywords that may start a clause; WHERE may also occur inside patterns and comprehensions."""
 
 SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 
@@ -33,7 +33,8 @@ _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 @dataclass(frozen=True)
 class Token:
-    """A token: `text` as written; `word` in capitals for an unquoted word, else empty; `gap` if a space precedes it."""
+    """A token: `text` as written; `word` in capitals if it is an unquoted word, otherwise empty; `gap` if a space
+    precedes it."""
 
     kind: Literal["string", "quoted", "number", "word", "mark"]
     text: str
@@ -71,7 +72,9 @@ def tokenize(statement: str) -> list[Token]:
             gap = True
             continue
         if kind == "number" and position < len(statement) and re.match(r"\w", statement[position]):
-            raise refused(repr(text + statement[position]), "glues a letter to a number; put a space between them")
+            raise refused(
+                repr(text + statement[position]), "has a letter directly after a number; put a space between them"
+            )
         if text == "$" and not gap and tokens and tokens[-1].kind == "word":
             raise refused(repr(tokens[-1].text + "$"), "is one name to Neo4j; put a space before '$'")
         word = text.upper() if kind == "word" else ""
@@ -90,7 +93,7 @@ def _unreadable(statement: str, position: int) -> QueryRefusedError:
 
 def _check_escapes(kind: str, text: str) -> None:
     for match in _DECODED.finditer(text):
-        # Neo4j decodes these before it looks for quotes and comment marks, four digits at a time
+        # Neo4j decodes these escapes (four digits at a time) before it looks for quotes and comment marks
         if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
             raise refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
         if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:
@@ -98,5 +101,5 @@ def _check_escapes(kind: str, text: str) -> None:
 
 
 def refused(what: str, why: str) -> QueryRefusedError:
-    """The error with the refused token and a remedy."""
+    """An error with the refused token and a remedy."""
     return QueryRefusedError(f"query refused: {what} {why}")

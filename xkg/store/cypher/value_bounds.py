@@ -1,4 +1,4 @@
-"""Upper bounds of the values of a query's expressions: number of items, and size."""
+"""Upper bounds on the values of a query's expressions: number of items, and size."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ ARITHMETIC = frozenset("-*/%^")
 
 
 class ValueBounds(NamedTuple):
-    """Upper bounds of a value: `items` as a list, `size` in characters and items, `each` the size of one item.
-    `scalar`: neither a list nor a text; `flat`: a list of scalars; `stored`: a stored property of the graph."""
+    """Upper bounds on a value: `items` as a list, `size` in characters and items, `each` the size of one item. `scalar`
+    means neither a list nor a string, `flat` a list of scalars, and `stored` a property stored in the graph."""
 
     items: int
     size: int
@@ -42,7 +42,7 @@ def property_of(value: ValueBounds) -> ValueBounds:
 
 
 def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBounds:
-    """The bounds of an expression with these operands."""
+    """The bounds of an expression with these operands and operators."""
     if operators & COMPARISONS:
         return SCALAR
     if len(values) == 1 and not operators:
@@ -58,7 +58,7 @@ def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBoun
 
 
 def either_of(values: Sequence[ValueBounds]) -> ValueBounds:
-    """The bounds of a value that is one of these."""
+    """The bounds of a value that may be any one of these."""
     if not values:
         return SCALAR
     return ValueBounds(

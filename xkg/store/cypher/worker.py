@@ -1,4 +1,5 @@
-"""The process that runs untrusted Cypher: it opens the graph read-only, gives up files and network, then answers.
+"""The process that runs untrusted Cypher: it opens the graph read-only, gives up access to files and network, then
+answers.
 
 `xkg.store.cypher.process` runs it as a standalone script, so it imports little of xkg. It exchanges one JSON object
 per line: in `{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`. The first output
@@ -39,7 +40,7 @@ def deny_files_and_network() -> int:
 
 
 def limit_resources() -> None:
-    """Forbids writing to files and core dumps, and limits memory."""
+    """Forbids core dumps and writing to files, and limits memory."""
     if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -58,7 +59,7 @@ def open_nothing_more() -> None:
 
 
 def plain(value: Any) -> Any:
-    """The engine's value as JSON; nodes and relationships become their properties with `_label` and `_id`."""
+    """Converts an engine's value to JSON; nodes and relationships become their properties with `_label` and `_id`."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -66,7 +67,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"offset", "table"}:
             return f"{value['table']}:{value['offset']}"
-        if "_LABEL" in value:  # the engine adds null properties of other labels that its pattern could match
+        if "_LABEL" in value:  # the engine adds null properties from other labels that its pattern could match
             value = {k: v for k, v in value.items() if v is not None}
         return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -86,11 +87,11 @@ _INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
 
 
 def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """The table for one request; it ends before the row that would exceed a limit."""
+    """The table for one request; it stops before the row that would exceed a limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # preparing the statement without its parameters makes the engine accept one statement only, and keeps the client
-    # library from inserting parameters into the text
+    # Preparing the statement without its parameters makes the engine accept only a single statement, and keeps the
+    # client library from inserting parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}
@@ -146,7 +147,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # any error of the engine is the answer
+        except Exception as error:  # any error from the engine is the answer
             send({"error": str(error)})
 
 

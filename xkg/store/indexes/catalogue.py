@@ -1,7 +1,8 @@
-"""The catalogue of a generation: nodes by id, ready to serve, in one read-only SQLite file.
+"""The catalogue of a generation: nodes keyed by id and ready to serve, in one read-only SQLite file.
 
-LadybugDB answers Cypher, but a look-up there costs a query; here it is a keyed read. Ids are bytes and bodies ASCII
-JSON, so every string survives. A technique's `row` is also its number in the vector and text index."""
+LadybugDB answers Cypher, but each look-up there costs a query; here it is a keyed read. Ids are stored as bytes and
+bodies as ASCII JSON, so every string survives. A technique's `row` is also its number in the vector and text
+indexes."""
 
 import functools
 import itertools
@@ -27,7 +28,7 @@ _SCANNED = 1000
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
 CACHED_CODES = 4096
-"""Cache sizes, about 20 MB each."""
+"""Cache sizes; each cache takes about 20 MB."""
 _CACHED_YEARS = 16
 SCHEMA = """
 CREATE TABLE paper (
@@ -63,7 +64,7 @@ _CHILDREN = (
     "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
-"""Each component, and how much code it and its components have."""
+"""Each component, and the number of code entries that it and its components have."""
 _COUNTED = {
     "paper": "SELECT count(*) FROM paper",
     "technique": "SELECT count(*) FROM technique",
@@ -71,15 +72,16 @@ _COUNTED = {
     "shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL",
 }
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
-"""Without that index, each id would be read from the gigabytes of bodies."""
+"""Without that index, SQLite would read each id from the gigabytes of bodies."""
 _LAST_YEAR = 1_000_000  # SQLite's integers are bounded
 
 
 class Catalogue:
-    """Reads a finished catalogue, without a path an empty one; thread-safe. Unknown ids give None or are omitted."""
+    """Reads a finished catalogue, or an empty one if no path is given; thread-safe. Unknown ids give None or are
+    omitted."""
 
     def __init__(self, path: Path | None) -> None:
-        # "immutable" reads without locks or journals, even from a read-only folder.
+        # "immutable" makes SQLite read without locks or journals, even from a read-only folder.
         self._address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if path else "file::memory:"
         self._db = sqlite3.connect(self._address, uri=True, check_same_thread=False)
         if path is None:
@@ -104,7 +106,7 @@ class Catalogue:
     def paper_lines(self) -> list[PaperLine]:
         if not self.paper_count():
             return []
-        # A separate connection, so that look-ups do not wait while all papers are read.
+        # A separate connection, so that look-ups do not have to wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
             lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")]
         return sorted(lines, key=lambda line: line.id)
@@ -122,7 +124,7 @@ class Catalogue:
             return []
         if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY id LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        # In the order of the index: ordering by id would sort all titles with a common prefix for each look-up.
+        # In index order: ordering by id would sort all titles with a common prefix for each look-up.
         statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         with self._turn:
             rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
@@ -131,7 +133,7 @@ class Catalogue:
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)
-        if len(wanted) > _SCANNED:  # one pass over the table is faster than that many look-ups
+        if len(wanted) > _SCANNED:  # one pass over the table is faster than this many look-ups
             rows = self._all("SELECT id, title, year FROM paper")
         else:
             rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
@@ -149,7 +151,7 @@ class Catalogue:
         return tuple(id_of(key) for (key,) in rows)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Ids of the papers that a paper cites, and of the papers that cite it."""
+        """Ids of the papers cited by a paper, and of the papers that cite it."""
         cited, citing = (
             self._all(
                 f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "
@@ -201,7 +203,7 @@ class Catalogue:
         return [id_of(key) for (key,) in found]
 
     def spellings(self, word: str) -> list[str]:
-        """Words of names and titles that begin like `word` and have about its length, in order."""
+        """Words from names and titles that begin like `word` and have about the same length, in order."""
         return [
             other
             for (other,) in self._all(
@@ -219,11 +221,11 @@ class Catalogue:
             known[row] = id_of(key)
             places[known[row]] = row
         if len(known) > CACHED_IDS:
-            self._ids, self._rows = {}, {}  # concurrent readers keep the old ones
+            self._ids, self._rows = {}, {}  # concurrent readers keep using the old ones
         return {row: known[row] for row in wanted if row in known}
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
-        """Rows of these techniques; unknown ids are omitted."""
+        """The rows of these techniques; unknown ids are omitted."""
         wanted, known = list(ids), self._rows
         cached = {technique: known[technique] for technique in wanted if technique in known}
         missing = [id_key(technique) for technique in wanted if technique not in cached]
@@ -246,7 +248,7 @@ class Catalogue:
         return result
 
     def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
-        """The word codes of these rows; rows without any are omitted."""
+        """The word codes in these rows; rows without word codes are omitted."""
         wanted, known = list(rows), self._codes
         missing = [row for row in wanted if row not in known]
         if missing:
@@ -257,12 +259,12 @@ class Catalogue:
         return {row: known[row] for row in wanted if known[row]}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
-        """Numbers of these papers; unknown ids are omitted."""
+        """The numbers of these papers; unknown ids are omitted."""
         rows = self._among("SELECT number, id FROM paper WHERE id IN ({})", map(id_key, papers))
         return {id_of(key): number for number, key in rows}
 
     def rows_of(self, papers: Iterable[int]) -> list[int]:
-        """Rows of the techniques of papers, ascending."""
+        """Rows of the techniques in these papers, ascending."""
         return sorted(row for (row,) in self._among("SELECT row FROM technique WHERE paper IN ({})", papers))
 
     def row_papers(self) -> list[tuple[int, int]]:
@@ -270,7 +272,7 @@ class Catalogue:
         return self._all("SELECT row, paper FROM technique INDEXED BY technique_paper")
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
-        """Row, paper number, and technique with path and code (without its `order`) for each of these rows."""
+        """Row, paper number, and technique with path and code (but without its `order`) for each of these rows."""
         result = []
         for row, paper, technique, path, code in self._among(
             "SELECT t.row, t.paper, t.body, t.path, c.body FROM technique t "
@@ -282,7 +284,7 @@ class Catalogue:
         return result
 
     def sharing(self, forms: Iterable[str], *, terse: bool) -> list[tuple[int, int]]:
-        """Rows of techniques whose name has one of these forms (`xkg.store.concepts.names`), with the numbers of their
+        """Rows of techniques with one of these forms of a name (`xkg.store.concepts.names`), with the numbers of their
         papers."""
         rows = self._among(
             "SELECT t.row, t.paper FROM form f JOIN technique t ON t.row = f.technique "
@@ -292,7 +294,7 @@ class Catalogue:
         return sorted(set(rows))
 
     def rows_of_texts(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
-        """The hashes among these that are of a technique's vector text, each with one row that has it."""
+        """The hashes among these that belong to a technique's vector text, each with one row that has this text."""
         found = self._among("SELECT text_sha256, row FROM technique WHERE text_sha256 IN ({})", hashes)
         return {bytes(sha256): row for sha256, row in found}
 
@@ -317,11 +319,11 @@ class Catalogue:
         return _links(sorted({*ends[0], *ends[1]}))
 
     def counts(self) -> dict[str, int]:
-        """The number of rows of each table, and of visible techniques (`shown`)."""
+        """The number of rows in each table, and the number of visible techniques (`shown`)."""
         return {name: int(self._all(statement)[0][0]) for name, statement in _COUNTED.items()}
 
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
-        """The rows of a statement with `IN ({})` for these values, batch by batch."""
+        """The rows returned by a statement with `IN ({})` for these values, fetched batch by batch."""
         wanted, rows = list(values), list[Any]()
         for start in range(0, len(wanted), _BATCH):
             batch = wanted[start : start + _BATCH]
@@ -334,19 +336,20 @@ class Catalogue:
 
 
 def begins_with(title: str, key: str) -> bool:
-    """Whether the title starts with whole words that have this `name_key`."""
+    """Whether the title starts with whole words whose `name_key` is `key`."""
     words = itertools.accumulate(_WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
     return any(start == key for start in words)
 
 
 def name_key(name: str) -> str:
-    """A key that is equal for names that differ only in case, spaces and punctuation; may be empty."""
+    """A key that is equal for names that differ only in case, spaces and punctuation; it may be empty."""
     return "".join(_WORD.findall(unicodedata.normalize("NFKC", name).casefold()))
 
 
 @functools.lru_cache(4096)
 def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...], tuple[tuple[str, Level], ...]]:
-    """Level, language and packages (cached, since most code has the same), and the vouchers of attested code."""
+    """Level, language and packages (cached, since most code shares the same values), and the vouchers of attested
+    code."""
     level, language, packages, *vouchers = json.loads(facts)
     return Level(level), language, tuple(packages), _vouchers(vouchers)
 

@@ -20,8 +20,8 @@ _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class CatalogueWriter:
-    """Fills a new catalogue, or changes one without readers; `close` leaves a finished file. `rows` and `papers` are
-    the next free numbers."""
+    """Fills a new catalogue, or changes one that has no readers; `close` leaves a finished file. `rows` and `papers`
+    are the next free numbers."""
 
     def __init__(self, path: Path) -> None:
         schema = "" if path.exists() else SCHEMA
@@ -35,7 +35,8 @@ class CatalogueWriter:
         self.rows: int = self._db.execute(highest.format("row", "technique")).fetchone()[0]
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
-        """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns their rows."""
+        """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns the techniques'
+        rows."""
         paper = self.papers
         self.papers += 1
         self._db.execute(
@@ -72,7 +73,8 @@ class CatalogueWriter:
             )
             if entry.code is not None:
                 code = entry.code
-                # Stored apart from the body, which spans pages: filters read the facts of many techniques.
+                # Stored apart from the body, which spans several pages, because filters read the facts of many
+                # techniques.
                 facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
@@ -84,7 +86,7 @@ class CatalogueWriter:
         return list(rows.values())
 
     def remove(self, papers: Iterable[str]) -> tuple[list[int], list[int]]:
-        """Removes papers and all their data. Returns their numbers and the rows of their techniques."""
+        """Removes papers and all their data. Returns the papers' numbers and the rows of their techniques."""
         run = self._db.execute
         keys = [(id_key(paper),) for paper in papers]
         numbers = [n for key in keys for (n,) in run("SELECT number FROM paper WHERE id = ?", key)]
@@ -106,7 +108,7 @@ class CatalogueWriter:
         self._db.execute(f"DELETE FROM link WHERE first IN {_UNLINKED} OR second IN {_UNLINKED}")
 
     def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
-        """Adds the word codes (`xkg.embeddings.base`) of techniques, by row."""
+        """Adds the word codes (`xkg.embeddings.base`) of techniques, keyed by row."""
         self._db.executemany("INSERT INTO words VALUES (?, ?)", codes)
 
     def name(self, concepts: Iterable[Concept]) -> None:
@@ -119,12 +121,12 @@ class CatalogueWriter:
                 )
 
     def link(self, links: Iterable[RowLink]) -> None:
-        """Adds pairs of techniques that are one concept, or may be."""
+        """Adds pairs of techniques that are, or may be, the same concept."""
         rows = ((edge.first, edge.second, edge.score, edge.how) for edge in links)
         self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", rows)
 
     def cite(self, edges: Iterable[tuple[str, str]]) -> None:
-        """Replaces all citations by these edges (citing, cited), except those of works outside the graph."""
+        """Replaces all citations by these pairs (citing, cited), skipping works outside the graph."""
         numbers = {id_of(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
         self._db.execute("DELETE FROM cites")
         pairs = [(numbers[citing], numbers[cited]) for citing, cited in edges if cited in numbers]

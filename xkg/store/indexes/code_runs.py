@@ -1,8 +1,8 @@
-"""Code as runs of its tokens, so that code finds code in any language and with any variable names.
+"""Splits code into runs of tokens, so that code can be found by code in any language and with any variable names.
 
 A run is three or four consecutive tokens. Names that are not called become blanks, attributes and modules before a
-called name are dropped, and numbers have one spelling: `torch.where(diff > 0, tau, 1 - tau)` has the runs `where ( _`,
-`_ > 0` and `1 - _`."""
+called name are dropped, and numbers are normalised to one spelling: `torch.where(diff > 0, tau, 1 - tau)` has the runs
+`where ( _`, `_ > 0` and `1 - _`."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 _CODE_CHARACTERS = 100_000
 _LENGTHS = (3, 4)
 _FEWEST = 5
-"""Fewer runs than this occur in too much code to be distinctive."""
+"""Queries with fewer runs than this match too much code."""
 
 _BLANK, _TEXT = "_", "''"
 _COMMON = frozenset("()[]{},:.;=") | {_BLANK, "\n"}
@@ -32,14 +32,14 @@ _TOKEN = re.compile(
 
 
 def code_runs(code: str) -> list[str]:
-    """The runs of code, one word each, in order."""
+    """The runs in a piece of code, one word each, in order."""
     tokens = [token for token in _tokens(code[:_CODE_CHARACTERS]) if token != "\n"]
     runs = (tokens[start : start + n] for n in _LENGTHS for start in range(len(tokens) - n + 1))
     return ["".join(run) for run in runs if not _COMMON.issuperset(run)]
 
 
 def runs_of_query(query: str) -> list[str]:
-    """The different runs of a query that is code; empty for prose, in which words follow words."""
+    """The distinct runs in a query that is code; empty for prose, in which words follow words."""
     if not _MARKS.search(query):
         return []
     words = [token.isidentifier() for token in _tokens(query)]

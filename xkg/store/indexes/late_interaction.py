@@ -1,4 +1,4 @@
-"""Late interaction: how near the words of a query are to the words of texts (`xkg.embeddings.base`)."""
+"""Late interaction: compares the words of a query with the words of texts (`xkg.embeddings.base`)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W_]+")
-"""A word as embedding models split texts. A name with n different words is the first n of its text's words."""
+"""Matches a word as embedding models split texts. A name with n different words has the first n words of its text."""
 
 
 def interaction(
     reading: EncodedText, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> dict[str, float]:
-    """For each text, the mean similarity of the query's words to their nearest word in the text, in -1..1: the share of
-    equal signs minus the share of different signs. A query word is weighted by its rarest term (`rarity_of`); words
-    that text search ignores have no weight. Empty if no word has weight."""
+    """For each text, the mean similarity of the query's words to the nearest word in the text, in -1..1. The similarity
+    of two words is the fraction of equal signs minus the fraction of different signs. A query word is weighted by its
+    rarest term (`rarity_of`); words that text search ignores have no weight. Empty if no word has weight."""
     import numpy as np
 
     terms = [word_terms(word) for word in reading.words]
@@ -41,8 +41,8 @@ def interaction(
 
 
 def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mapping[str, str]) -> dict[str, Coverage]:
-    """For each text, which begins with its name: how near the words of the name are to words of a query. Texts whose
-    names have no words are omitted."""
+    """For each text, which must begin with its name, how near the words of the name are to the query's words. Texts
+    whose names contain no words are omitted."""
     import numpy as np
 
     width = reading.codes.shape[1]
@@ -69,7 +69,7 @@ def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDAr
 
     if len(words) > len(others):  # longer rows are faster
         return np.ascontiguousarray(_differing(others, words).T)
-    # Eight bytes at a time if they divide evenly, as for models with 384 dimensions.
+    # Compare eight bytes at a time if they divide evenly, as for models with 384 dimensions.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8
     ours, theirs = (np.ascontiguousarray(codes).view(wide).T.copy() for codes in (words, others))
     found = np.zeros((len(words), len(others)), np.uint16)

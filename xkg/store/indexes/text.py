@@ -1,10 +1,10 @@
-"""The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
+"""The text index of a generation: BM25F over names, definitions, documentation and code identifiers, with Tantivy.
 
-Code has a separate field with its runs (`xkg.store.indexes.code_runs`).
+The runs of code (`xkg.store.indexes.code_runs`) have a separate field.
 
 All searchable text of a technique is one field, in which the more informative parts are repeated: Robertson, Zaragoza
 and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random" would be rare
-among names but common among definitions, and a name would win by an uninformative word.
+among names but common among definitions, so a name would rank high because of an uninformative word.
 
 Text is split like identifiers (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" match;
 compounds are also indexed as one word, so "layernorm" finds the first two. Words are then stemmed as English."""
@@ -35,16 +35,17 @@ _FEW = 500
 _HEAP_BYTES = 32_000_000
 _UNION = 4096
 """For a union of terms, Tantivy evaluates this many documents around each one that it visits; a single term is looked
-up for one document alone."""
+up for just one document."""
 _NESTED = 32
-"""The maximum nesting of queries: they are copied at each level, and 128 levels overflow a small stack."""
+"""The maximum nesting of queries: Tantivy copies them at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
-"""A search looks up the terms of a query, and of each of its parts, several times."""
+"""A search looks up the terms of a query, and of each part of the query, several times."""
 
 
 def words(text: str) -> str:
-    """The words that index and find `text`, separated by spaces, before stop words and stemming."""
+    """The words by which `text` is indexed and found, separated by spaces, before stop words are removed and words are
+    stemmed."""
     bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
     compounds = _COMPOUND.findall(bare)
     longest = max(map(len, compounds), default=0)
@@ -77,7 +78,7 @@ def word_terms(word: str) -> tuple[str, ...]:
 
 
 def searched(entry: Entry) -> str:
-    """The words that find a technique; more informative ones are repeated."""
+    """The words by which a technique is found; more informative words are repeated."""
     technique, code = entry.technique, entry.code
     documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
@@ -92,8 +93,8 @@ def searched(entry: Entry) -> str:
 
 
 def rarity(number: int, count: int) -> float:
-    """The weight of a term that `number` of `count` techniques have: the square root of its inverse document frequency,
-    scaled so that a term that occurs nowhere weighs 1."""
+    """The weight of a term that occurs in `number` of `count` techniques: the square root of its inverse document
+    frequency, scaled so that a term that occurs nowhere has weight 1."""
     rarest = math.log1p((count + 0.5) / 0.5)
     return math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
 
@@ -130,7 +131,7 @@ def _register(index: Any) -> None:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder, or continues one without readers yet; `close` leaves finished
+    """Fills a new index in an existing empty folder, or continues one that has no readers yet; `close` leaves finished
     files. Existing files are replaced or removed, never changed. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
@@ -156,7 +157,7 @@ class TextWriter:
             self._writer.add_document(document)
 
     def remove(self, papers: Sequence[int]) -> None:
-        """Removes the entries of these papers. Until segments are merged, their words still count in BM25."""
+        """Removes the entries for these papers. Their words still count in BM25 until segments are merged."""
         with _input_output():
             self._writer.delete_documents_by_query(
                 self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))
@@ -170,7 +171,7 @@ class TextWriter:
 
 @contextlib.contextmanager
 def _input_output() -> Iterator[None]:
-    """Tantivy raises `ValueError` if a file could not be written."""
+    """Translates the `ValueError` that Tantivy raises if a file could not be written."""
     try:
         yield
     except ValueError as error:
@@ -179,8 +180,9 @@ def _input_output() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """A temporary folder of links to the files of `folder`: Tantivy writes a lock file into the folder of an index, and
-    a generation may be read-only. Open files survive its removal; Tantivy may still write there meanwhile."""
+    """A temporary folder with links to the files in `folder`: Tantivy writes a lock file into an index's folder, but a
+    generation may be read-only. Open files survive the removal of the temporary folder; until then, Tantivy may still
+    write there."""
     with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
         for path in folder.iterdir():
             (Path(place) / path.name).symlink_to(path.absolute())
@@ -208,13 +210,13 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Rows with BM25 scores, best first, at most `k`, only of `papers` if given. No query raises an error, since
-        there is no query syntax."""
+        """Rows with BM25 scores, best first, at most `k`, and only from `papers` if given. No query raises an error,
+        since there is no query syntax."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Rows whose code shares runs with `query`, if that is code, each with the share of the query's weight in 0..1,
-        highest first; ties are ordered by BM25."""
+        """If `query` is code, finds rows whose code shares runs with it. Each row comes with the fraction of the
+        query's weight that it matches, in 0..1. The highest comes first, and ties are ordered by BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:
@@ -238,7 +240,8 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """The weight (`rarity`) of the query's words that each of `rows` has, and the weight of all its words."""
+        """The weight (`rarity`) of the query's words that occur in each of `rows`, and the weight of all words in the
+        query."""
         rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:
@@ -246,7 +249,7 @@ class TextIndex:
         return self._weights(rarities, rows, "text"), total
 
     def _weights(self, weights: Mapping[str, float], rows: Sequence[int], field: str) -> dict[int, float]:
-        """The summed weights of the terms that each of `rows` has."""
+        """The summed weights of the terms that occur in each of `rows`."""
         build, occur = self._tantivy.Query, self._tantivy.Occur
         among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [
@@ -276,8 +279,8 @@ class TextIndex:
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
     def _having(self, term: str, field: str = "text") -> int:
-        """The number of techniques that have a term. The index's own table also counts deleted ones, so if there are
-        any, the term is searched."""
+        """The number of techniques that contain a term. The index's own table also counts deleted techniques, so if
+        there are any, the term is searched instead."""
         if not self._deleted:
             return int(self._searcher.doc_freq(field, term))
         found: Any = self._searcher.search(self._term(term, field), limit=1, count=True)

@@ -1,11 +1,11 @@
-"""The vector index of a generation: exact while that is fast enough, else inverted lists of 16-bit numbers.
+"""The vector index of a generation: exact search while that is fast enough, otherwise inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. Johnson, Douze and Jégou, "Billion-scale similarity search with
-GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. Nothing is
-ever added to a mapped index, which would abort the process.
+GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. A mapped
+index is never extended, since that would abort the process.
 
-An exact index is an array in NumPy's own format: a product with one matrix does not need a 66 MB library, so only
-graphs of more than `EXACT_UP_TO` techniques need FAISS."""
+An exact index is an array in NumPy's own format: multiplying by one matrix does not need a 66 MB library, so FAISS is
+only needed for graphs with more than `EXACT_UP_TO` techniques."""
 
 import threading
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from xkg.errors import MissingExtraError
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Not at run time: opening a graph reads `VectorsInfo` and needs no arrays.
+    # Imported for types only: opening a graph reads `VectorsInfo` and needs no arrays.
     import numpy as np
     from numpy.typing import NDArray
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
-"""The documentation promises 0.99, and queries differ. With 8-bit codes alone, recall@10 was 0.987 in 200,000
-vectors."""
+"""The documentation promises 0.99, and recall varies between queries. With 8-bit codes alone, recall@10 was 0.987 in
+200,000 vectors."""
 _RECALL_QUERIES = 400
 _SUMMED = 4
 _TRUTH_BLOCK = 50_000
@@ -33,13 +33,13 @@ _RECALL_AT = 10
 _FEW_ROWS = 2000
 _BLOCK = 1024
 _SAMPLE = 500
-# The order of additions and short numbers change a cosine slightly.
+# The order of additions and the short numbers change a cosine slightly.
 SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built; `recall` is recall@10 against exact search over its own vectors with `probes` lists.
-    `holes` are the rows of an exact index that were removed."""
+    """How an index was built. `recall` is recall@10 with `probes` lists, compared with exact search over the index's
+    own vectors. `holes` are the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -51,12 +51,13 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Writes an index over rows of unit length; row i gets number i.
+    """Builds an index over rows of unit length and writes it; row i gets number i.
 
     Above `exact_up_to` rows, the number of probed lists grows until recall@10 reaches `RECALL_GOAL` for sums of four
-    vectors; if it cannot, the index stays exact. Sums stand for paraphrased queries, which lie between the vectors, far
-    from each: in a million, 27 lists had a recall of 1.00 for the vectors themselves, 0.995 for sums of two, but 0.93
-    for questions and 0.95 for sums of four; with 80 lists the last two reached 0.993 and 0.995."""
+    vectors; if it cannot, the index stays exact. These sums simulate paraphrased queries, which lie between the vectors
+    and far from each of them. In a million vectors, 27 lists had a recall of 1.00 for the vectors themselves and 0.995
+    for sums of two, but only 0.93 for questions and 0.95 for sums of four; with 80 lists, the last two reached 0.993
+    and 0.995."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -92,8 +93,8 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 def edited(
     source: Path, info: VectorsInfo, target: Path, removed: Sequence[int], first: int, added: "NDArray[np.float32]"
 ) -> VectorsInfo:
-    """Writes a changed copy of an index: without the rows `removed`, and with `added` from row `first` on, which
-    follows all remaining rows. The lists of a compressed index stay the same."""
+    """Writes a changed copy of an index, without the rows `removed` and with `added` from row `first` on, which follows
+    all remaining rows. The lists of a compressed index stay the same."""
     import numpy as np
 
     if info.kind == "exact":
@@ -113,12 +114,12 @@ def edited(
 def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
     import numpy as np
 
-    with path.open("wb") as file:  # a name without a suffix is not changed
+    with path.open("wb") as file:  # with a file name, NumPy would append a suffix
         np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
 
 
 def _faiss() -> Any:
-    """The library. Raises `MissingExtraError`."""
+    """Imports the library. Raises `MissingExtraError`."""
     try:
         import faiss
     except ModuleNotFoundError as error:
@@ -149,9 +150,9 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """Pairs of rows i < j of different groups, each the nearest to the other in its group; of equally near rows, the
-    lower one. `rows` are all rows of some groups that have near rows, `found` those near rows of any group, with their
-    `scores`. `groups` holds the group of every row."""
+    """Pairs of rows i < j in different groups, each being the other's nearest row in its group; of equally near rows,
+    the lower one counts. `rows` are all rows in some groups; `found` are the rows of any group that are near to them,
+    with their `scores`. `groups` gives the group of every row."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -165,7 +166,7 @@ def neighbours_of(
 def _nearest(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> "NDArray[np.int64]":
-    """For each row and each group the nearest row found. A pair of rows is encoded as one number."""
+    """The nearest row found for each row and each group. A pair of rows is encoded as one number."""
     import numpy as np
 
     order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
@@ -184,7 +185,7 @@ def _mutual(pairs: "NDArray[np.int64]", count: int) -> list[tuple[int, int]]:
 
 
 def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """Equals `np.nonzero`, which takes forty times as long for sparse masks."""
+    """Equivalent to `np.nonzero`, which takes forty times as long for sparse masks."""
     import numpy as np
 
     rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
@@ -218,7 +219,7 @@ class VectorIndex:
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Rows with cosine similarity, best first, at most `k`, only among `rows` if given."""
+        """Rows with cosine similarity, best first, at most `k`, and only from `rows` if given."""
         if rows is not None and not rows:
             return []
         if self._exact is not None:
@@ -229,7 +230,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # Under a filter, the nearest lists may hold few wanted rows or none.
+        # With a filter, the nearest lists may contain few of the wanted rows or none.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
@@ -241,7 +242,7 @@ class VectorIndex:
         return [(row, -score) for score, row in ranked if row >= 0]
 
     def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
-        """`search` for an exact index; of equally near rows the lower ones come first."""
+        """Runs `search` on an exact index; of equally near rows, the lower ones come first."""
         np = self._numpy
         assert self._exact is not None
         if rows is not None:
@@ -257,20 +258,20 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """`search` among a few rows, which is faster than looking for them in every list."""
+        """Runs `search` on a few rows, which is faster than looking for them in every list."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
-        """The vectors of `rows` as given to `build`, or None if only 16-bit numbers are stored."""
+        """The vectors of `rows` as passed to `build`, or None if only 16-bit numbers are stored."""
         return None if self._exact is None else self._exact[self._numpy.asarray(rows, dtype=self._numpy.int64)]
 
     def within(
         self, vectors: "NDArray[np.float32]", at_least: float
     ) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]":
-        """Index pairs of `vectors` and rows with a cosine of `at_least` or more, and the cosines. Compressed indexes
-        miss a few."""
+        """Pairs (index into `vectors`, row) with a cosine of `at_least` or more, and the cosines. Compressed indexes
+        miss a few pairs."""
         np = self._numpy
         if self._exact is None:
             parameters = self._faiss.SearchParametersIVF(nprobe=self._info.probes)

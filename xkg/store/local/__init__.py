@@ -1,3 +1,3 @@
-"""The embedded store: bundles as the source of truth, immutable generations, copies of graphs on a server.
+"""The embedded store: bundles as the source of truth, immutable generations, and copies of graphs from a server.
 
 May import: indexes, concepts, cypher, and the layers below store."""

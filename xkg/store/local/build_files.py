@@ -1,6 +1,7 @@
-"""The derived files of a generation, from bundles: all of them anew, or a changed copy of an earlier generation's.
+"""Builds the derived files of a generation from bundles: all of them anew, or as a changed copy of an earlier
+generation's files.
 
-The graph is a new database each time (`xkg.store.local.ladybug`), loaded from the stored rows of all papers."""
+The graph is always a new database (`xkg.store.local.ladybug`), loaded from the stored rows of all papers."""
 
 import hashlib
 import os
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL = 2000
-"""The number of techniques that are indexed anew in a second or two."""
+"""The number of techniques that can be indexed from scratch in a second or two."""
 SHARE = 0.25
-"""The share of techniques that may be added or removed before everything is indexed anew, because the statistics of a
-text index include removed techniques, and the lists of a compressed vector index stay as they were."""
+"""The fraction of techniques that may be added or removed before everything is indexed anew. The statistics of a text
+index include removed techniques, and the lists of a compressed vector index stay as they were."""
 _ENCODED_AT_ONCE = 500
 
 
 def editable(start: Generation, new: Iterable[PaperBundle], gone: Collection[str]) -> bool:
-    """Whether these changes can be made in a copy of the indexes of `start`: these are large and sound, and few changes
-    were made since they were built."""
+    """Whether these changes can be made in a copy of the indexes of `start`: the indexes are large and sound, and have
+    changed little since they were built."""
     manifest = start.manifest
     count = manifest.counts["vectors"]
     if manifest.vectors is None or count <= SMALL:
@@ -77,14 +78,14 @@ def build_files(
     previous: Generation | None = None,
     rows: Path | None = None,
 ) -> Built:
-    """Fills the empty `folder` with catalogue, text index and vectors: those of `start` (None: empty ones) without the
-    papers `removed`, and with the papers `new`, which replace papers of the same id (a collection if there is a
-    `start`). The rows of these papers in the graph go into the folder `rows`.
+    """Fills the empty `folder` with a catalogue, a text index and vectors. They start as those of `start` (or empty if
+    None), without the papers `removed` and with the papers `new`. New papers replace papers with the same id; `new`
+    must be a collection if `start` is given. The rows of the new papers in the graph are written to the folder `rows`.
 
-    Vectors of texts in `previous` are reused; `embedder` is called, with the model that they must share, only if others
-    are missing. Techniques of different papers are linked by names, vectors and `decisions`; `decided` are the
-    decisions that differ from those in `start`. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files cannot
-    be written."""
+    Vectors for texts in `previous` are reused; `embedder` is called with the model that they must share, and only if
+    other vectors are missing. Techniques from different papers are linked by names, vectors and `decisions`; `decided`
+    contains the decisions that differ from those in `start`. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the
+    files cannot be written."""
     if start is None:
         (folder / TEXT).mkdir()
     else:
@@ -151,9 +152,9 @@ def add_graph(
     known: Mapping[str, BundleFile],
     ablations: Iterable[Ablation],
 ) -> Built:
-    """Adds the graph to a `folder` whose other files are `built`, with the `ablations` of visible techniques, and the
-    citations to the catalogue. Rows that are not stored in `rows` are built from bundles. Raises `CorruptStoreError`
-    for a damaged bundle, and the errors of `build_files`."""
+    """Adds the graph to a `folder` whose other files are `built`, including the `ablations` of visible techniques, and
+    adds the citations to the catalogue. Rows that are not stored in `rows` are built from bundles. Raises
+    `CorruptStoreError` for a damaged bundle, and the errors of `build_files`."""
     from xkg.store.local.ladybug import GraphWriter
 
     with closing(Catalogue(folder / CATALOGUE)) as catalogue:
@@ -186,21 +187,21 @@ def add_graph(
 
 
 def _copy(start: Generation, folder: Path) -> None:
-    """Puts the catalogue and the text index of `start` into `folder`. Raises `CorruptStoreError` if they are damaged,
-    since a copy gets a new hash."""
+    """Copies the catalogue and the text index of `start` into `folder`. Raises `CorruptStoreError` if they are damaged,
+    since a copy would get a new, valid hash."""
     start.verify(CATALOGUE, VECTORS, TEXT)
     shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
     (folder / TEXT).mkdir()
     for path in (start.folder / TEXT).iterdir():
-        # Tantivy replaces its lists of files, and never changes other files.
+        # Tantivy replaces its lists of files, and never modifies other files.
         (shutil.copy if path.suffix == ".json" else _link)(path, folder / TEXT / path.name)
 
 
 def _write_vectors(
     folder: Path, start: Generation | None, removed: list[int], first: int, matrix: "NDArray[np.float32] | None"
 ) -> VectorsInfo | None:
-    """Writes the vectors `matrix`, whose rows begin at `first`, and those of `start` without the rows `removed`. None
-    if there are none."""
+    """Writes the vectors in `matrix`, whose rows begin at `first`, and those of `start` without the rows `removed`.
+    Returns None if there are no vectors."""
     import numpy as np
 
     if start is None or start.manifest.vectors is None:
@@ -221,7 +222,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def finish_text(folder: Path) -> None:
-    """Removes Tantivy's lock files from the text index, and gives its files the permissions of the catalogue."""
+    """Removes Tantivy's lock files from the text index, and gives its files the same permissions as the catalogue."""
     for lock in (folder / TEXT).glob(".tantivy-*.lock"):
         lock.unlink()
     for path in (folder / TEXT).iterdir():
@@ -236,8 +237,8 @@ def _vectors(
     previous: Generation | None,
     catalogue: CatalogueWriter,
 ) -> "tuple[str, NDArray[np.float32] | None]":
-    """The model, and the vectors of the texts, whose rows begin at `first`; None without texts. The codes of their
-    words go into the catalogue."""
+    """The model, and the vectors for the texts, whose rows begin at `first`; None if there are no texts. The codes of
+    their words are added to the catalogue."""
     import numpy as np
 
     model = previous.manifest.model if previous else ""
@@ -258,7 +259,7 @@ def _vectors(
     if missing:
         source = embedder(model)
         model = source.model
-        # Codes are larger than vectors: those of a million techniques would not fit into memory.
+        # Codes are larger than vectors: the codes for a million techniques would not fit into memory.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
             encoded = encode_documents(source, [missing[sha256] for sha256 in keys])
@@ -268,7 +269,7 @@ def _vectors(
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes by the hash of their text, from an undamaged generation with exact vectors."""
+    """Vectors and codes from an undamaged generation with exact vectors, keyed by the hash of their text."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
         return {}, {}

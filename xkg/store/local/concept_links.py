@@ -1,4 +1,4 @@
-"""Links the techniques of some papers with each other and with all others, from a finished catalogue and vectors."""
+"""Links the techniques in some papers with each other and with all others, using a finished catalogue and vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 
 class LinkedConcepts:
-    """`embedder` is called if the index has no exact vectors. `decisions` are all valid decisions."""
+    """`embedder` is called if the index has no exact vectors. `decisions` contains all valid decisions."""
 
     def __init__(
         self, catalogue: Catalogue, vectors: VectorIndex, embedder: Callable[[], Embedder], decisions: Decisions
@@ -34,8 +34,8 @@ class LinkedConcepts:
     def links_again(
         self, new: Sequence[Concept], matrix: "NDArray[np.float32] | None", decided: Iterable[Decision]
     ) -> tuple[list[int], list[RowLink]]:
-        """All rows of the papers `new`, whose vectors are `matrix`, and of papers with a decision in `decided`; and the
-        links of these papers."""
+        """All rows of the papers in `new`, whose vectors are `matrix`, and of papers with a decision in `decided`; and
+        the links of these papers."""
         import numpy as np
 
         numbers = {c.paper for c in new}
@@ -48,8 +48,8 @@ class LinkedConcepts:
         return [c.row for c in concepts], links
 
     def links(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32] | None", *, whole: bool) -> list[RowLink]:
-        """The links of `concepts`, which are all techniques of some papers, paper by paper, with the vectors `matrix`.
-        With `whole`, these are all techniques, in row order."""
+        """The links of `concepts`, which must be all techniques of some papers, paper by paper, with the vectors
+        `matrix`. `whole` means that they are all techniques in the graph, in row order."""
         import numpy as np
 
         if matrix is None:
@@ -69,8 +69,8 @@ class LinkedConcepts:
         return [replace(edge, first=rows[edge.first], second=rows[edge.second]) for edge in found]
 
     def _near(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32]") -> set[tuple[int, int]]:
-        """The `neighbours_of` these techniques; whole papers at a time, since all pairs of a large graph do not fit
-        into memory."""
+        """The `neighbours_of` these techniques, computed for whole papers at a time, since all pairs in a large graph
+        do not fit into memory."""
         import numpy as np
 
         places = np.array(self._catalogue.row_papers(), dtype=np.int64)
@@ -84,7 +84,7 @@ class LinkedConcepts:
         return near
 
     def _partners(self, concepts: Sequence[Concept], near: set[tuple[int, int]]) -> list[tuple[Concept, Entry]]:
-        """The other techniques that may be linked with these, with their texts."""
+        """The other techniques that may be linked with `concepts`, with their texts."""
         catalogue = self._catalogue
         partners = {row for pair in near for row in pair}
         for terse in (False, True):
@@ -104,7 +104,7 @@ class LinkedConcepts:
 
 
 def _blocks(concepts: Sequence[Concept]) -> Iterator[tuple[int, int]]:
-    """Ranges of whole papers with about `_BLOCK` techniques."""
+    """Splits the concepts into ranges of whole papers with about `_BLOCK` techniques each."""
     start = end = 0
     for _, own in groupby(concepts, key=lambda c: c.paper):
         end += sum(1 for _ in own)

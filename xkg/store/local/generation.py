@@ -8,8 +8,7 @@
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
 
-A reader holds a shared lock on the manifest of its generation; clean-up leaves locked generations alone.
-"""
+A reader holds a shared lock on the manifest of its generation; clean-up does not touch locked generations."""
 
 import contextlib
 import functools
@@ -35,14 +34,14 @@ from xkg.value import Value
 
 FORMAT = 10
 RETAINED = 2
-"""The number of earlier generations that are kept for `rollback`."""
+"""The number of earlier generations kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
 REBUILD = "run `xkg index rebuild`"
 
 
 _sound: set[tuple[int, int, int, int, str]] = set()
-"""Files whose hash this process has checked: device, inode, time of change, size, hash. Files that generations share
-are read only once."""
+"""Files whose hash this process has already checked: device, inode, modification time, size and hash. Files shared
+between generations are read only once."""
 
 
 class FileStamp(Value):
@@ -51,11 +50,12 @@ class FileStamp(Value):
 
 
 class Manifest(Value):
-    """The manifest of a generation. `previous` is the generation that it replaced (0 for none), with its manifest's
-    hash. Without vectors, `model` is empty and `dimension` is 0. `files` are relative to the generation's folder,
-    `bundles` are by paper id; `decisions` names a file in `links/` and `ablations` one in `ablations/`, empty for none.
-    `position` is the state of the graph that this generation copies, None if the bundles are the graph. `changed`
-    counts the techniques that were added or removed since the indexes were built anew."""
+    """The manifest of a generation. `previous` is the number of the generation that it replaced (0 for none), with the
+    hash of its manifest. If there are no vectors, `model` is empty and `dimension` is 0. Paths in `files` are relative
+    to the generation's folder, and `bundles` is keyed by paper id. `decisions` is the name of a file in `links/`, and
+    `ablations` of a file in `ablations/`; each is empty if there is none. `position` is the graph state that this
+    generation copies, or None if the bundles are the graph. `changed` counts the techniques added or removed since the
+    indexes were last built from scratch."""
 
     format: int = FORMAT
     number: int
@@ -91,15 +91,15 @@ class Generation:
         self._verified: dict[Path, FileStamp] = {}
 
     def verify(self, *names: str) -> None:
-        """Compares files with their hashes in the manifest. A name that ends in `/` means all files under it. Raises
-        `CorruptStoreError` with the first file that differs, `StoreError` if one may not be read."""
+        """Compares files with their hashes in the manifest. A name that ends in `/` stands for all files under it.
+        Raises `CorruptStoreError` for the first file that differs, and `StoreError` if a file may not be read."""
         for name, stamp in self.manifest.files.items():
             if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
                 _verify(self.folder / name, stamp)
                 self._verified[self.folder / name] = stamp
 
     def verify_again(self) -> None:
-        """Hashes verified files again if they were written to since. Raises the same errors as `verify`."""
+        """Hashes verified files again if they have been written to since. Raises the same errors as `verify`."""
         for path, stamp in tuple(self._verified.items()):
             _verify(path, stamp)
 
@@ -116,9 +116,9 @@ class Generation:
 
 
 def read_current(root: Path) -> Current:
-    """The content of `CURRENT`; generation 0 for an empty graph. Raises `StoreError`."""
+    """Reads `CURRENT`; returns generation 0 for an empty graph. Raises `StoreError`."""
     if root.exists() and not root.is_dir():
-        raise StoreError(f"{root} is a file, not a folder: give another folder with --kg")
+        raise StoreError(f"{root} is a file, not a folder: choose another folder with --kg")
     path = root / "CURRENT"
     try:
         return Current.model_validate(json.loads(path.read_bytes()))
@@ -129,12 +129,12 @@ def read_current(root: Path) -> Current:
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except (ValueError, ValidationError) as error:
-        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}") from error
+        raise CorruptStoreError(f"{path} has changed since it was written: {REBUILD}") from error
 
 
 def open_current(root: Path) -> Generation | None:
-    """The current generation, locked; None if nothing was published yet. Checks the manifest against its hash in
-    `CURRENT`, and the size of every file. Raises `StoreError`."""
+    """Opens and locks the current generation; returns None if nothing has been published yet. Checks the manifest
+    against its hash in `CURRENT`, and the size of every file. Raises `StoreError`."""
     for _ in range(100):
         current = read_current(root)
         if current.generation == 0:
@@ -147,7 +147,7 @@ def open_current(root: Path) -> Generation | None:
 
 
 class _MovedOn(Exception):
-    """The generation was replaced and cleaned up between reading `CURRENT` and locking it."""
+    """The generation was replaced and cleaned up after `CURRENT` was read and before the generation was locked."""
 
 
 def _open(root: Path, current: Current) -> Generation:
@@ -168,7 +168,9 @@ def _open(root: Path, current: Current) -> Generation:
             raise CorruptStoreError(f"{path} is missing: {REBUILD}")
         manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
         if manifest.format != FORMAT:
-            raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
+            raise CorruptStoreError(
+                f"{path} has format {manifest.format}, but this version of xkg reads {FORMAT}: {REBUILD}"
+            )
         for name, stamp in manifest.files.items():
             _check_size(folder / name, stamp)
         return Generation(folder, manifest, descriptor)
@@ -178,8 +180,8 @@ def _open(root: Path, current: Current) -> Generation:
 
 
 def verify_all(root: Path, manifest: Manifest) -> None:
-    """Compares every file of a generation with its hash. Raises `StoreError` with the first file that differs or may
-    not be read."""
+    """Compares every file in a generation with its hash. Raises `StoreError` for the first file that differs or may not
+    be read."""
     for name, stamp in manifest.files.items():
         _verify(generation_folder(root, manifest.number) / name, stamp)
 
@@ -195,7 +197,7 @@ def _verify(path: Path, stamp: FileStamp) -> None:
     except OSError:
         same = False
     if not same:
-        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+        raise CorruptStoreError(f"{path} has changed since it was written: {REBUILD}")
 
 
 def _seen(found: os.stat_result, stamp: FileStamp) -> tuple[int, int, int, int, str]:
@@ -214,12 +216,12 @@ def _check_size(path: Path, stamp: FileStamp) -> None:
     except OSError as error:
         raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
     if size != stamp.size:
-        raise CorruptStoreError(f"{path} has {size} bytes and should have {stamp.size}: {REBUILD}")
+        raise CorruptStoreError(f"{path} has {size} bytes but should have {stamp.size}: {REBUILD}")
 
 
 def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+        raise CorruptStoreError(f"{path} has changed since it was written: {REBUILD}")
     try:
         return _manifest(data)
     except (ValueError, ValidationError) as error:
@@ -228,7 +230,8 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
 
 @functools.lru_cache(2)
 def _manifest(data: bytes) -> Manifest:
-    """Cached: parsing thousands of papers takes tens of milliseconds, and every step reads a manifest several times."""
+    """Parses a manifest. Cached, since parsing thousands of papers takes tens of milliseconds and every step reads a
+    manifest several times."""
     return Manifest.model_validate(json.loads(data))
 
 
@@ -237,7 +240,8 @@ def generation_folder(root: Path, number: int) -> Path:
 
 
 def building_folder(root: Path, number: int) -> Path:
-    """A new, empty folder to build a generation in, without leftovers of a killed process. Hold the write lock."""
+    """A new, empty folder in which to build a generation, without leftovers from a killed process. Hold the write
+    lock."""
     folder = root / "generations" / f".building-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -245,8 +249,8 @@ def building_folder(root: Path, number: int) -> Path:
 
 
 def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = True) -> dict[str, FileStamp]:
-    """Size and hash of every file under `folder`, which are synced to disk if `durable`. Files shared with
-    `earlier` keep the values in its manifest."""
+    """Size and hash of every file under `folder`; files are synced to disk if `durable`. Files shared with `earlier`
+    keep the values in its manifest."""
     known: dict[tuple[int, int], FileStamp] = {}
     if earlier is not None:
         for name, of in earlier.manifest.files.items():
@@ -286,12 +290,12 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """The commit point: later readers see the generation in `current`."""
+    """The commit point: from now on, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 
 def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
-    """The manifest of a generation of any format, checked against its hash if given. Raises `CorruptStoreError`."""
+    """The manifest of a generation in any format, checked against its hash if given. Raises `CorruptStoreError`."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
@@ -301,13 +305,13 @@ def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifes
 
 
 def numbers(root: Path) -> list[int]:
-    """Numbers of the generations on disk, ascending."""
+    """The numbers of the generations on disk, ascending."""
     folder = root / "generations"
     return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal()) if folder.is_dir() else []
 
 
 def _keep(folder: Path, names: set[str], suffix: str = ".json") -> None:
-    """Removes the files that xkg writes, except these."""
+    """Removes the files written by xkg, except these."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == suffix and path.name not in names):
@@ -322,7 +326,7 @@ def _doom(folder: Path, number: int) -> None:
 
 
 def clean_up(root: Path, retained: int = RETAINED) -> None:
-    """Removes everything that is not needed by the current generation, the `retained` ones before it, or a reader. Hold
+    """Removes everything not needed by the current generation, the `retained` generations before it, or a reader. Hold
     the write lock. Does nothing if a manifest cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
@@ -338,7 +342,7 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
                     if free and OPEN_FILES_MOVE:
                         _doom(folder, other)
                 if free and not OPEN_FILES_MOVE:
-                    with contextlib.suppress(PermissionError):  # a reader holds it; the next publish removes it
+                    with contextlib.suppress(PermissionError):  # a reader still uses it; the next publish removes it
                         _doom(folder, other)
         manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:

@@ -1,4 +1,4 @@
-"""The generations of one folder: opens the current one once for all readers, and publishes the next."""
+"""The generations in one folder: opens the current one once for all readers, and publishes the next."""
 
 import contextlib
 import errno
@@ -22,8 +22,8 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """The description of built files for a manifest; `model` is empty if nothing was embedded, and `changed` is as in
-    `Manifest`."""
+    """The description of built files for a manifest. `model` is empty if nothing was embedded; `changed` has the same
+    meaning as in `Manifest`."""
 
     model: str
     dimension: int
@@ -36,9 +36,9 @@ class Generations:
     """Reads and publishes the generations in `folder`, which the first write creates.
 
     `check` is called with a generation before anything is read from it, and raises if it may not be used. A writer
-    waits up to `wait` seconds for another, and `retained` earlier generations are kept. Without `durable`, a power cut
-    may damage files, which their hashes reveal. Thread-safe, and safe in a forked child. Needs a file system
-    with `flock`."""
+    waits up to `wait` seconds for another writer, and `retained` earlier generations are kept. Without `durable`, a
+    power cut may damage files, but their hashes reveal it. Thread-safe, and safe in a forked child. Requires a file
+    system with `flock`."""
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class Generations:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
-        """The current generation; an empty one (number 0) if nothing was published yet. Snapshots of one generation
-        share their open files. Raises `CorruptStoreError` and the errors of `check`."""
+        """The current generation; an empty one (number 0) if nothing has been published yet. Snapshots of one
+        generation share their open files. Raises `CorruptStoreError` and the errors of `check`."""
         shared = self._acquire()
         try:
             yield shared.snapshot
@@ -72,7 +72,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """The current generation, locked during the context and not read."""
+        """The current generation, which is locked during the context but not read."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -82,11 +82,11 @@ class Generations:
 
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
-        """Holds the write lock for one change; system errors become a one-line `StoreError`. With `repair`, an
-        unreadable `CURRENT` is noted there and treated as empty. Raises `StoreBusyError`."""
+        """Holds the write lock for one change, and turns system errors into a one-line `StoreError`. If `repair` is
+        given, an unreadable `CURRENT` is noted there and treated as empty. Raises `StoreBusyError`."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
-                raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
+                raise StoreError(f"{self.folder} is a file, not a folder: choose another folder with --kg")
             private_folder(self.folder)
             with writing(self.folder, self._wait):
                 try:
@@ -98,7 +98,7 @@ class Generations:
                     current = Current(highest=max(generation.numbers(self.folder), default=0))
                 else:
                     if not (self.folder / "CURRENT").exists():
-                        # From here on, a missing CURRENT means that it was lost.
+                        # From here on, a missing CURRENT means that the file was lost.
                         generation.switch(self.folder, current)
                 self.bundles.mkdir(exist_ok=True)
                 (self.folder / "generations").mkdir(exist_ok=True)
@@ -107,7 +107,7 @@ class Generations:
                 finally:
                     # The generation that this process has open is no longer current.
                     self.close()
-                    # Also after a failure: on a full disk every byte counts.
+                    # Also clean up after a failure: on a full disk, every byte counts.
                     with contextlib.suppress(OSError, StoreError):
                         generation.clean_up(self.folder, self._retained)
 
@@ -122,7 +122,7 @@ class Generations:
         measured: str = "",
     ) -> int:
         """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and returns its
-        number. The files may be links to those of `earlier`. Call it inside `writing`."""
+        number. The files may be links to files in `earlier`. Call it inside `writing`."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -149,7 +149,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Closes the open generation, which can be opened again."""
+        """Closes the open generation; it can be reopened."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:
@@ -160,7 +160,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # Objects that a parent process opened belong to the parent.
+                # Objects opened by a parent process belong to the parent.
                 self._process, self._shared = os.getpid(), None
             current = self._current()
             if self._shared is None or self._shared.current != current:
@@ -181,7 +181,7 @@ class Generations:
             return self._shared
 
     def _current(self) -> Current:
-        """The content of `CURRENT`, cached while the file stays the same: every write replaces it."""
+        """The content of `CURRENT`, cached while the file is unchanged; every write replaces the file."""
         try:
             found = (self.folder / "CURRENT").stat()
         except OSError:
@@ -199,7 +199,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot with its number of users; the last one closes it once it is stale."""
+    """An open snapshot with its number of users; its last user closes it once it is stale."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current
@@ -221,13 +221,12 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The reason why a write failed, in a few words, since the engine's own message speaks of descriptors and
-    offsets."""
+    """The reason why a write failed, in a few words: the engine's own message is about descriptors and offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]
     full = os.strerror(errno.ENOSPC)
     if full in text:
         return full
-    # The engine notices a write that a full disk cut short when it reads it back.
+    # On reading it back, the engine detects a write that a full disk truncated.
     return "input or output error, the disk may be full" if "IO exception" in text else text or type(error).__name__

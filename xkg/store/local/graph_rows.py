@@ -1,6 +1,7 @@
 """The rows of one paper in the graph, as CSV, built once for each state of a paper and reused by every generation.
 
-A file in `rows/` is derived from one in `bundles/`. If it is lost, damaged or of another version, it is rebuilt."""
+A file in `rows/` is derived from a file in `bundles/`. If it is missing, damaged or from another version, it is
+rebuilt."""
 
 import contextlib
 import functools
@@ -29,9 +30,9 @@ _DECIDING = (
 
 @dataclass(frozen=True)
 class PaperRows:
-    """The rows of one paper. `tables` has, by label or type, the number of rows and the rows as CSV. Values that other
-    papers may share are separate: `repositories`, and `shared`, which has by label or type each row with its symbol's
-    id."""
+    """The rows of one paper. `tables` maps a label or edge type to the number of rows and the rows as CSV. Values that
+    other papers may share are kept separately: `repositories`, and `shared`, which maps a label or type to rows, each
+    with the id of its symbol."""
 
     tables: dict[str, tuple[int, bytes]]
     repositories: tuple[tuple[Value, ...], ...]
@@ -39,7 +40,7 @@ class PaperRows:
 
 
 def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
-    """The rows of a paper with its visible techniques and all of its repositories and symbols."""
+    """The rows of a paper with its visible techniques and all its repositories and symbols."""
     tables: dict[str, list[bytes]] = {}
     repositories: list[tuple[Value, ...]] = []
     shared: dict[str, list[tuple[str, bytes]]] = {}
@@ -56,17 +57,17 @@ def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
 
 
 def csv_row(values: Iterable[Value]) -> bytes:
-    """One CSV row with its line end."""
+    """One CSV row, including its line end."""
     return (",".join(map(_cell, values)) + "\n").encode("utf-8")
 
 
 def file_name(file: BundleFile) -> str:
-    """The file name in `rows/` for a bundle file."""
+    """The name of the file in `rows/` that belongs to a bundle file."""
     return f"{Path(file.name).stem}.csv"
 
 
 def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
-    """Stores rows in `folder`, which must exist. A power cut may damage them, which their hash reveals. Raises
+    """Stores rows in `folder`, which must exist. A power cut may damage them, but their hash reveals it. Raises
     `OSError`."""
     head = {
         "made_by": _made_by(),
@@ -89,7 +90,7 @@ def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
 
 
 def read(folder: Path, file: BundleFile) -> PaperRows | None:
-    """The stored rows of a bundle; None if there are no usable ones."""
+    """The stored rows of a bundle; None if there are no usable rows."""
     try:
         data = (folder / file_name(file)).read_bytes()
     except OSError:
@@ -120,7 +121,7 @@ def _made_by() -> str:
 
 
 def _cell(value: Value) -> str:
-    """A CSV cell: unquoted and empty for null. The engine drops empty strings from a list when it splits it."""
+    """A CSV cell; null is unquoted and empty. The engine drops empty strings when it splits a list."""
     if value is None:
         return ""
     if isinstance(value, bool):

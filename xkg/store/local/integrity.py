@@ -15,7 +15,7 @@ from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS,
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
-    """One line for each problem with bundles, hashes of files, counts across the indexes, and the embedding `model`."""
+    """One line for each problem with the bundles, file hashes, counts across the indexes, or the embedding `model`."""
     try:
         opened = generation.open_current(root)
     except StoreError as error:
@@ -38,7 +38,7 @@ def problems(root: Path, model: str | None = None) -> list[str]:
                 found.append(str(error))
                 broken = True
         if model is not None and manifest.model not in ("", model):
-            found.append(f"the vectors are of model {manifest.model!r}, and {model!r} is set: {REBUILD}")
+            found.append(f"the vectors were made with model {manifest.model!r}, but {model!r} is configured: {REBUILD}")
         return found if broken else found + _count_problems(opened)
 
 
@@ -51,7 +51,7 @@ def _bundle_problems(root: Path, opened: Generation) -> list[str]:
             found.append(str(error))
         else:
             if bundle.paper.id != paper:
-                found.append(f"bundle file {file.name} holds paper {bundle.paper.id!r}, not {paper!r}: {REBUILD}")
+                found.append(f"bundle file {file.name} contains paper {bundle.paper.id!r}, not {paper!r}: {REBUILD}")
     return found
 
 
@@ -63,10 +63,10 @@ def _count_problems(opened: Generation) -> list[str]:
     vectors = None if info is None else len(VectorIndex(opened.folder / VECTORS, info))
     techniques = in_catalogue["technique"]
     counted = {
-        "papers of the manifest": (len(manifest.bundles), in_catalogue["paper"]),
+        "papers in the manifest": (len(manifest.bundles), in_catalogue["paper"]),
         "text documents": (len(TextIndex(opened.folder / TEXT)), techniques),
-        "techniques of the graph": (manifest.counts.get("Technique", 0), in_catalogue["shown"]),
-        "code of the graph": (manifest.counts.get("Code", 0), in_catalogue["code"]),
+        "techniques in the graph": (manifest.counts.get("Technique", 0), in_catalogue["shown"]),
+        "code in the graph": (manifest.counts.get("Code", 0), in_catalogue["code"]),
     }
     if vectors is not None:
         counted["vectors"] = (vectors, techniques)

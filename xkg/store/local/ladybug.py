@@ -1,9 +1,10 @@
-"""The graph of a generation: a new LadybugDB, filled once from the rows of all papers, then only read.
+"""The graph of a generation: a new LadybugDB, filled once with the rows of all papers and read-only afterwards.
 
-Rows go through CSV files: the engine's bulk load then takes 12 µs per row, against 35 µs and 10 KB of memory with query
-parameters. `COPY` is only safe into an empty table, so each table is loaded at once. A database is never changed:
-adding a paper of 20 techniques to a copy of 80 MB took a second and made it 42 MB larger each time, which the engine
-does not reuse. Changes are also known to damage files or end the process (LadybugDB issues 843, 924, 948)."""
+Rows go through CSV files: the engine's bulk load takes 12 µs per row, compared with 35 µs and 10 KB of memory with
+query parameters. `COPY` is only safe into an empty table, so each table is loaded in one go. A database is never
+changed: adding a paper with 20 techniques to a copy of 80 MB took a second and grew it by 42 MB each time, and the
+engine does not reuse that space. Changes are also known to damage files or crash the process (LadybugDB issues 843,
+924, 948)."""
 
 import errno
 import glob
@@ -22,10 +23,10 @@ from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_row
 
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
-# Loading 300 MB took 1.4 GB, and failed with less; a pool only allocates what it uses.
+# Loading 300 MB took 1.4 GB and failed with less. A pool only allocates what it uses.
 _MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
-# While loading, database and log took 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
+# While loading, the database and its log took 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
 _DISK_AT_LEAST, _DISK_FOR_A_BYTE = 2_000_000, 4
 _NUMBERS = {
     "year": "INT64",
@@ -46,7 +47,7 @@ _NUMBERS = {
 
 
 class GraphWriter:
-    """Collects papers as CSV files in `scratch`, which must exist; `load` makes the database from them."""
+    """Collects papers as CSV files in `scratch`, which must exist; `load` builds the database from them."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -56,7 +57,7 @@ class GraphWriter:
         self._repositories: dict[Value, Row] = {}
 
     def add(self, bundle: PaperBundle, entries: Sequence[Entry]) -> None:
-        """Adds a paper with its visible techniques and all of its repositories and symbols."""
+        """Adds a paper with its visible techniques and all its repositories and symbols."""
         self.add_rows(rows_of(bundle, entries))
 
     def add_rows(self, rows: PaperRows) -> None:
@@ -69,12 +70,12 @@ class GraphWriter:
             known.update(symbol for symbol, _ in own)
             self._write(table, "", len(new), b"".join(new))
         for values in rows.repositories:
-            # If papers share a repository, the paper whose official repository it is determines that flag.
+            # If papers share a repository, the flag comes from the paper for which the repository is official.
             if values[0] not in self._repositories or values[-1]:
                 self._repositories[values[0]] = Row("Repository", values)
 
     def cite(self, citations: Citations) -> None:
-        """Adds the citations, and the cited works outside the graph."""
+        """Adds the citations and the cited works outside the graph."""
         self._add(citation_rows(*citations))
 
     def same_concept(self, first: str, second: str, score: float, how: str) -> None:
@@ -82,7 +83,7 @@ class GraphWriter:
         self._add([same_concept_row(first, second, score, how)])
 
     def ablation(self, ablation: Ablation) -> None:
-        """Adds a measurement of an added technique."""
+        """Adds a measurement for a technique that was already added."""
         self._add(ablation_rows(ablation))
 
     def load(self, path: Path) -> dict[str, int]:
@@ -94,10 +95,10 @@ class GraphWriter:
         for file in self._files.values():
             file.close()
         size = sum(self._path(table, to).stat().st_size for table, to in self._files)
-        # The engine ends the whole process if it cannot write its log.
+        # The engine kills the whole process if it cannot write its log.
         if shutil.disk_usage(path.parent).free < _DISK_AT_LEAST + _DISK_FOR_A_BYTE * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        # One transaction and one checkpoint, since each costs a few disk writes whatever its size.
+        # One transaction and one checkpoint, since each costs a few disk writes regardless of its size.
         database = ladybug.Database(
             path,
             auto_checkpoint=False,
@@ -136,7 +137,7 @@ class GraphWriter:
         return self._scratch / (f"{table}-{to}.csv" if to else f"{table}.csv")
 
     def _copy(self, table: str, to: str) -> str:
-        # The engine treats the name as a pattern.
+        # The engine treats the file name as a pattern.
         name = glob.escape(str(self._path(table, to).absolute())).replace("\\", "\\\\").replace("'", "\\'")
         ends = f", from='{EDGES[table][0]}', to='{to}'" if to else ""
         options = f"(HEADER=false, PARALLEL=false, AUTO_DETECT=false, DELIM=',', QUOTE='\"', ESCAPE='\"'{ends})"

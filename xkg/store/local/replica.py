@@ -1,11 +1,10 @@
-"""`Replica`: the side indexes of one machine, which follow a graph that is stored elsewhere.
+"""`Replica`: the side indexes on one machine, which follow a graph stored elsewhere.
 
     <folder>/replica.lock         held during a full rebuild; readers and small steps continue
              making/              its unfinished files; the next rebuild starts over
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
-Everything here is derived: data that is lost, damaged, or of another graph or embedding model is rebuilt.
-"""
+Everything here is derived: data that is lost, damaged, or from another graph or embedding model is rebuilt."""
 
 import contextlib
 import logging
@@ -41,11 +40,11 @@ WAIT_SECONDS = 60.0
 
 
 class Replica:
-    """A copy of the graph behind `feed`, in a separate `folder` that processes share.
+    """A copy of the graph behind `feed`, in its own `folder`, which processes share.
 
-    `embedder` is called when something must be embedded. `model` is the configured embedding model's name: an index of
-    another model is rebuilt. With `background`, slow work runs as a background task. Thread-safe. Needs a file system
-    with `flock`."""
+    `embedder` is called when something must be embedded. `model` is the name of the configured embedding model; an
+    index made with another model is rebuilt. With `background`, slow work runs as a background task. Thread-safe.
+    Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -70,20 +69,20 @@ class Replica:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
-        """The current graph. While the copy is brought up to date in the background, it is an earlier state of the
-        graph, which is not `current`.
+        """The current graph. While the copy is being updated in the background, this is an earlier state of the graph,
+        which is not `current`.
 
         Raises `StoreBusyError` while the first copy is being built in the background, `StoreError` if the graph cannot
-        be reached or the folder cannot be written, and any error of a background task since the last call."""
+        be reached or the folder cannot be written, and any error raised by a background task since the last call."""
         position = self._feed.position()
         current = self._reached(position) or self._follow()
         if not current and not self._is_of(position):
-            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}: ask again in a while")
+            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}: try again later")
         with contextlib.ExitStack() as stack:
             snapshot = stack.enter_context(self._generations.snapshot())
             at = snapshot.position
             if current and (at is None or at.graph != position.graph or at.counter < position.counter):
-                # An index built in the background shows the graph at the time when the build began.
+                # An index built in the background reflects the graph as it was when the build began.
                 snapshot = stack.enter_context(self.snapshot())
             else:
                 snapshot.current = current
@@ -101,7 +100,7 @@ class Replica:
             self._make(False, wait=True)
 
     def wait(self) -> None:
-        """Waits for the background task, and raises its error."""
+        """Waits for the background task and raises its error."""
         maker = self._maker
         if maker is not None:
             maker.join()
@@ -126,7 +125,7 @@ class Replica:
         return standing.counter == position.counter
 
     def _standing(self) -> Position | None:
-        """The copy's position; None without a usable copy."""
+        """The copy's position; None if there is no usable copy."""
         if self._damaged:
             return None
         try:
@@ -136,14 +135,14 @@ class Replica:
             return None
 
     def _is_of(self, position: Position) -> bool:
-        """Whether there is a usable copy of some state of that graph."""
+        """Whether there is a usable copy of some state of the same graph."""
         standing = self._standing()
         return standing is not None and standing.graph == position.graph
 
     def _check(self, opened: Generation) -> None:
         manifest = opened.manifest
         if manifest.position is None:
-            raise StoreError(f"{self.folder} holds a graph of its own, no copy of another: give another folder")
+            raise StoreError(f"{self.folder} contains an original graph, not a copy: choose another folder")
         if self._model is not None and manifest.model not in ("", self._model):
             raise ModelMismatchError(f"the copy was made with embedding model {manifest.model!r}")
         opened.verify(*manifest.files)
@@ -151,7 +150,7 @@ class Replica:
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Brings the copy to the graph's position; False if that continues in the background."""
+        """Brings the copy up to the graph's position; returns False if that continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -171,8 +170,8 @@ class Replica:
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Publishes the changes in a copy of the indexes, or indexes a small graph anew. Returns False, without doing
-        anything, if a large graph must be indexed anew."""
+        """Publishes the changes in a copy of the indexes, or indexes a small graph anew. Returns False without doing
+        anything if a large graph must be indexed anew."""
         with self._generations.writing() as current, self._generations.opened() as start:
             if self._reached(position):
                 return True
@@ -234,9 +233,9 @@ class Replica:
                 pass
             except XkgError as error:
                 self._failure = error
-            except Exception as error:  # raised at the next call: a thread has no caller
+            except Exception as error:  # raised by the next call, since a thread has no caller
                 log.exception("the index of %s cannot be built", self.folder)
-                self._failure = StoreError(f"the index in {self.folder} cannot be made ({error}): remove that folder")
+                self._failure = StoreError(f"the index in {self.folder} cannot be built ({error}): remove that folder")
                 self._failure.__cause__ = error
 
         self._maker = threading.Thread(target=make, name="xkg-replica", daemon=True)
@@ -251,7 +250,7 @@ class Replica:
 
     def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
         """Indexes everything anew and publishes it, from the copy and its changes (`behind`) or from the whole graph;
-        with `compact` even if nothing changed. Does nothing if another process is at it (unless `wait`)."""
+        with `compact`, even if nothing changed. Does nothing if another process is already doing so (unless `wait`)."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
             if not mine or (self._reached(self._feed.position()) and not compact):
@@ -269,11 +268,11 @@ class Replica:
                 shutil.rmtree(making, ignore_errors=True)
 
     def _claim(self) -> None:
-        """Claims the folder for this replica. Raises `StoreError` if it holds something else."""
+        """Claims the folder for this replica. Raises `StoreError` if it contains something else."""
         with one_line(self.folder):
             own = self.folder / "replica.lock"
             if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):
-                raise StoreError(f"{self.folder} holds a graph of its own, no copy of another: give another folder")
+                raise StoreError(f"{self.folder} contains an original graph, not a copy: choose another folder")
             private_folder(self.folder)
             own.touch()
 
@@ -322,7 +321,7 @@ class Replica:
 
 
 class _Closing(Exception):
-    """The replica is being closed: ends the background task."""
+    """Raised to end the background task while the replica is being closed."""
 
 
 class _Stoppable:

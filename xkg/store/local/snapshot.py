@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from xkg.store.indexes.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # equals `Hit`, without a Python call for each of hundreds of hits
+_hit = functools.partial(tuple.__new__, Hit)  # like `Hit`, without a Python call for each of hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
-"""The number of paper selections whose techniques are cached: the papers of some years are a third of all."""
+"""The number of paper selections whose techniques are cached: a selection by year can contain a third of all papers."""
 
 
 class EmbeddedSnapshot(Catalogue):
-    """`xkg.store.graph_store.Snapshot`: the catalogue and the indexes of a locked generation, or an empty graph
-    (generation 0).
+    """Implements `xkg.store.graph_store.Snapshot`: the catalogue and the indexes of a locked generation, or an empty
+    graph (generation 0).
 
     Opening takes a few milliseconds. The first search that needs an index reads it and imports FAISS or Tantivy."""
 
@@ -71,13 +71,13 @@ class EmbeddedSnapshot(Catalogue):
             self._vectors = self._text = None
 
     def verify_again(self) -> None:
-        """Raises `CorruptStoreError` if an open file was damaged since it was checked."""
+        """Raises `CorruptStoreError` if an open file has been damaged since it was checked."""
         if self._opened is not None:
             self._opened.verify_again()
 
     @property
     def position(self) -> Position | None:
-        """The state of the graph that this generation copies; None for an original or empty graph."""
+        """The graph state that this generation copies; None for an original or empty graph."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> list[Paper]:
@@ -123,7 +123,7 @@ class EmbeddedSnapshot(Catalogue):
         return list(dict.fromkeys(found))
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not in the graph."""
+        """Techniques ranked by BM25. Raises `UnknownIdError` for a paper that is not in the graph."""
         if self._opened is None or k < 1:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
@@ -143,8 +143,8 @@ class EmbeddedSnapshot(Catalogue):
         return next(iter(difflib.get_close_matches(word, self.spellings(word), 1, _ALIKE)), None)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for a vector of another length,
-        and `UnknownIdError` for a paper that is not in the graph."""
+        """Techniques ranked by cosine similarity to a unit vector. Raises `ModelMismatchError` for a vector of a
+        different length, and `UnknownIdError` for a paper that is not in the graph."""
         if self._opened is None or k < 1:
             return []
         rows = self._chosen(tuple(papers)) if papers else None
@@ -153,7 +153,7 @@ class EmbeddedSnapshot(Catalogue):
             return []
         if vector.size != manifest.dimension:
             raise ModelMismatchError(
-                f"the query vector has {vector.size} dimensions, the index of model {manifest.model!r} has "
+                f"the query vector has {vector.size} dimensions, but the index for model {manifest.model!r} has "
                 f"{manifest.dimension}: use that model, or {REBUILD}"
             )
         return self._hits(self.vector_index().search(vector, k, rows))
@@ -197,7 +197,7 @@ class EmbeddedSnapshot(Catalogue):
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         if self.position is None:
             return super().citations_of(paper)
-        # A copy has no stored citations, since each change of the graph can change all of them.
+        # A copy has no stored citations, since each change to the graph can change all of them.
         with self._loading:
             if self._citations is None:
                 self._citations = citations_among(self.papers())
@@ -223,7 +223,7 @@ class EmbeddedSnapshot(Catalogue):
         return self._opened.folder / GRAPH
 
     def queries(self) -> "QueryProcess":
-        """The process that runs Cypher over this generation, started by the first query. Raises `QueryFailedError`."""
+        """The process that runs Cypher over this generation; the first query starts it. Raises `QueryFailedError`."""
         from xkg.store.cypher.process import QueryProcess
 
         with self._loading:
@@ -269,7 +269,7 @@ class EmbeddedSnapshot(Catalogue):
         ids = self.ids(rows)
         return list(map(_hit, zip(map(ids.__getitem__, rows), scores, strict=True)))
 
-    # --- what `unknown_id` asks -------------------------------------------------------------------------------------
+    # --- used by `unknown_id` ---------------------------------------------------------------------------------------
 
     def paper_bundle(self, paper: str) -> PaperBundle | None:
         name = self.paper_file(paper)

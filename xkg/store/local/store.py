@@ -1,7 +1,7 @@
 """`EmbeddedStore`: one graph in one folder, without a server.
 
-Writers take one lock, build the next generation from its bundles next to the current one, and switch. If a writer dies
-or fills the disk, nothing changes: the next writer removes its leftovers."""
+Writers take a single lock, build the next generation from its bundles alongside the current one, and then switch. If a
+writer dies or fills the disk, nothing changes: the next writer removes its leftovers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,15 +24,15 @@ from xkg.store.local.generations import Built, Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 WAIT_SECONDS = 60.0
-"""The time that a writer waits for another: publishing one paper takes seconds."""
+"""How long a writer waits for another: publishing one paper takes seconds."""
 
 
 class EmbeddedStore:
-    """`xkg.store.graph_store.GraphStore` in `folder`, which the first write creates.
+    """Implements `xkg.store.graph_store.GraphStore` in `folder`, which the first write creates.
 
-    `embedder` is called when something must be embedded, never to open or read. `model` is the configured embedding
-    model's name: if it is given, indexes of another model are refused at once. Thread-safe, and safe in a forked child.
-    Needs a file system with `flock`."""
+    `embedder` is called when something must be embedded, never to open or read. `model` is the name of the configured
+    embedding model; if given, indexes made with another model are refused at once. Thread-safe, and safe in a forked
+    child. Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -49,14 +49,15 @@ class EmbeddedStore:
         self._generations = Generations(folder, wait=wait, check=self._check_model)
 
     def snapshot(self) -> AbstractContextManager[EmbeddedSnapshot]:
-        """The current generation; an empty one (number 0) if nothing was published yet.
+        """The current generation; an empty one (number 0) if nothing has been published yet.
 
         Snapshots of one generation share their open files. Raises `CorruptStoreError` or `ModelMismatchError`, whose
-        message names the command that repairs it."""
+        message names the command that fixes the problem."""
         return self._generations.snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
-        """Takes no lease: only one machine uses a folder, and its batches divide their papers themselves."""
+        """Does not take a lease: only one machine uses a folder, and its batches divide their papers among
+        themselves."""
         return nullcontext(0)
 
     def counter(self) -> int:
@@ -69,18 +70,18 @@ class EmbeddedStore:
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
-        """Adds or replaces papers in one step, and returns the number of the generation that has them: a new one,
-        unless nothing changed. There are no leases, so `fences` are ignored.
+        """Adds or replaces papers in one step. Returns the number of the generation that contains them: a new one,
+        unless nothing changed. There are no leases, so `fences` is ignored.
 
-        If it raises, nothing is changed: `InputError` for an inconsistent bundle, `StoreBusyError` if another writer
-        does not finish, `ModelMismatchError` if the indexes are of another model, `CorruptStoreError` if another
-        paper's bundle is damaged, and `StoreError` if the folder cannot be written."""
+        If it raises, nothing has changed: `InputError` for an inconsistent bundle, `StoreBusyError` if another writer
+        does not finish, `ModelMismatchError` if the indexes were made with another model, `CorruptStoreError` if
+        another paper's bundle is damaged, and `StoreError` if the folder cannot be written."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             written: dict[str, BundleFile] = {}
             for bundle in new:
                 bundles.validate(bundle)
                 if bundle.paper.id in written:
-                    raise StoreError("one paper was given twice: give each once")
+                    raise StoreError("a paper was passed twice: pass each paper once")
                 if recognise is not None and opened and opened.manifest.number > recognise.since:
                     self._recognise(recognise.check, bundle)
                 written[bundle.paper.id] = bundles.write(self._generations.bundles, bundle)
@@ -101,8 +102,8 @@ class EmbeddedStore:
         """Does nothing: each publish connects all papers."""
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques, which replace older ones, links all papers again, and returns the
-        new generation's number. Raises the same errors as `publish`."""
+        """Adds decisions about pairs of techniques, replacing older ones, links all papers again, and returns the
+        number of the new generation. Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
                 return current.generation
@@ -111,7 +112,7 @@ class EmbeddedStore:
             return self._build(current, opened, opened.manifest.bundles, name)
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
-        """Adds measurements, which replace those of the same id, and returns the number of the generation that has
+        """Adds measurements, replacing those with the same id, and returns the number of the generation that contains
         them. Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
@@ -123,15 +124,15 @@ class EmbeddedStore:
             return self._build(current, opened, opened.manifest.bundles, measured=name)
 
     def ablations(self, techniques: Sequence[str] | None = None) -> Sequence[Ablation]:
-        """Measurements of these techniques (None: all), in id order. Raises `CorruptStoreError`."""
+        """Measurements of these techniques, in id order; of all techniques if None. Raises `CorruptStoreError`."""
         with self._generations.opened() as opened:
             name = opened.manifest.ablations if opened else ""
             found = ablations.read(self.folder, name).values()
         return tuple(a for a in found if techniques is None or a.technique in techniques)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Replaces each of these papers by `change(bundle)` under the write lock; deleted papers are skipped. Returns
-        the number of the generation that has the result, a new one if anything changed. Raises the same errors as
+        """Replaces each of these papers by `change(bundle)` under the write lock, skipping deleted papers. Returns the
+        number of the generation that contains the result: a new one if anything changed. Raises the same errors as
         `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
@@ -142,8 +143,8 @@ class EmbeddedStore:
             return current.generation if opened is None else self._build_changed(current, opened, known)
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Removes papers in one step, and returns the new generation's number. Raises `UnknownIdError` and the errors
-        of `publish`."""
+        """Removes papers in one step, and returns the number of the new generation. Raises `UnknownIdError` and the
+        errors of `publish`."""
         with self.snapshot() as snapshot:
             for paper in papers:
                 snapshot.require_paper(paper)
@@ -151,12 +152,12 @@ class EmbeddedStore:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in papers:
                 if known.pop(paper, None) is None:
-                    raise UnknownIdError(f"paper {paper!a} was removed by another process meanwhile")
+                    raise UnknownIdError(f"paper {paper!a} was removed by another process in the meantime")
             return self._build(current, opened, known)
 
     def rollback(self) -> int:
         """Makes the previous generation current again, with its bundles, and returns its number; two are kept. Raises
-        `CorruptStoreError`, or `StoreError` if there is none; then nothing is changed."""
+        `CorruptStoreError`, or `StoreError` if there is no previous generation; in either case nothing has changed."""
         self._require_content("go back to")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -179,8 +180,8 @@ class EmbeddedStore:
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """The papers that differ between two kept generations (`GraphStore.differences`). Their bundles are read from
-        disk on demand; a writer may remove them meanwhile."""
+        """The papers that differ between two kept generations (see `GraphStore.differences`). Their bundles are read
+        from disk on demand, and a writer may remove them in the meantime."""
         self._require_content("compare")
         if second is None:
             second = generation.read_current(self.folder).generation
@@ -193,23 +194,24 @@ class EmbeddedStore:
                 yield self._bundle(paper, old), self._bundle(paper, new)
 
     def _manifest(self, number: int) -> Manifest | None:
-        """The manifest of a kept generation; None for 0, the empty graph at the beginning."""
+        """The manifest of a generation that is still kept; None for 0, the initial empty graph."""
         known = generation.numbers(self.folder)
         if number == 0:
             return None
         if number not in known:
             kept = ", ".join(map(str, known)) or "none"
-            raise StoreError(f"generation {number} of {self.folder} is not kept; kept are {kept}")
+            raise StoreError(f"generation {number} of {self.folder} is no longer kept; available: {kept}")
         return generation.read_manifest(self.folder, number)
 
     def _bundle(self, paper: str, file: BundleFile | None) -> PaperBundle | None:
         return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Rebuilds all derived files with the configured embedding model, and returns the new generation's number.
+        """Rebuilds all derived files with the configured embedding model, and returns the number of the new generation
+        and notes, one line each.
 
-        If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; notes, one line each, say
-        so and name every unusable file. Raises `StoreError` if there is no graph, and the errors of `publish`."""
+        If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; the notes say so and name
+        every unusable file. Raises `StoreError` if there is no graph, and the errors of `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -224,7 +226,7 @@ class EmbeddedStore:
                     notes.append(str(error).partition(": ")[0])
                     current = Current(highest=current.highest)
             if notes:
-                notes.append("the newest bundle of each paper was taken; recently removed papers may be back")
+                notes.append("the newest bundle of each paper was used; recently removed papers may have reappeared")
                 newest, problems = bundles.newest(self._generations.bundles)
                 notes += problems
                 known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in newest}
@@ -233,13 +235,14 @@ class EmbeddedStore:
             return self._build(current, None, known, decided, measured), [*notes, *lost, *gone]
 
     def check(self) -> list[str]:
-        """The problems of the stored graph, one line each; reads every file in full."""
+        """The problems with the stored graph, one line each. Reads every file in full."""
         from xkg.store.local.integrity import problems
 
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Every paper's bundle in id order. Raises `CorruptStoreError` at a damaged one; others can be read by id."""
+        """Every paper's bundle in id order. Raises `CorruptStoreError` on reaching a damaged one; the others can still
+        be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
@@ -265,7 +268,7 @@ class EmbeddedStore:
             snapshot.queries().start()
 
     def close(self) -> None:
-        """Closes the open generation; the store can be used again."""
+        """Closes the open generation; the store can still be used."""
         self._generations.close()
 
     def _require_content(self, purpose: str) -> None:
@@ -290,7 +293,8 @@ class EmbeddedStore:
         decided: str | None = None,
         measured: str | None = None,
     ) -> int:
-        """`decided` is the file of valid decisions, `measured` the file of ablations; None keeps those of `opened`."""
+        """Builds the files of a generation. `decided` is the name of the file with valid decisions, and `measured` of
+        the file with ablations; None keeps the file of `opened`."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:
@@ -307,8 +311,8 @@ class EmbeddedStore:
     def _files(
         self, folder: Path, opened: Generation | None, known: Mapping[str, BundleFile], decided: str, measured: str
     ) -> Built:
-        """Fills the empty `folder` with the files derived from the bundles `known`; only changes those of `opened` if
-        little changed. Raises `CorruptStoreError` and the errors of `build_files`."""
+        """Fills the empty `folder` with the files derived from the bundles `known`. If little changed, only updates a
+        copy of the files of `opened`. Raises `CorruptStoreError` and the errors of `build_files`."""
         from xkg.store.local.build_files import add_graph, build_files, editable
 
         settled = decisions.read(self.folder, decided)
@@ -345,6 +349,6 @@ class EmbeddedStore:
 
 def _mismatch(stored: str, in_force: str) -> str:
     return (
-        f"the indexes were made with embedding model {stored!r}, and {in_force!r} is set: set {stored!r} again, or "
-        f"{REBUILD} to embed everything again"
+        f"the indexes were made with embedding model {stored!r}, but {in_force!r} is configured: set {stored!r} "
+        f"again, or {REBUILD} to embed everything again"
     )

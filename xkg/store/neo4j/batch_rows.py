@@ -1,7 +1,8 @@
-"""The results of batches that build into a graph that several machines share, so that they divide a list: `(:XkgLease
-{id, row, paper})`, where `id` is a digest of all inputs of the paper's build and `row` is the batch's result row.
+"""Results of batches that build into a graph shared by several machines, so that the machines can divide a list:
+`(:XkgLease {id, row, paper})`, where `id` is a digest of all inputs of the paper's build and `row` is the batch's
+result row.
 
-The builder holds that lease until the row is written, so the next holder of the lease finds the row."""
+The builder holds that lease until the row is written, so the next holder finds the row."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ _ENTER = f"{seek('l', 'XkgLease', '$id')} SET l.row = $row, l.paper = $paper"
 
 @contextmanager
 def turn(connection: Connection, inputs: str, holder: str) -> Iterator[str | None]:
-    """Holds the lease on a paper with these inputs during the context. Yields its row if it was built from them and is
-    still in the graph. Raises the errors of `leases.held`."""
+    """Holds the lease on a paper with these inputs during the context. Yields the paper's row if it was built from
+    these inputs and is still in the graph. Raises the errors of `leases.held`."""
     with leases.held(connection, _PREFIX + inputs, holder):
         yield _row_of(connection, inputs)
 
@@ -32,6 +33,6 @@ def _row_of(connection: Connection, inputs: str) -> str | None:
 
 
 def enter(connection: Connection, inputs: str, paper: str, row: str) -> None:
-    """Stores the row of a paper, under its lease. Raises the errors of the connection."""
+    """Stores the row for a paper under its lease. Raises the errors of the connection."""
     values = {"id": _PREFIX + inputs, "paper": key(paper), "row": row}
     connection.write(lambda transaction: transaction.run(_ENTER, values).consume())

@@ -1,8 +1,8 @@
-"""`CITES` and `SAME_CONCEPT`, which depend on all papers together: updated after papers were written.
+"""`CITES` and `SAME_CONCEPT` edges, which depend on all papers together and are updated after papers are written.
 
-The edges are computed from a snapshot outside the graph, as in the embedded store, and the difference is written only
-if the graph has not changed meanwhile. `(:XkgMeta).connected` is the last commit whose edges are drawn, so if a writer
-dies, the next one completes its work."""
+The edges are computed outside the graph from a snapshot, as in the embedded store, and the difference is written only
+if the graph has not changed in the meantime. `(:XkgMeta).connected` is the last commit whose edges are complete, so if
+a writer dies, the next one finishes its work."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -33,7 +33,8 @@ Edge = tuple[str, str]
 
 
 class Drawing(NamedTuple):
-    """Cited works by key, citations by the label of the cited node, and `SAME_CONCEPT` edges with score and origin."""
+    """Cited works by key, citations by the label of the cited node, and `SAME_CONCEPT` edges with their score and
+    origin."""
 
     works: dict[str, dict[str, Any]]
     cites: dict[str, frozenset[Edge]]
@@ -49,9 +50,9 @@ class _Drawn(Exception):
 
 
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:
-    """Draws the edges between all papers, and returns the number of the commit that shows them.
+    """Draws the edges between all papers, and returns the number of the commit that includes them.
 
-    Raises `StoreBusyError` if others keep writing; the last of them then draws the missing edges."""
+    Raises `StoreBusyError` if others keep writing; the last of these writers then draws the missing edges."""
     for _ in range(_ATTEMPTS):
         state = connection.read(read_state)
         if state.connected >= state.generation:

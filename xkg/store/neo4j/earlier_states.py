@@ -1,7 +1,8 @@
-"""Papers before a commit replaced or removed them, so that two commits can be compared: `(:XkgEarlier {id, paper, from,
-until, bundle})` holds a paper's state from the commit `from` to the one before `until`.
+"""Keeps papers as they were before a commit replaced or removed them, so that two commits can be compared:
+`(:XkgEarlier {id, paper, from, until, bundle})` holds a paper's state from the commit `from` up to, but not including,
+`until`.
 
-The last states are kept, and `(:XkgMeta).earliest` is the first commit for which all states are available."""
+Only the most recent states are kept; `(:XkgMeta).earliest` is the first commit for which all states are available."""
 
 import json
 import zlib
@@ -20,7 +21,7 @@ from xkg.store.neo4j.db.migrations import State
 from xkg.store.rows import key
 
 MOST = 200
-"""The maximum number of kept states, of 10 to 100 KB each."""
+"""The maximum number of states kept, of 10 to 100 KB each."""
 _LARGEST = 1 << 30
 
 _KEEP = (
@@ -45,8 +46,8 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 
 class _Held(NamedTuple):
-    """A state of a paper, from the commit `began` to the one before `until` (None for the present state); `id` is the
-    node of an earlier state."""
+    """A state of a paper, from the commit `began` up to, but not including, `until` (None for the present state); `id`
+    is the node of an earlier state."""
 
     began: int
     until: int | None
@@ -55,8 +56,8 @@ class _Held(NamedTuple):
 
 
 def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Keeps the papers with these keys as they are before the commit `state` changes them. A damaged paper cannot be
-    kept, so earlier commits can no longer be compared."""
+    """Keeps the papers with these keys as they are before the commit `state` changes them. If a damaged paper cannot be
+    kept, earlier commits can no longer be compared."""
     if not keys:
         return
     rows, damaged = [], False
@@ -83,8 +84,8 @@ def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[s
 def differences(
     connection: Connection, first: int | None, second: int | None
 ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-    """`GraphStore.differences` for commits, up to `second`; if `first` is None, it is the commit before the last change
-    of a paper. Raises `StoreError`."""
+    """Implements `GraphStore.differences` for commits up to `second`; if `first` is None, it is the commit before the
+    last change to a paper. Raises `StoreError`."""
     first, second = connection.read(lambda transaction: _ends(transaction, connection.address, first, second))
     since = min(first, second)
     held: dict[str, list[_Held]] = {}
@@ -110,14 +111,14 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
     for number in (first, second):
         if not earliest <= number <= present:
             raise StoreError(
-                f"generation {number} of the Neo4j at {place} cannot be compared; {earliest} to {present} can: for "
-                "longer, export bundles (`xkg export --format bundle`), and compare with their folder"
+                f"generation {number} of the Neo4j at {place} cannot be compared, but {earliest} to {present} can: to "
+                "compare older states, export bundles (`xkg export --format bundle`) and compare with their folder"
             )
     return first, second
 
 
 def _at(states: Sequence[_Held], generation: int) -> _Held | None:
-    """The state of a paper at a commit; None if the graph did not have it."""
+    """The state of a paper at a commit; None if the paper was not in the graph."""
     for one in states:
         if one.began <= generation and (one.until is None or generation < one.until):
             return None if one.removed else one
@@ -130,13 +131,15 @@ def _bundle(connection: Connection, paper: str, state: _Held | None) -> PaperBun
     if state.id is None:
         stored = next(read.read(connection, [key(paper)]), None)
         if stored is None or stored.generation != state.began:
-            raise StoreError(f"paper {paper!a} was changed by another process meanwhile: compare again")
+            raise StoreError(f"paper {paper!a} was changed by another process in the meantime: compare again")
         return stored.bundle
     found = connection.read(lambda transaction: transaction.run(_BUNDLE, id=state.id).single())
     if found is None:
-        raise StoreError(f"an earlier state of paper {paper!a} was removed by another process meanwhile: compare again")
+        raise StoreError(
+            f"an earlier state of paper {paper!a} was removed by another process in the meantime: compare again"
+        )
     try:
         data = zlib.decompressobj().decompress(bytes(found["bundle"]), _LARGEST)
     except (zlib.error, TypeError) as error:
-        raise CorruptStoreError(f"the earlier state of paper {paper!a} is not what was written") from error
+        raise CorruptStoreError(f"the earlier state of paper {paper!a} has changed since it was written") from error
     return bundles.parse(data, Path(state.id), paper)

@@ -20,7 +20,7 @@ _EXAMPLES = 3
 
 def problems(connection: Connection, model: str) -> list[str]:
     """One line for each problem: papers changed by hand, nodes without a paper, node counts that differ from the
-    bundles, edges that are not drawn yet, and the embedding model."""
+    bundles, edges not drawn yet, or a different embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
@@ -33,8 +33,8 @@ def problems(connection: Connection, model: str) -> list[str]:
                 bundle = stored.bundle
                 if not stored.as_written:
                     found.append(
-                        f"paper {bundle.paper.id!a} was changed in the graph by hand since it was written: publish it "
-                        "again to undo that (`xkg export` shows it as it is)"
+                        f"paper {bundle.paper.id!a} was changed by hand in the graph: publish it again to undo that "
+                        "(`xkg export` shows its current state)"
                     )
                 known.add(paper_key)
                 visible = {t.id for t in bundle.techniques if t.hidden is None}
@@ -50,11 +50,11 @@ def problems(connection: Connection, model: str) -> list[str]:
     counts["Paper"] = len(known)
     found += _count_problems(connection, counts) + _orphans(connection)
     if state.connected < state.generation:
-        found.append("who cites whom, and which techniques are one concept, is not drawn yet: run `xkg concepts`")
+        found.append("citations and links between techniques are not up to date: run `xkg concepts`")
     if state.model not in ("", model):
         found.append(
-            f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set it again, or run "
-            "`xkg index rebuild`"
+            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
+            "first one, or run `xkg index rebuild`"
         )
     return found
 
@@ -65,8 +65,8 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
     )
     have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
     return [
-        f"nodes {label}: {have.get(label, 0)} but the papers have {number}: publish the papers again, or take out "
-        "what was added by hand"
+        f"{label} nodes: {have.get(label, 0)}, but the papers have {number}: publish the papers again, or remove "
+        "nodes added by hand"
         for label, number in wanted.items()
         if have.get(label, 0) != number
     ]
@@ -81,7 +81,7 @@ def _orphans(connection: Connection) -> list[str]:
         number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
         if number:
             found.append(
-                f"nodes {label} without a paper: {number} ({', '.join(map(ascii, ids))}): publish their papers "
+                f"{label} nodes without a paper: {number} ({', '.join(map(ascii, ids))}): publish their papers "
                 "again, or delete them"
             )
     return found

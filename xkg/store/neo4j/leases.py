@@ -1,9 +1,10 @@
-"""Leases on papers, so that no two machines build one at the same time: `(:XkgLease {id, holder, fence, expires})`.
+"""Leases on papers, so that two machines never build the same paper at once: `(:XkgLease {id, holder, fence,
+expires})`.
 
 A lease that is not renewed expires by the server's clock; another machine may then take it, with a higher fence.
-Publishing compares the fence in its own transaction, so a machine that slept through its lease changes nothing (the
-sequencers of Burrows, The Chubby lock service, OSDI 2006). The node outlives its lease, so that its fence keeps
-counting."""
+Publishing compares the fence in its own transaction, so a machine that slept past the end of its lease changes nothing
+(compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node outlives its lease, so that its fence
+keeps counting."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
 
 SECONDS = 120.0
-"""The duration of a lease, which is renewed three times in that time."""
+"""The duration of a lease; its holder renews it three times in that period."""
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
@@ -39,22 +40,22 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Holds the lease on a paper during the context and for `pause` seconds longer, and yields its fence. Raises
+    """Holds the lease on a paper during the context and for another `pause` seconds, and yields its fence. Raises
     `LeaseHeldError` if another machine holds it, and the errors of the connection."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))
     if not record["free"]:
         raise LeaseHeldError(
-            f"{paper} is being built by {record['holder']}: run again once that is done; a builder that died is waited "
-            f"for {record['seconds']} seconds more"
+            f"{paper} is being built by {record['holder']}: run again once that build is done; if its builder died, "
+            f"the lease expires in {record['seconds']} seconds"
         )
     fence = int(record["fence"])
     ended = threading.Event()
 
     def renew() -> None:
         while not ended.wait(milliseconds / 3000):
-            # An unreachable server may come back in time; publishing the paper notices a lost lease.
+            # An unreachable server may come back in time; if not, publishing the paper detects the lost lease.
             with suppress(StoreError):
                 connection.write(lambda transaction: transaction.run(_RENEW, {**values, "fence": fence}).consume())
 
@@ -78,6 +79,6 @@ def require(transaction: neo4j.ManagedTransaction, fences: Mapping[str, int]) ->
         paper = by_key[record["id"]]
         if record["fence"] != fences[paper]:
             raise LeaseLostError(
-                f"the lease on {paper} ran out, and {record['holder'] or 'another machine'} is building it now: "
+                f"the lease on {paper} expired, and {record['holder'] or 'another machine'} is building it now: "
                 "nothing was published; run again to reuse the finished stages"
             )

@@ -33,14 +33,15 @@ Properties = Mapping[str, Any]
 
 
 class Parts(NamedTuple):
-    """The graph's data about papers: properties of nodes by label and key; of edges by type and both keys."""
+    """The graph's data about papers: node properties keyed by label and key, and edge properties keyed by type and both
+    keys."""
 
     nodes: dict[str, dict[str, dict[str, Any]]]
     edges: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
 
 
 class Rest:
-    """The extra data of one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
+    """The extra data for one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields
@@ -54,7 +55,7 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """The bundle according to the current graph: nodes that were deleted there are omitted, with everything that
+        """The bundle according to the current graph. Nodes deleted from the graph are omitted, with everything that
         depends on them. Raises `CorruptStoreError` for values that a bundle cannot hold."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
@@ -81,7 +82,7 @@ class Rest:
 
 
 def _leave_out(fields: dict[str, Any], found: Parts) -> None:
-    """Removes everything that depends on a deleted node, and takes places from the graph."""
+    """Removes everything that depends on a deleted node, and replaces code locations by those in the graph."""
     known: set[str | None] = {None}
     techniques = []
     for technique in fields["techniques"]:
@@ -113,7 +114,7 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
 
 
 def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
-    """The extra data of a bundle, whose techniques with ids in `visible` are nodes."""
+    """The extra data for a bundle; techniques with ids in `visible` are nodes."""
     fields = bundle.model_dump()
     for name, field in (("techniques", "id"), ("code", "technique")):
         fields[name] = [node if node[field] in visible else {"whole": node} for node in fields[name]]
@@ -122,7 +123,7 @@ def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes
 
 
 def unpack(data: bytes) -> Rest:
-    """The extra data from `pack`ed bytes. Raises `ValueError` for damaged ones."""
+    """The extra data from `pack`ed bytes. Raises `ValueError` if they are damaged."""
     try:
         return Rest(json.loads(zlib.decompress(data)))
     except (zlib.error, KeyError, TypeError) as error:

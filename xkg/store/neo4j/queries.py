@@ -1,8 +1,8 @@
-"""Untrusted queries on a Neo4j server: statements that pass the guard, in a read transaction with a time limit.
+"""Runs untrusted queries on a Neo4j server: statements that pass the guard, in a read transaction with a time limit.
 
 The Community edition has no roles, so only the guard denies files, network and procedures; a READ session and the
-planner's classification of the statement prevent writes. The server bounds a transaction's memory
-(`db.memory.transaction.max`); clients cannot set a lower bound."""
+planner's classification of the statement prevent writes. The server limits a transaction's memory
+(`db.memory.transaction.max`); clients cannot set a lower limit."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ from xkg.store.rows import EDGES, NODES
 log = logging.getLogger(__name__)
 
 _FETCHED = 200
-_GRACE_SECONDS = 5.0  # the server looks for timed-out transactions every two seconds
+_GRACE_SECONDS = 5.0  # the server checks for timed-out transactions every two seconds
 _AT_ONCE = 8
 _turns = threading.BoundedSemaphore(_AT_ONCE)
 
@@ -41,8 +41,8 @@ _OTHER_NOTIFICATIONS = [kind for kind in neo4j.NotificationDisabledClassificatio
 _UNKNOWN_NAME = ("01N50", "01N51")
 """GQL status codes for a label or relationship type that the database does not have."""
 _NAME = re.compile(r"`([^`]{1,200})`")
-_BEYOND_DATES = "the query gives a date or time outside the years 1 to 9999; apply toString(…) to it"
-_MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
+_BEYOND_DATES = "the query returns a date or time outside the years 1 to 9999; apply toString(…) to it"
+_MORE_THAN_READS = "query refused: the server classifies it as more than a read"
 
 _ORDER = {
     **{label: [name.removesuffix("[]") for name in names.split()] for label, names in NODES.items()},
@@ -60,15 +60,15 @@ def read(
     seconds: float = 10,
     bytes: int = 1_000_000,
 ) -> Table:
-    """The rows of a read-only statement, at most `rows` rows and about `bytes` of JSON; values are plain JSON as from
-    the embedded engine. After `seconds`, the server ends the transaction.
+    """The rows of a read-only statement, limited to `rows` rows and about `bytes` of JSON. Values are plain JSON, as
+    with the embedded engine. After `seconds`, the server ends the transaction.
 
-    Raises `QueryRefusedError`, `QueryFailedError` with the engine's message or if the time is over, and the driver's
+    Raises `QueryRefusedError`, `QueryFailedError` with the engine's message or if the time is up, and the driver's
     errors if the server is unreachable or refuses the login."""
     passed = guard(statement, parameters)
     values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
-        raise QueryFailedError(f"{_AT_ONCE} queries are already running; try again when one has ended")
+        raise QueryFailedError(f"{_AT_ONCE} queries are already running; try again when one has finished")
     answer: Future[Table] = Future()
     turn = _Turn()
 
@@ -95,10 +95,10 @@ def read(
 
 class _Turn:
     """A slot for one of the concurrent queries, and the query's session. The slot is freed once: when the query ends,
-    or when the waiting caller cuts it off."""
+    or when the waiting caller aborts it."""
 
     cut_off = 0
-    """The number of queries that this process cut off."""
+    """The number of queries that this process has aborted."""
 
     def __init__(self) -> None:
         self._turns = _turns
@@ -106,22 +106,22 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """Registers and returns `session`, which `cut` ends from now on."""
+        """Registers and returns `session`, which `cut` can end from now on."""
         self.session = session
         return session
 
     def end(self) -> bool:
-        """Frees the slot. False if it was free already."""
+        """Frees the slot. Returns False if it was already free."""
         if not self._once.acquire(blocking=False):
             return False
         self._turns.release()
         return True
 
     def cut(self) -> None:
-        """Closes the connection, which ends the thread that reads from it, and frees the slot, whatever the server
-        still does."""
-        # Only its own thread may close a session. The asynchronous driver has a public method to end it from another
-        # thread (`AsyncSession.cancel`), which does just this.
+        """Closes the connection, which ends the thread that reads from it, and frees the slot, whatever the server is
+        still doing."""
+        # Only its own thread may close a session. The asynchronous driver has a public method that ends a session from
+        # another thread (`AsyncSession.cancel`), which does the same as this.
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
@@ -144,7 +144,7 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            # only names that the database does not have
+            # only about names that the database does not have
             notifications_min_severity="WARNING",
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
             # in a cluster, the query then also sees this process's writes
@@ -165,7 +165,7 @@ def _table(
         for record in result:
             try:
                 row = tuple(plain(_value(value)) for value in record.values())
-            except (BrokenRecordError, ValueError, OverflowError):  # dates of the driver and Python end in 9999
+            except (BrokenRecordError, ValueError, OverflowError):  # the driver's and Python's dates end in 9999
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
             if len(fetched) >= rows or size > bytes:
@@ -175,7 +175,7 @@ def _table(
 
 
 def _value(value: Any) -> Any:
-    """A driver's value in the form of the embedded engine. Raises `ValueError` if Python cannot hold it."""
+    """A driver's value in the form used by the embedded engine. Raises `ValueError` if Python cannot represent it."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -203,7 +203,7 @@ def _value(value: Any) -> Any:
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
-    """Properties in the order of the embedded tables, then others by name."""
+    """Properties in the order of the embedded tables, then any others by name."""
     order = {name: place for place, name in enumerate(_ORDER.get(label, ()))}
     names = sorted(entity, key=lambda name: (order.get(name, len(order)), name))
     return {name: _value(entity[name]) for name in names}
@@ -219,7 +219,6 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):
         return error
-    # without the position, which refers to the rewritten statement, and without the list of all clauses of the
-    # grammar
+    # omits the position, which refers to the rewritten statement, and the list of all clauses in the grammar
     message = (error.message or "").split(" (line ")[0]
     return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

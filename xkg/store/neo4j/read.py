@@ -1,7 +1,7 @@
 """Reads papers and changes from the graph.
 
-Neo4j shows a commit to readers piece by piece (read committed), so a paper is compared with the commit number and hash
-of its bundle, and read again until it is consistent. A difference that persists is a change by hand."""
+Neo4j shows a commit to readers piece by piece (read committed). So a paper is compared with the commit number and hash
+of its bundle, and read again until both match. A difference that persists means that the graph was changed by hand."""
 
 import json
 import time
@@ -22,8 +22,8 @@ from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""Papers read together in two round trips: some megabytes."""
-# A commit becomes visible within milliseconds, on a busy server within some tenths of a second.
+"""Papers read together in two round trips, which is a few megabytes."""
+# A commit becomes visible within milliseconds, or within a few tenths of a second on a busy server.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
 
@@ -34,7 +34,7 @@ _BUNDLES = (
 _WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# One plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of small
+# A single plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of small
 # records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
@@ -66,8 +66,8 @@ _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
-    """A paper read from the graph. `sha256` is the hash of the written bundle; the hash of `bundle` differs if the
-    graph was changed by hand since."""
+    """A paper read from the graph. `sha256` is the hash of the bundle as written; the hash of `bundle` differs if the
+    graph has been changed by hand since."""
 
     bundle: PaperBundle
     sha256: str
@@ -82,21 +82,21 @@ Seen = Stored | CorruptStoreError | None
 
 
 def position(connection: Connection) -> Position:
-    """The graph's position, empty if the database holds no graph. One round trip."""
+    """The graph's position, empty if the database contains no graph. Takes one round trip."""
     state = require_schema(connection.read(read_state), connection)
     return Position(state.graph, state.generation)
 
 
 def papers(connection: Connection) -> list[tuple[str, str]]:
-    """The id and the key of every paper, by key."""
+    """The id and key of every paper, ordered by key."""
     statement = "MATCH (b:XkgBundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
     rows = connection.read(lambda transaction: transaction.run(statement).values("paper", "id"))
     return [(json.loads(paper), paper_key) for paper, paper_key in rows]
 
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
-    """The papers with these keys, in order; missing ones are omitted, after a short wait if they are `known` to exist.
-    Raises `CorruptStoreError` for data that is not a valid bundle."""
+    """Reads the papers with these keys, in order. Missing papers are omitted, after a short wait if they are `known` to
+    exist. Raises `CorruptStoreError` for data that is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
         settled = _settled(connection, part, known=known)
@@ -104,8 +104,8 @@ def read(connection: Connection, keys: Sequence[str], *, known: bool = False) ->
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
-    """The papers with these keys, by key, in a transaction that holds the write lock. Raises the same errors as
-    `read`."""
+    """The papers with these keys, keyed by key, read in a transaction that holds the write lock. Raises the same errors
+    as `read`."""
     result = {}
     for paper_key, stored in seen_locked(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
@@ -116,13 +116,13 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """`read_locked`, plus the error for each paper that is not a valid bundle."""
+    """The same as `read_locked`, with an error in place of each paper that is not a valid bundle."""
     return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """For each of these ids, the graph's papers written after the commit `since`, without their texts; empty for an id
-    that the graph has."""
+    """For each of these ids, the papers written to the graph after the commit `since`, without their texts; empty for
+    an id that is already in the graph."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -132,18 +132,18 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 
 def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:
-    """The given papers that differ from the graph's, in a transaction that holds the write lock."""
+    """Those of the given papers that differ from the graph's, in a transaction that holds the write lock."""
     keys = {key(bundle.paper.id): bundle for bundle in new}
     written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
     alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
-    # The graph may have been changed by hand since.
+    # The graph may have been changed by hand in the meantime.
     found = _look(transaction, alike) if alike else {}
     same = {at for at, stored in found.items() if isinstance(stored, Stored) and stored.bundle == keys[at]}
     return [bundle for paper_key, bundle in keys.items() if paper_key not in same]
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """The visible state of these papers, by key. An invalid bundle may be half of a commit."""
+    """The currently visible state of these papers, keyed by key. An invalid bundle may be a half-visible commit."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
@@ -156,8 +156,8 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
         except (ValueError, TypeError) as error:
             paper = json.loads(record["paper"] or "null")
             damaged = CorruptStoreError(
-                f"the stored rest of paper {paper!a} is not what was written: build or import it again, or take it out "
-                "with `xkg remove`"
+                f"the extra data stored for paper {paper!a} has changed since it was written: build or import it "
+                "again, or remove it with `xkg remove`"
             )
             damaged.__cause__ = error
             found[paper_key] = damaged
@@ -172,7 +172,7 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
                     parts.edges[kind].setdefault((node, to), []).append(properties)
     for paper_key, (rest, sha256, generation) in rests.items():
         try:
-            # If commit numbers differ, half of a commit is visible.
+            # If commit numbers differ, only half of a commit is visible.
             found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
             found[paper_key] = error
@@ -206,7 +206,7 @@ def all_decisions(connection: Connection) -> tuple[Decision, ...]:
 
 
 def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple[Ablation, ...]:
-    """Measurements of these techniques (None: all), in id order."""
+    """Measurements of these techniques, in id order; of all techniques if None."""
     keys = None if techniques is None else [key(technique) for technique in techniques]
     wanted = "" if keys is None else "WHERE a.technique IN $keys "
     statement = f"MATCH (a:Ablation) {wanted}RETURN properties(a) AS found ORDER BY a.id"
@@ -215,7 +215,7 @@ def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple
 
 
 def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:
-    """The state, the changed papers, the commits of changed decisions, and everything of the newest commit."""
+    """The state, the changed papers, the commits of changed decisions, and everything from the newest commit."""
 
     def look(transaction: neo4j.ManagedTransaction) -> tuple[State, list[dict[str, Any]], list[int], str]:
         state = require_schema(read_state(transaction), connection)
@@ -248,7 +248,7 @@ def _is_whole(state: State, since: Position | None) -> bool:
 
 
 def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
-    """Papers once they match their hash, or are equal in two reads with a pause between."""
+    """Returns papers once they match their hash, or are equal in two reads with a pause in between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)

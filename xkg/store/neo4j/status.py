@@ -1,4 +1,4 @@
-"""The line of `xkg doctor` about a Neo4j: version, edition, rights, latency, and the graph's position."""
+"""The line about Neo4j in `xkg doctor`: version, edition, rights, latency, and the graph's position."""
 
 import statistics
 import time
@@ -43,12 +43,12 @@ def _latency(connection: Connection) -> float:
 
 
 def _rights(connection: Connection) -> str:
-    """The user's rights, tested in transactions that are rolled back."""
+    """The user's rights, determined by transactions that are rolled back."""
     if not _may(connection, f"CREATE (n:{_PROBE}) SET n.id = 'probe'"):
-        return "reads only: enough to serve, builds need a writer"
+        return "read-only: enough to serve, but builds need write access"
     if not _may(connection, f"CREATE CONSTRAINT {_PROBE} IF NOT EXISTS FOR (n:{_PROBE}) REQUIRE n.id IS UNIQUE"):
-        return "reads and writes, and may not make constraints: `xkg store migrate` needs a user who may"
-    return "reads, writes and creates constraints"
+        return "can read and write but not create constraints: `xkg store migrate` needs a user who can"
+    return "can read, write and create constraints"
 
 
 def _may(connection: Connection, statement: str) -> bool:

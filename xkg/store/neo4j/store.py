@@ -1,7 +1,7 @@
-"""`Neo4jStore`: one graph on a Neo4j that a team shares.
+"""`Neo4jStore`: one graph on a Neo4j server shared by a team.
 
-Writers commit one paper per transaction, serialised by the graph's counter. Readers of this machine use a local copy
-with its indexes, which follows the graph."""
+Writers commit one paper per transaction, serialised by the graph's counter. Readers on this machine use a local copy
+with its own indexes, which follows the graph."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ from xkg.store.rows import key
 T = TypeVar("T")
 
 _LARGEST_COMMIT = 16 << 20
-"""The maximum bytes of bundles in one transaction, which a server holds in memory until it commits."""
+"""The maximum size in bytes of the bundles in one transaction, which a server holds in memory until the commit."""
 
 
 class Neo4jStore:
-    """`xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the configured Neo4j.
+    """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the configured Neo4j.
 
-    Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for the written papers, so that a batch does it
-    once; not without `connect`. Thread-safe, and safe in a forked child."""
+    Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for the papers that were written, so that a batch
+    does this only once; without `connect`, it does not draw them. Thread-safe, and safe in a forked child."""
 
     def __init__(
         self,
@@ -56,12 +56,12 @@ class Neo4jStore:
         self._prepared: migrations.State | None = None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """The graph in its copy on this machine, which is brought up to date first. Raises the errors of the copy
-        (`Replica.snapshot`)."""
+        """The graph, read from its copy on this machine, which is brought up to date first. Raises the errors of the
+        copy (`Replica.snapshot`)."""
         return self._replica().snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """`leases.held`; creates the graph if there is none."""
+        """Holds a lease (`leases.held`); creates the graph if there is none."""
         self._prepare()
         return leases.held(self.connection, paper, holder)
 
@@ -71,19 +71,19 @@ class Neo4jStore:
     def publish(
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: Recognise | None = None
     ) -> int:
-        """Adds or replaces papers, and returns the number of the commit; if nothing changed, the last commit's number.
-        A batch that is too large for one transaction is split between papers.
+        """Adds or replaces papers, and returns the number of the commit, or of the last commit if nothing changed. A
+        batch that is too large for one transaction is split between papers.
 
-        Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another machine has taken the lease on one
-        of them since its fence in `fences`, `ModelMismatchError` if the graph is linked with another model,
+        Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another machine has taken the lease on a
+        paper since its fence in `fences` was issued, `ModelMismatchError` if the graph is linked with another model,
         `StoreUnreachableError`, `SchemaVersionError`, `StoreError`, and the errors of `recognise.check`."""
         self._prepare()
         done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Replaces each of these papers by `change(bundle)` under the write lock; deleted papers are skipped. Raises
-        the same errors as `publish`."""
+        """Replaces each of these papers by `change(bundle)` under the write lock, skipping deleted papers. Raises the
+        same errors as `publish`."""
         keys = [key(paper) for paper in dict.fromkeys(papers)]
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
         self._prepare()
@@ -109,7 +109,7 @@ class Neo4jStore:
             return unchanged.generation
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques, which replace older ones, and draws the resulting edges. Raises the
+        """Adds decisions about pairs of techniques, replacing older ones, and draws the resulting edges. Raises the
         same errors as `publish`."""
         decisions = list({decision.key: decision for decision in new}.values())
         self._prepare()
@@ -125,7 +125,7 @@ class Neo4jStore:
         return self._connect()
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
-        """Adds measurements, which replace those of the same id. Raises the same errors as `publish`."""
+        """Adds measurements, replacing those with the same id. Raises the same errors as `publish`."""
         ablations = list({ablation.id: ablation for ablation in new}.values())
         self._prepare()
         if not ablations or self.position().counter == 0:
@@ -164,11 +164,11 @@ class Neo4jStore:
             if paper not in known:
                 with self.snapshot() as snapshot:
                     snapshot.require_paper(paper)
-                raise UnknownIdError(f"paper {paper!a} was removed by another process meanwhile")
+                raise UnknownIdError(f"paper {paper!a} was removed by another process in the meantime")
         return self._replace((), papers)
 
     def rollback(self) -> int:
-        """Raises `StoreError`, since papers are replaced one by one here, often by several machines."""
+        """Always raises `StoreError`: here papers are replaced one by one, often by several machines."""
         raise StoreError(
             f"the Neo4j at {self.place} has no generation to go back to: restore a backup of the database, or build or "
             "import the paper again"
@@ -177,7 +177,7 @@ class Neo4jStore:
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """Differences between two commits, as far back as replaced papers are kept (`earlier_states`)."""
+        """Differences between two commits, as far back as replaced papers are kept (see `earlier_states`)."""
         self.position()
         return earlier_states.differences(self.connection, first, second)
 
@@ -189,7 +189,7 @@ class Neo4jStore:
         return self._connect(), []
 
     def check(self) -> list[str]:
-        """The problems of the graph, one line each; reads every paper in full."""
+        """The problems with the graph, one line each. Reads every paper in full."""
         from xkg.store.neo4j.integrity import problems
 
         return problems(self.connection, self._model)
@@ -211,7 +211,7 @@ class Neo4jStore:
             )
 
     def warm_queries(self) -> None:
-        """Connects. Raises `StoreUnreachableError`."""
+        """Connects to the server. Raises `StoreUnreachableError`."""
         _ = self.connection.driver
 
     def decisions(self) -> Sequence[Decision]:
@@ -229,8 +229,8 @@ class Neo4jStore:
         return read.changes(self.connection, since)
 
     def close(self) -> None:
-        """Draws the edges for the written papers, and disconnects; the store can be used again. Raises the errors of
-        `connect`; the written papers are stored even then."""
+        """Draws the edges for the papers that were written, and disconnects; the store can still be used. Raises the
+        errors of `connect`; even then, the papers are stored."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -285,7 +285,7 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged as unchanged:
-            self._written = True  # their writer may have died before drawing their edges
+            self._written = True  # the writer of those papers may have died before it drew their edges
             return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
@@ -295,7 +295,7 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """A write changes nothing after the commit `generation`, so nothing is committed."""
+    """A write changed nothing since the commit `generation`, so nothing is committed."""
 
     def __init__(self, generation: int) -> None:
         super().__init__(generation)
@@ -303,13 +303,14 @@ class _Unchanged(Exception):
 
 
 def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
-    """Consistent papers, each in one part. Raises `InputError` and `StoreError` for others."""
+    """Groups consistent papers into parts without splitting a paper. Raises `InputError` and `StoreError` for other
+    papers."""
     part: list[PaperBundle] = []
     known, size = set[str](), 0
     for bundle in new:
         bundles.validate(bundle)
         if bundle.paper.id in known:
-            raise StoreError("one paper was given twice: give each once")
+            raise StoreError("a paper was passed twice: pass each paper once")
         known.add(bundle.paper.id)
         own = len(bundles.serialise(bundle))
         if part and size + own > _LARGEST_COMMIT:

@@ -1,6 +1,6 @@
-"""Machines that share only a Neo4j take turns in asking a web server. Each turn is a lease with the server's name, held
-for the pause after a request (`xkg.store.neo4j.leases`). If a machine dies during its turn, the others wait until the
-lease expires."""
+"""Lets machines that share only a Neo4j take turns when they send requests to a web server. Each turn is a lease on the
+server's name, held for the pause after a request (`xkg.store.neo4j.leases`). If a machine dies during its turn, the
+others wait until the lease expires."""
 
 import os
 import random
@@ -15,14 +15,15 @@ from xkg.store.neo4j.store import Neo4jStore
 
 LEASE_SECONDS = 30.0
 MOST_SECONDS = 600.0
-"""The maximum wait for a turn: that of 150 requests by others."""
+"""The maximum wait for a turn, enough for 150 requests by others."""
 _ASK_SECONDS = 0.5
 _AWAY_SECONDS = 60.0
 
 
 class SharedTurns:
-    """Turns that all machines at one Neo4j share. If it cannot be reached or written, there are no turns for a minute,
-    and only this machine's pause applies. A turn has a separate connection, so that nothing stays open."""
+    """Turns shared by all machines that use one Neo4j. If Neo4j cannot be reached or written to, there are no turns for
+    a minute, and only this machine's own pause applies. Each turn uses its own connection, so that nothing stays
+    open."""
 
     def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:
         self._open = open_store
@@ -32,16 +33,16 @@ class SharedTurns:
 
     @contextmanager
     def __call__(self, host: str, seconds: float) -> Iterator[None]:
-        """One request to `host`, `seconds` after the last one ended. Raises `UnreachableError` if others have all turns
-        for `most_seconds`."""
+        """Makes one request to `host`, `seconds` after the last one ended. Raises `UnreachableError` if other machines
+        take all turns for `most_seconds`."""
         with ExitStack() as turn:
             if time.monotonic() >= self._away_until:
                 try:
                     self._take(turn, host, seconds)
                 except LeaseHeldError as error:
                     raise UnreachableError(
-                        f"other machines that share the graph have had all turns at {host} for {self._most:g} s: run "
-                        "again later, or build on fewer machines"
+                        f"other machines that share the graph have taken every turn at {host} for {self._most:g} s: "
+                        "run again later, or build on fewer machines"
                     ) from error
                 except StoreError:
                     self._away_until = time.monotonic() + _AWAY_SECONDS

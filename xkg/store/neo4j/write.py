@@ -1,8 +1,8 @@
 """Writes papers to the graph, in one transaction that may be retried.
 
-The transaction begins with the counter on `(:XkgMeta)`, whose lock serialises all writers, so everything it then reads
-is valid until it commits. A paper's nodes are merged, so edges from other papers to them remain; its own edges are
-redrawn; nodes that it no longer has are removed, unless another paper has them too."""
+The transaction begins by advancing the counter on `(:XkgMeta)`, whose lock serialises all writers, so everything it
+reads afterwards stays valid until the commit. A paper's nodes are merged, so edges to them from other papers remain.
+Its own edges are redrawn. Nodes that no longer belong to it are removed, unless another paper has them too."""
 
 import hashlib
 import json
@@ -29,7 +29,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# One property, so it is never half visible: a reader counts whether it sees everything of the newest commit.
+# Stored as one property, so that it is never half visible: a reader checks whether it sees everything from the newest
+# commit.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -42,10 +43,10 @@ _SHARERS = (
 
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
-    """Advances the counter, and holds its lock until the transaction ends."""
+    """Advances the counter and holds its lock until the transaction ends."""
     record = transaction.run(_COUNT).single()
     if record is None:
-        raise StoreError("the graph was removed from the database meanwhile: nothing was changed; try again")
+        raise StoreError("the graph was removed from the database in the meantime: nothing was changed; try again")
     return State(**record.data())
 
 
@@ -56,12 +57,12 @@ def replace(
     removed: Sequence[str],
     model: str,
 ) -> bool:
-    """Adds or replaces papers that are not stored unchanged, and removes others, at the commit `state`. Returns False
-    if that changes nothing. Raises `ModelMismatchError` if the graph is linked with another embedding model."""
+    """Adds or replaces papers that are not already stored unchanged, and removes others, in the commit `state`. Returns
+    False if nothing changes. Raises `ModelMismatchError` if the graph is linked with another embedding model."""
     if new and state.model not in ("", model):
         raise ModelMismatchError(
-            f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set the "
-            "first again, or run `xkg index rebuild` to link it again"
+            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
+            "first one, or run `xkg index rebuild` to link it again"
         )
     new = read.changed(transaction, new) if new else new
     if not new and not removed:
@@ -91,7 +92,7 @@ def replace(
 
 
 def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:
-    """Stores decisions at the commit `state`; newer ones replace older ones."""
+    """Stores decisions in the commit `state`; newer ones replace older ones."""
     rows = [
         {
             "id": hashlib.sha256(json.dumps(decision.key).encode("ascii")).hexdigest(),
@@ -105,7 +106,7 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
 
 
 def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations: Sequence[Ablation]) -> None:
-    """Stores measurements at the commit `state`, which replace those of the same id, and draws their edges."""
+    """Stores measurements in the commit `state`, replacing those with the same id, and draws their edges."""
     rows = _Rows()
     for ablation in ablations:
         for row in ablation_rows(ablation):
@@ -119,8 +120,8 @@ def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
-    """Marks all papers as not linked yet, with an embedding model, and renames the graph, so that every copy is
-    rebuilt. Deletes tombstones, which no copy then needs."""
+    """Marks all papers as not yet linked, sets the embedding model, and renames the graph so that every copy is
+    rebuilt. Deletes tombstones, which copies no longer need."""
     transaction.run("MATCH (b:XkgBundle) WHERE b.removed DELETE b")
     transaction.run(
         "MATCH (m:XkgMeta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
@@ -136,7 +137,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Ends a transaction that has written this commit's number to `changed` nodes."""
+    """Ends a transaction in which `changed` nodes carry this commit's number."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -149,7 +150,7 @@ def _stamp(state: State, changed: int, *, model: str | None = None, connected: i
 
 
 class _Rows:
-    """Rows by table, as the parameters of the one statement that writes them."""
+    """Rows, grouped by table: the parameters of the single statement that writes them."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
@@ -159,13 +160,13 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # If papers share a repository, the paper whose official repository it is counts, otherwise the first of
-            # them.
+            # If papers share a repository, the paper for which it is official takes precedence, otherwise the first
+            # paper.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
             names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
-            # A shared symbol is defined once; other duplicate edges of a bundle are drawn twice.
+            # A shared symbol is defined once; other duplicate edges in a bundle are drawn twice.
             at: Any = row.values if row.table == "DEFINES" else len(table)
             table[at] = {n: list(v) if isinstance(v, tuple) else v for n, v in zip(names, row.values, strict=True)}
 
@@ -177,8 +178,8 @@ class _Rows:
 
 
 def _write_statement() -> str:
-    """One statement for everything, even if parts are empty: one round trip. The rows are in one map, since the server
-    keeps a plan for each order of magnitude of each list parameter."""
+    """Builds one statement for everything, even if parts are empty, so that writing takes one round trip. The rows are
+    in one map, since the server keeps a plan for each order of magnitude of each list parameter."""
     parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
     own = {
         "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
@@ -200,7 +201,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work is built now, it becomes a paper for all that cite it.
+    # If a cited work has now been built, it becomes a paper for all papers that cite it.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
@@ -218,8 +219,8 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
-    # Each node is sought by its id, whatever the size of the graph, so a plan is never recomputed, which takes a
-    # second.
+    # Each node is looked up by its id, regardless of the size of the graph, so a plan is never recomputed, which would
+    # take a second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 
@@ -246,7 +247,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """The extra data of these papers, None if it cannot be read."""
+    """The extra data for these papers; None where it cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:
@@ -260,7 +261,7 @@ def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> di
 def _gone(
     transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
 ) -> dict[str, list[str]]:
-    """The papers' own nodes that are not written again, by label."""
+    """The papers' own nodes that will not be written again, grouped by label."""
     lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
     gone = {}
     for label in _OWN:
@@ -274,7 +275,7 @@ def _gone(
 def _drop_shared(
     transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
-    """Deletes repositories and symbols that these papers had and no paper has now."""
+    """Deletes repositories and symbols that these papers used and no paper uses now."""
     known = [rest for rest in earlier if rest is not None]
     symbols = {
         symbol: repository

@@ -67,4 +67,4 @@ def test_files_of_the_tree_and_of_the_data(tmp_path: Path) -> None:
     empty.mkdir()
     found = damaged(workspace, {"mounted": data})
     assert [line.partition(":")[0] for line in found] == ["weights.pt", "mounted/deep/a.zip"]
-    assert empty_folders({"mounted": data, "none": empty}) == [f"none ({empty}) holds no file"]
+    assert empty_folders({"mounted": data, "none": empty}) == [f"none ({empty}) has no files"]

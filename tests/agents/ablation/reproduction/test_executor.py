@@ -200,9 +200,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
     assert maker.days == [None, *(days or [committed])]
     assert set(maker.pythons) == {f"python=={version}.*" for version in pythons}
     assert campaign.environment == environment
-    told = (
-        "those of the first day with packages for this Python" if environment == "oldest" else "the commit's half-year"
-    )
+    told = "from the first day with packages for this Python" if environment == "oldest" else "the commit's half-year"
     assert pythons or any(told in note for note in campaign.notes)
 
 
@@ -239,7 +237,7 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     assert [asked[0] for asked in maker.asked] == ["fakelib==1.0", "fakelib>1.0"]
     [repair] = campaign.repairs
     assert repair.cause == "version"
-    assert repair.reason == "fakelib 1.0, which the repository asks for, does not run on this Python"
+    assert repair.reason == "fakelib 1.0, required by the repository, does not run on this Python"
     assert "+fakelib>1.0" in repair.diff
 
 
@@ -320,7 +318,7 @@ def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> 
     commit(world.repository)
     world.llm = {}
     result = world.run(budget=1)
-    assert "PYTHONPATH, which the command sets, has lib/my waves, the top folder as own_name" in result.notes
+    assert "PYTHONPATH, which the command sets, contains lib/my waves, the top folder as own_name" in result.notes
     command = read_campaign(world.run_folder).task.run
     assert command.endswith(RUN)
     asked = ["bash", "-eu", "-c", command.removesuffix(RUN) + 'echo "$PYTHONPATH"; readlink "$names/own_name"']
@@ -335,7 +333,7 @@ def test_a_module_of_the_repository_comes_before_a_package_of_its_name(world: Wo
     (world.repository / "requirements.txt").write_text("waves\n")
     commit(world.repository)
     campaign = campaign_with(Plugins(tmp_path / "sites"), world)
-    assert "PYTHONPATH, which the command sets, has lib" in campaign.notes
+    assert "PYTHONPATH, which the command sets, contains lib" in campaign.notes
 
 
 def test_a_folder_into_which_the_command_writes_is_made(world: World, tmp_path: Path) -> None:
@@ -343,13 +341,13 @@ def test_a_folder_into_which_the_command_writes_is_made(world: World, tmp_path: 
     commit(world.repository)
     campaign = campaign_with(Plugins(tmp_path / "sites"), world)
     assert campaign.task.setup == "mkdir -p out/figures"
-    assert "the setup makes out/figures, into which the command writes" in campaign.notes
+    assert "the setup creates out/figures, which the command writes to" in campaign.notes
 
 
 def test_a_file_that_the_command_reads_is_not_made(world: World, tmp_path: Path) -> None:
     (world.repository / "train.py").write_text(TRAIN + "\nopen('in/a.txt')\n")
     commit(world.repository)
-    with pytest.raises(BaselineError, match=r"--data in=FOLDER, which has a\.txt"):
+    with pytest.raises(BaselineError, match=r"--data in=FOLDER containing a\.txt"):
         campaign_with(Plugins(tmp_path / "sites"), world)
 
 
@@ -376,7 +374,7 @@ def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world:
 
     campaign = campaign_with(OnCpu(tmp_path / "sites"), world)
     [note] = [note for note in campaign.notes if "CPU" in note]
-    assert note.startswith("the code takes the CPU by itself; with --cpu it ended with status 1: AssertionError")
+    assert note.startswith("the code chooses the CPU itself; with --cpu it ended with status 1: AssertionError")
 
 
 def commit(folder: Path, day: str | None = None) -> None:

@@ -89,7 +89,7 @@ def test_folders_in_which_commands_run() -> None:
     [
         ("out.json:error:min", "no instruction writes"),
         ("validation score ([0-9.]+):max", "no code of the repository prints"),
-        ("loss ([0-9.]+)", "which way is better"),
+        ("loss ([0-9.]+)", "whether higher or lower is better"),
     ],
 )
 def test_metrics_that_nothing_gives(metric: str, told: str) -> None:

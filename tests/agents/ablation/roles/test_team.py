@@ -102,7 +102,7 @@ def test_a_failed_candidate_is_mended_once(world: World) -> None:
     assert outcome.effect is not None
     assert outcome.effect.change != 0
     assert len(world.asked("mended")) == 1
-    assert "in place of one that failed" in (world.run_folder / "report.md").read_text()
+    assert "replaces one that failed" in (world.run_folder / "report.md").read_text()
 
 
 def test_a_change_that_never_runs_is_no_effect(world: World) -> None:
@@ -158,7 +158,7 @@ def test_without_money_the_code_alone_goes_on(world: World) -> None:
     world.llm["max_cost"] = 0.0001
     result = world.run()
     assert result.candidates == 2
-    assert any("not asked any further" in note for note in result.notes)
+    assert any("not asked again" in note for note in result.notes)
     assert not world.endpoint.requests
     world.llm["max_cost"] = 5
     assert world.run().summary == "Smoothing matters."

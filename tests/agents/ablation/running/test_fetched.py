@@ -92,7 +92,7 @@ def test_the_remedy_for_a_download_works_to_the_letter(internet: Internet, start
     with pytest.raises(BaselineError) as refused:
         run_campaign(start_of(TRAIN, "first"))
     told = str(refused.value)
-    assert "it wants http://data.example.org/numbers at train.py:7" in told
+    assert "it needs http://data.example.org/numbers at train.py:7" in told
     assert "--data PATH=FOLDER" in told
     assert internet.asked == []
     options = re.search(r"--setup .* --allow-host \S+(?=;)", told)

@@ -91,7 +91,7 @@ def test_a_wrong_password_and_a_wrong_database_have_different_errors(
 
 
 @pytest.mark.parametrize(
-    ("agent", "expected"), [("Neo4j/4.4.30", "4.4.30"), ("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "not a Neo4j")]
+    ("agent", "expected"), [("Neo4j/4.4.30", "4.4.30"), ("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "not Neo4j")]
 )
 def test_a_server_that_is_too_old_is_named_with_its_version(
     server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, agent: str, expected: str
@@ -106,10 +106,10 @@ def test_a_server_that_is_too_old_is_named_with_its_version(
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("Neo.ClientError.Security.Forbidden", "give a writer"),
-        ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "takes no writes"),
+        ("Neo.ClientError.Security.Forbidden", "with write access"),
+        ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "does not accept writes"),
         ("Neo.ClientError.Cluster.NotALeader", "neo4j://"),
-        ("Neo.TransientError.General.DatabaseUnavailable", "not available"),
+        ("Neo.TransientError.General.DatabaseUnavailable", "currently unavailable"),
         ("Neo.TransientError.Transaction.DeadlockDetected", "try again"),
         ("Neo.ClientError.Security.CredentialsExpired", "must be changed"),
         ("Neo.ClientError.Security.AuthenticationRateLimit", "wait"),

@@ -73,7 +73,7 @@ def _tried(campaign: Campaign) -> str:
 
 
 def _words(campaign: Campaign) -> Iterator[str]:
-    """The model's texts; none without a model."""
+    """The model's texts; nothing if no model was used."""
     analysis = campaign.analysis
     if analysis is None:
         return
@@ -122,5 +122,5 @@ def _diff(title: str, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text of others on one line, without Markdown of its own."""
+    """Puts third-party text on one line and escapes Markdown in it."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""The words of a report: figures, verdicts and remarks."""
+"""The wording of a report: figures, verdicts and remarks."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 
 
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Names and values of the facts at the top."""
+    """The facts at the top of the report, as names and values."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
     noise = f"{baseline.noise:.2%} from seed to seed" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
@@ -94,16 +94,20 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
     """Whether changed code could affect the code that computed the metric."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
-    said = f"in {shared} of {len(runs)} runs of candidates in a process that may run changed code, which can change it"
+    said = f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect it"
     if not shared:
-        said = "without the changed files, from what runs left as data; data that the evaluation unpickles can run code"
+        said = (
+            "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "
+            "code"
+        )
     return said + (f"; {differing} runs themselves reported another value" if differing else "")
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """What a reader of an outcome needs: whether it replaces a failed one, changes what measures, or ran in part."""
-    mended = f"in place of one that failed ({outcome.mended})" if outcome.mended else ""
-    moved = f"the ruler may have moved: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
+    """What a reader needs to know about an outcome: whether it replaces a failed one, changes code that measures, or
+    ran only in part."""
+    mended = f"replaces one that failed ({outcome.mended})" if outcome.mended else ""
+    moved = f"the measurement may have changed: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
     partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})
     never = f"of its changes {', '.join(partly)} never ran" if partly else ""
     return "; ".join(filter(None, (mended, moved, never)))
@@ -112,7 +116,7 @@ def remark(outcome: CandidateOutcome) -> str:
 def comparisons(campaign: Campaign) -> str:
     compared = sum(outcome.effect is not None for outcome in campaign.outcomes)
     return (
-        f"{compared} candidates were compared with the baseline; intervals are of one comparison (95 %, Welch), and "
-        "'holds among all comparisons' is after Holm's adjustment for all of them. A candidate that was run once has "
-        "an interval from the baseline's spread."
+        f"{compared} candidates were compared with the baseline; intervals are for a single comparison (95 %, Welch), "
+        "and 'holds among all comparisons' means after Holm's adjustment for all of them. The interval of a candidate "
+        "that was run once is based on the baseline's spread."
     )

@@ -1,4 +1,4 @@
-"""The baseline: the unchanged command, once per seed. Its spread is the noise that effects are compared with."""
+"""The baseline: the unchanged command, run once per seed. Its spread is the noise that effects are compared with."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,19 +25,21 @@ def baseline_of(
     unknown: str = "",
     varied: Sequence[str] = (),
 ) -> Baseline:
-    """Summarises the runs. `missing` packages could not be installed, with the reasons. `causes` are known reasons why
-    it does not run, `notes` say what its interpreter and packages lack. `unknown` says why equal values may come from
-    one seed, `varied` are the seeds that differ between the runs. Raises `BaselineError` with the cause if a run
-    failed."""
+    """Summarises the runs. `missing` lists packages that could not be installed, with the reasons. `causes` lists known
+    reasons why the command does not run, and `notes` say what its interpreter and packages lack. `unknown` says why
+    equal values may all come from one seed, and `varied` lists the seeds that differ between runs. Raises
+    `BaselineError` with the cause if a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
-            # A remedy that the problem names with its paths makes the general one needless.
+            # If the problem already contains a remedy with its paths, the general remedy is not needed.
             advice = "" if "(here: " in (run.problem or "") else advice_on(kind, run.output_end)
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if advice and kind == "missing package" and reasons:
                 known = "no package" not in reasons[0]
-                advice = f"{reasons[0]}; {advice if known else 'name the package that has it, as in --with PACKAGE'}"
+                advice = (
+                    f"{reasons[0]}; {advice if known else 'add the package that provides it, as in --with PACKAGE'}"
+                )
             lacks = [note for note in notes if kind in _OF_PACKAGES]
             said = f"the baseline does not run ({kind}, seed {run.seed}): {run.problem}"
             raise BaselineError("; ".join(filter(None, [said, *causes[:4], *lacks[:3], advice])))
@@ -69,28 +71,28 @@ def takes_seed(task: Task) -> bool:
 
 
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
-    """Notes about the baseline's seeds that a reader of the results needs."""
+    """Notes that a reader of the results needs about the baseline's seeds."""
     notes = []
     if len(baseline.values) < 3:
         notes.append(
-            f"the baseline was run with {len(baseline.values)} seed(s): three are needed to say how much it varies"
+            f"the baseline was run with {len(baseline.values)} seed(s): three are needed to tell how much it varies"
         )
     if baseline.varied:
-        notes.append(f"runs differ in the seeds that the code has: {'; '.join(baseline.varied[:8])}")
+        notes.append(f"runs differ in the seeds set in the code: {'; '.join(baseline.varied[:8])}")
     elif not takes_seed(task):
-        notes.append(f"the command takes no {SEED}, and the code has no seed: runs are repeats of one setting")
+        notes.append(f"the command has no {SEED}, and the code sets no seed: runs repeat the same setting")
     if baseline.one_seed:
-        notes.append(f"one seed, noise unknown: {baseline.one_seed}; name the seed in --run as {SEED}")
+        notes.append(f"one seed, noise unknown: {baseline.one_seed}; mark the seed in --run as {SEED}")
     return notes
 
 
 _QUANTILES = 1.96 + 0.84
-"""Quantiles of the normal distribution, for 80 % power at a significance level of 5 %."""
+"""The sum of normal quantiles for 80 % power at a significance level of 5 %."""
 
 
 def seeds_needed(noise: float) -> int:
-    """The number of seeds for baseline and candidate that show an effect of 5 % with this noise (relative, of one
-    run)."""
+    """The number of seeds that the baseline and the candidate need to show an effect of 5 %, given this noise
+    (relative, for one run)."""
     return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
 
 
@@ -99,15 +101,15 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
     if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
         return None
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
-    way = f"raise {', '.join(longer[:3])}" if longer else "take a longer or more stable setting"
+    way = f"raise {', '.join(longer[:3])}" if longer else "choose a longer or more stable setting"
     return (
-        f"the baseline varies by {baseline.noise:.1%} from seed to seed, so that {len(task.seeds)} seeds show no "
-        f"effect of 5 %: about {seeds_needed(baseline.noise)} would (--seed), or {way}"
+        f"the baseline varies by {baseline.noise:.1%} from seed to seed, so {len(task.seeds)} seeds cannot show an "
+        f"effect of 5 %: use about {seeds_needed(baseline.noise)} (--seed), or {way}"
     )
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """The repair with its lines that compute the metric, in addition to the parts that the fingerprint names."""
+    """The repair with its lines that compute the metric, in addition to the parts listed by the fingerprint."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

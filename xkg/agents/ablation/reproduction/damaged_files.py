@@ -1,5 +1,5 @@
-"""Incomplete data files and checkpoints: Git LFS pointers, empty files and truncated archives. Reads only the first and
-last bytes and unpacks nothing."""
+"""Finds incomplete data files and checkpoints: Git LFS pointers, empty files and truncated archives. Reads only the
+first and last bytes and unpacks nothing."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
 
 def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
-    """A line for each incomplete file of the working copy or the data, with the problem."""
+    """One line for each incomplete file in the working copy or the data, with the problem."""
     found = []
     for path, file in sorted(workspace.files.items()):
         if why := fault(path, file.content[:_END], file.content[-_END:], len(file.content)):
@@ -29,12 +29,12 @@ def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
 
 
 def empty_folders(data: Mapping[str, Path]) -> list[str]:
-    """Data folders without any file."""
-    return [f"{name} ({place}) holds no file" for name, place in data.items() if not any(_files(place.expanduser()))]
+    """Data folders that contain no files."""
+    return [f"{name} ({place}) has no files" for name, place in data.items() if not any(_files(place.expanduser()))]
 
 
 def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
-    """The problem of a file with this name, first and last bytes; None if no problem is found."""
+    """The problem with a file, given its name, first and last bytes and size; None if none is found."""
     lower = name.lower()
     if head.startswith(_LFS):
         return "a Git LFS pointer without its content (git lfs pull)"

@@ -1,11 +1,12 @@
-"""Makes the baseline run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
+"""Gets the baseline to run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
 version of the baseline's workspace.
 
-Known causes are handled without a model. At first, only the packages that the command's files import are installed. If
-more may be needed, those that the repository declares follow. If a dependency has removed an interface, the Python and
-packages of the commit's day are used. If a module is missing, its package is installed or, if it is the repository's
-own, its folder is added or its extension is built. A drawing backend that needs a display is replaced, and a missing
-folder for outputs is made. Incomplete data files and checkpoints are reported, because nothing can repair them."""
+Known causes are handled without a model. At first, only the packages imported by the command's files are installed. If
+more may be needed, the packages declared by the repository are installed next. If a dependency has removed an
+interface, the Python version and packages from the commit's day are used. If a module is missing, its package is
+installed or, if it is the repository's own, its folder is added or its extension is built. A drawing backend that needs
+a display is replaced, and a missing output folder is created. Incomplete data files and checkpoints are reported,
+because nothing can repair them."""
 
 import re
 import shlex
@@ -132,9 +133,9 @@ class Executor:
         return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
-        """Whether other package versions may help: also for any error of code that is older than this Python, since
-        newer packages return other values and shapes without a word. Later versions refuse checkpoints that are
-        whole."""
+        """Whether other package versions may help. Also true for any error in code that is older than this Python
+        version: newer packages may silently return different values and shapes, and later versions refuse intact
+        checkpoints."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
         if outcome.failure not in ("error", "shape"):
@@ -144,8 +145,8 @@ class Executor:
         return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Whether the module path now has a repository module that a run did not find (or its folder, under the name
-        that is imported), or one that an installed package hid."""
+        """Whether the module path now includes a repository module that a run did not find (or its folder, under the
+        imported name), or one that was hidden by an installed package."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
@@ -170,8 +171,8 @@ class Executor:
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
-        """Whether the setup now makes a folder that the repository lacks and in which a run writes: git keeps no empty
-        folders."""
+        """Whether the setup now creates a folder that a run writes to and that the repository lacks, since git does not
+        keep empty folders."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         command = f"mkdir -p {shlex.quote(folder)}"
         if not folder or command in (self.task.setup or ""):
@@ -182,7 +183,7 @@ class Executor:
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
-        """Whether files that name a backend of matplotlib for a display now name one that draws into files."""
+        """Whether files that select a matplotlib backend for a display now select one that draws to files."""
         if not (refused := _OF_A_DISPLAY.search(outcome.output_end)):
             return False
         quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
@@ -197,7 +198,7 @@ class Executor:
         return bool(edits)
 
     def _built(self, outcome: RunOutcome) -> bool:
-        """Whether the setup now builds an extension module of the repository that a run did not find."""
+        """Whether the setup now builds one of the repository's extension modules that a run did not find."""
         for module in missing_modules(outcome.output_end):
             command = build_of_extension(module, self.workspace.texts())
             if command is None or command in (self.task.setup or ""):
@@ -209,7 +210,7 @@ class Executor:
         return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the package of a missing module was added."""
+        """Whether the package for a missing module was added."""
         completed = self._completion.after(outcome.output_end, environment)
         if completed is None:
             return False
@@ -219,8 +220,8 @@ class Executor:
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the packages that the repository declares were added, of which the command's files import only some:
-        libraries load others by name."""
+        """Whether the remaining packages declared by the repository were added. The command's files import only some of
+        them, but libraries load others by name."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.workspace.texts().get(ADDED, "").splitlines()
@@ -251,8 +252,8 @@ class Executor:
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether a newer version is now allowed for a package that fails in its own code: the requested version was
-        written for an older Python."""
+        """Whether a newer version is now allowed for a package that fails in its own code because the requested version
+        was written for an older Python."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -267,13 +268,13 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Whether an untried Python is installed: a later one for newer syntax, or that of the commit's day for
-        features that our Python or a package has removed."""
+        """Whether another installed Python version is left to try: a later one for newer syntax, or the one from the
+        commit's day for features that our Python or a package has removed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
             version = version if version and int(version[2:]) > own().minor else None
-            reason = f"its syntax is not that of Python {own().version}"
+            reason = f"its syntax is not valid in Python {own().version}"
         else:
             version = version_of(self.committed) if self._of_a_version(outcome) else None
             reason = f"the code is of {self.committed}, before Python {own().version}"
@@ -307,7 +308,7 @@ class Executor:
         return False
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something changed, so that another run makes sense."""
+        """Whether something changed, so that another run is worthwhile."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]

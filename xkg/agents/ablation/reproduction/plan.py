@@ -1,4 +1,4 @@
-"""A plan of an experiment, checked against the repository. It is refused if a path, option or output does not exist."""
+"""An experiment plan, checked against the repository. A plan is refused if a path, option or output does not exist."""
 
 import posixpath
 import re
@@ -48,15 +48,15 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """The parts of a plan that are not in the repository, in words for the model; None if all exist. `texts` are the
-    readable files, `paths` all files, `data` the paths of mounted folders."""
+    """The parts of a plan that are not in the repository, described for the model; None if all exist. `texts` are the
+    readable files, `paths` all files, and `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
 
 
 def planned_task(task: Task, plan: Plan) -> Task:
-    """The task, completed from the plan. Values given by the user stay."""
+    """Completes the task from the plan. Values given by the user are kept."""
     metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
@@ -77,7 +77,7 @@ def planned_task(task: Task, plan: Plan) -> Task:
 
 
 class _Tree:
-    """The paths in the repository, including mounted folders, and the paths that commands write."""
+    """The paths in the repository, including mounted folders, and the paths that commands write to."""
 
     def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
         self._paths = set(paths)

@@ -1,4 +1,4 @@
-"""Asks a model for the plan of an experiment and checks the answer against the repository."""
+"""Asks a model for an experiment plan and checks the answer against the repository."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +16,7 @@ _README, _CODE, _FILE = 12_000, 80_000, 20_000
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
-    """The plan of the experiment. Raises `AnswerError` if no answer fits the repository, and the errors of
-    `Questions.ask`."""
+    """The experiment plan. Raises `AnswerError` if no answer fits the repository, and the errors of `Questions.ask`."""
     inputs = {
         "files": "\n".join(workspace.listing()),
         "readme": cut_middle(readme(texts), _README),
@@ -32,7 +31,7 @@ def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[
 
 
 def readme(texts: Mapping[str, str]) -> str:
-    """The README nearest to the top, '' if there is none."""
+    """The README nearest to the top folder; '' if there is none."""
     found = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     return texts[min(found, key=lambda path: (path.count("/"), path))] if found else ""
 
@@ -70,7 +69,7 @@ def given(task: Task) -> str:
 
 
 def _inside(folder: Path) -> list[str]:
-    """Some file names of a data folder."""
+    """Some file names from a data folder."""
     try:
         names = sorted(path.name for path in folder.expanduser().iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""The answers of the roles. Numbers refer to lists in their prompts."""
+"""The answers given by the roles. Numbers refer to lists in their prompts."""
 
 from typing import Literal
 

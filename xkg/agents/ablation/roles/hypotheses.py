@@ -1,5 +1,5 @@
-"""Hypotheses as components. Each must name places that exist in the code, are run by the baseline and do not compute
-the metric; others are refused."""
+"""Turns hypotheses into components. Each must name places that exist in the code, are run by the baseline and do not
+compute the metric; other hypotheses are refused."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ _NOWHERE = Place(path="", start_line=0, end_line=0)
 
 
 class Code:
-    """The code that hypotheses are checked against. `executed` are the lines that the baseline runs, by file, None if
-    unknown; `protected` are those that compute the metric."""
+    """The code that hypotheses are checked against. `executed` are the lines that the baseline runs, by file, or None
+    if unknown; `protected` are the lines that compute the metric."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Code:
         self._protected = protected
 
     def places(self, hypothesis: Hypothesis) -> tuple[list[Place], str]:
-        """The valid places, and the problem of the first invalid one ('' if there is none)."""
+        """The valid places, and the problem with the first invalid one ('' if there is none)."""
         places, fault = [], ""
         for named in hypothesis.places:
             found = self._place(named)
@@ -65,7 +65,7 @@ class Code:
 
 
 def objection(answer: Hypotheses, code: Code) -> str | None:
-    """The problems of an answer that is mostly unusable, in words for the model."""
+    """The problems with an answer that is mostly unusable, described for the model."""
     faults = [(h.name, fault) for h in answer.components if (fault := code.places(h)[1]) and not code.places(h)[0]]
     if not answer.components:
         return "give at least one component with a place in this code"
@@ -75,7 +75,7 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
-    """The space with the hypotheses as components. They take over the candidates of the code that they name. Hypotheses
+    """The space with the hypotheses as components. They take over the candidates in the code that they name. Hypotheses
     without a place, and gaps, are listed as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)

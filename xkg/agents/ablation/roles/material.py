@@ -1,4 +1,4 @@
-"""The contents of the roles' prompts as text: the experiment, components, earlier trials, the source of places."""
+"""Text for the roles' prompts: the experiment, components, earlier trials, and the source code of places."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -34,8 +34,8 @@ def experiment(task: Task, baseline: Baseline, readme: str) -> str:
 def executed_code(
     texts: Mapping[str, str], executed: Mapping[str, Sequence[int]] | None, functions: Sequence[Function]
 ) -> str:
-    """The Python files that the baseline runs, with line numbers. Of files beyond the size of a prompt, the names and
-    lines of functions."""
+    """The Python files run by the baseline, with line numbers. For files that do not fit in a prompt, the names and
+    lines of their functions."""
     paths = [path for path in texts if path.endswith(".py") and (executed is None or executed.get(path))]
     blocks, room = [], _CODE
     for path in sorted(paths, key=lambda path: (path.count("/"), path)):
@@ -76,7 +76,7 @@ def result(outcome: CandidateOutcome, mean: float) -> str:
 
 
 def evidence(number: int, found: Importance, mean: float) -> str:
-    """A row of the table of importances."""
+    """One row in the table of importances."""
     best = found.best
     if best is None or best.effect is None:
         return f"{number}. {found.component.name}: {rows.verdict(found)}"
@@ -92,7 +92,7 @@ def holds(found: Importance) -> bool:
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
-    """The functions around places, or nearby lines for code outside of functions. Small files are included whole."""
+    """The functions around places, or nearby lines for code outside functions. Small files are included in full."""
     blocks: dict[str, str] = {}
     room = _ALL
     for place in places:

@@ -1,5 +1,5 @@
 """The roles of a model in one campaign. If the model gives no usable answer or becomes unavailable, the campaign
-continues with the candidates found in the code, and says so."""
+continues with the candidates found in the code, and reports that."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +50,8 @@ _MOST_KNOWN = 80
 
 @dataclass(frozen=True)
 class Scene:
-    """The input of the roles: the baseline's files, the lines that it runs (None: unknown), the lines that compute the
-    metric, and the paper's `techniques`."""
+    """The input for the roles: the baseline's files, the lines that it runs (None if unknown), the lines that compute
+    the metric, and the paper's `techniques`."""
 
     task: Task
     baseline: Baseline
@@ -62,8 +62,8 @@ class Scene:
 
 
 class Team:
-    """The roles. `mended` may be called from several threads, the other methods from one. `notes` are for the report's
-    reader."""
+    """The roles. `mended` may be called from several threads, the other methods from one. `notes` are for the reader of
+    the report."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """New candidates of a component that can run: the edits apply and pass the same checks as all candidates. An
-        `untried` one is among them if the model gives it again."""
+        """New candidates for a component that can run: their edits apply and pass the same checks as all candidates. An
+        `untried` candidate is included if the model proposes it again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -144,7 +144,7 @@ class Team:
         return made[:count]
 
     def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
-        """The candidate that replaces a failed one, if there is one."""
+        """The candidate that replaces a failed one, or None."""
         run = outcome.runs[-1] if outcome.runs else None
         failed = f"{outcome.failure}: {outcome.problem}" + (f"\n{run.output_end}" if run else "")
         inputs = {
@@ -180,7 +180,7 @@ class Team:
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
     ) -> dict[str, float]:
-        """New weights by component after a round. The round's lesson is added to `lessons`."""
+        """New weights for each component after a round. The lesson from the round is added to `lessons`."""
         visits = {c.id: sum(o.candidate.component == c.id for o in outcomes) for c in components}
         inputs = {
             "experiment": self._experiment,
@@ -238,7 +238,7 @@ class Team:
         )
 
     def _executed_functions(self) -> tuple[Function, ...]:
-        """The functions that the baseline runs at least in part, if that is known, in the order of files and lines."""
+        """The functions that the baseline runs at least in part, if known, ordered by file and line."""
         scene = self._scene
         python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
         functions = self._parser.of_files(parsing.functions, {"texts": python})
@@ -250,7 +250,7 @@ class Team:
         return functions[:_MOST_FUNCTIONS]
 
     def _drafted(self, component: Component, draft: Draft) -> Candidate | str:
-        """The candidate of a draft, or the problem with it."""
+        """The candidate for a draft, or the problem with the draft."""
         description = " ".join(draft.description.split())[:200]
         if not description:
             return "it has no description"
@@ -285,8 +285,8 @@ class Team:
                 if not self._lost:
                     self._lost = True
                     self.notes.append(
-                        f"the model was not asked any further ({error}): the rest is without it; the same command "
-                        "continues with it"
+                        f"the model was not asked again ({error}): the rest was done without it; run the same command "
+                        "again to continue with it"
                     )
         except AnswerError as error:
             with self._lock:

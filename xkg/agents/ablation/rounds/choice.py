@@ -1,5 +1,5 @@
-"""Chooses candidates: the components in turn, the one with the fewest candidates so far first, then by expected
-importance. More elaborate choices (a bandit) find no more on methods with known truth."""
+"""Chooses candidates. Components take turns: the one with the fewest candidates so far comes first, then the one with
+the highest expected importance. More elaborate choices (a bandit) find no more on methods whose truth is known."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from xkg.agents.ablation.candidates import Candidate, Component, Space
 from xkg.agents.ablation.outcomes import CandidateOutcome
 
 A_ROUND = 5
-"""Candidates of a round with a model, which learns between rounds."""
+"""The number of candidates per round with a model, which learns between rounds."""
 _AT_ONCE = 4
 
 
 class Writer(Protocol):
-    """A model that writes candidates. `candidates` returns new ones for a component, the best first; it may give
-    `untried` ones again. `reflect` returns new weights by component after a round."""
+    """A model that writes candidates. `candidates` returns new candidates for a component, best first; it may return
+    `untried` ones again. `reflect` returns new weights for each component after a round."""
 
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
@@ -33,7 +33,7 @@ class Picked(NamedTuple):
 
 
 class Choice:
-    """The candidates of a space and, with a `writer`, those that it writes for a component when its turn comes."""
+    """The candidates in a space and, with a `writer`, those written for a component when its turn comes."""
 
     def __init__(self, space: Space, writer: Writer | None = None) -> None:
         self._components = {component.id: component for component in space.components}
@@ -44,7 +44,7 @@ class Choice:
         self._round = 0
 
     def next(self, most: int, outcomes: Sequence[CandidateOutcome]) -> list[Picked]:
-        """The candidates of the next round, at most `most`; `outcomes` are those of the rounds before. Empty if no
+        """The candidates for the next round, at most `most`; `outcomes` are those of earlier rounds. Empty if no
         candidate is left."""
         if self._writer is not None:
             most = min(most, A_ROUND)
@@ -76,7 +76,7 @@ class Choice:
         return turns
 
     def _write(self, writer: Writer, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
-        """Puts new candidates before those found in the code. A component without any is out of turn from now on."""
+        """Puts new candidates before those found in the code. A component without candidates is skipped from now on."""
 
         def write(component: str) -> list[Candidate]:
             return writer.candidates(self._components[component], turns[component], outcomes, self._left[component])

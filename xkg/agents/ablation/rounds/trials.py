@@ -1,4 +1,4 @@
-"""Tries candidates until the budget is spent: makes and runs them, runs them again if more seeds or proof are needed,
+"""Tries candidates until the budget is spent: builds and runs them, runs them again if more seeds or proof are needed,
 and compares them with the baseline."""
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
      "removed API", "own error", "error",)
 )  # fmt: skip
-"""Failures that show a badly made change; they say nothing about the component."""
+"""Failures that indicate a badly made change; they say nothing about the component."""
 _CONSTANT = 3
-_UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"
+_UNUSED = "it is unused: a run with a value that ends the program when used gave the same metric"
 
 
 @dataclass
 class Trials:
-    """Trials of one campaign, in parallel while `slots` are free. `mended` returns a replacement for a failed
+    """The trials of one campaign, run in parallel while `slots` are free. `mended` returns a replacement for a failed
     candidate, once."""
 
     runs: Runs
@@ -45,7 +45,7 @@ class Trials:
         return sum(self.baseline.values) / len(self.baseline.values)
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
-        """The outcomes of chosen candidates, as many as the task's budget. One that says nothing about its component
+        """The outcomes of chosen candidates, up to the task's budget. A candidate that says nothing about its component
         (see `CandidateOutcome.tried`) leaves its place to another; at most twice the budget is started."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
@@ -69,15 +69,15 @@ class Trials:
         if self._claims(outcome):
             others = self.runs.task.seeds[1:]
             if self.baseline.exact and not self.baseline.varied:
-                others = others[:1]  # a saturated baseline repeats exactly, its candidates may not
+                others = others[:1]  # a saturated baseline repeats exactly, but its candidates may not
             self._again[outcome.id] = [
                 self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True) for seed in others
             ]
         return outcome
 
     def _claims(self, outcome: CandidateOutcome) -> bool:
-        """Whether other seeds could refute the result of the first one: a change of 5 % or more, one beyond the noise,
-        or none at all."""
+        """Whether other seeds could refute the first seed's result: a change of 5 % or more, a change beyond the noise,
+        or no change at all."""
         baseline = self.baseline
         if outcome.failure or baseline.one_seed:
             return False
@@ -117,7 +117,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # another value of the same code showed it
+        if candidate.probe in self._unused:  # another value of the same code has shown this
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         says = not outcome.failure and (outcome.runs[0].value == self.baseline.values[0] or self._claims(outcome))
@@ -127,8 +127,9 @@ class Trials:
         return outcome.model_copy(update=unused)
 
     def _in_force(self, candidate: Candidate) -> bool:
-        """Whether a run uses the code that a candidate changes. True if no probe can show it: a run in which the value
-        is used ends without the baseline's metric. A program that draws nothing by chance gives exactly this metric."""
+        """Whether a run uses the code that a candidate changes. The probe is a run in which any use of the value ends
+        the run without the baseline's metric. True if no probe can tell. A program that draws nothing by chance gives
+        exactly this metric."""
         value = self.runs.probed(candidate).value if candidate.probe else None
         return value is None or (value != self.baseline.values[0] and self._beyond_noise(value))
 
@@ -137,8 +138,8 @@ class Trials:
 
 
 def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
-    """The indexes of the candidates, those with other values of the same code together: the first may show that
-    nothing uses it, so the others wait for it."""
+    """The indexes of the candidates, grouped so that candidates with other values for the same code are together: the
+    first may show that the code is unused, so the others wait for it."""
     groups: dict[object, list[int]] = {}
     for i, each in enumerate(picked):
         groups.setdefault(each.candidate.probe or i, []).append(i)
@@ -166,7 +167,7 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
         return None
     return (
         f"the metric is the same in all {len(changes)} candidates that were measured: it may be constant or saturated, "
-        "and then cannot show any effect; name another one with --metric"
+        "in which case it cannot show any effect; choose another one with --metric"
     )
 
 
@@ -188,7 +189,7 @@ def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
         failed = {"failure": run.failure, "problem": run.problem}
     elif run.reached is False:
         places = ", ".join(map(str, run.never_ran[:4]))
-        failed = {"failure": "not in force", "problem": f"no line of what it changes ran ({places})"}
+        failed = {"failure": "not in force", "problem": f"none of the lines that it changes ran ({places})"}
     written = (f"{path}, which its run overwrote or removed" for path in run.touched)
     measures = tuple(dict.fromkeys((*outcome.measures, *written)))
     return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})

@@ -1,4 +1,4 @@
-"""Runs the task's command over a workspace, with one seed at a time."""
+"""Runs the task's command in a workspace, one seed at a time."""
 
 import shlex
 import time
@@ -24,8 +24,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs the command. Safe to use from several threads for different workspaces. Each run takes one of `gpus`, if
-    there are any, and sees the files that the setup `fetched`."""
+    """Runs the command. Safe to use from several threads for different workspaces. Each run uses one of `gpus`, if
+    there are any, and sees the files `fetched` by the setup."""
 
     task: Task
     runner: Runner
@@ -43,9 +43,9 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """One run of a version of this `origin`. Command and evaluation may each take `seconds` (None: the task's
-        limit). The outcome says which of the `changed` places ran. Never raises for failures of the command; raises the
-        errors of `Commands`."""
+        """Runs one version from this `origin`. The command and the evaluation may each take `seconds` (the task's limit
+        if None). The outcome says which of the `changed` places ran. Never raises for failures of the command; raises
+        the errors of `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
@@ -93,7 +93,7 @@ class Bench:
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
-        """The run of the task's setup, with access to its hosts. Its files are written to `into`, an archive."""
+        """Runs the task's setup with access to its hosts. Its files are written to `into`, an archive."""
         task, seed = self.task, self.task.seeds[0]
         command = (task.setup or "").replace(SEED, str(seed))
         begun = time.monotonic()
@@ -102,7 +102,7 @@ class Bench:
         )
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if problem is not None and not result.refused:
-            problem += f" (it may receive {task.disk_mb} MB in all: --disk-mb)"
+            problem += f" (it may download {task.disk_mb} MB in total: --disk-mb)"
         if result.ok and result.left_at is None:
             problem, failure = f"it left more than the {task.disk_mb} MB that a run may write", "disk"
         problem = problem and f"the setup `{command}`: {problem}"
@@ -138,7 +138,7 @@ def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]
 
 
 def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
-    """Which parts of a candidate ran, in the form of `RunOutcome`."""
+    """Which parts of a candidate ran, as fields of `RunOutcome`."""
     lines = result.lines
     if not changed or (lines is None and any(each.lines for each in changed)):
         return {}

@@ -30,8 +30,8 @@ class Mutated(Value):
 
 @dataclass(frozen=True)
 class Mutations:
-    """Mutations of a baseline with these `texts`: `protected` lines compute the metric, `shared` are functions that
-    they call."""
+    """Mutations of a baseline with these `texts`. `protected` lines compute the metric; `shared` are functions that
+    these lines call."""
 
     parser: SourceReader
     bench: Bench
@@ -40,7 +40,7 @@ class Mutations:
     shared: Sequence[Place]
 
     def decided_by(self, candidate: Candidate) -> dict[str, object]:
-        """The inputs, in addition to the code, that decide whether a candidate is accepted."""
+        """The inputs, in addition to the code, that determine whether a candidate is accepted."""
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
@@ -63,7 +63,7 @@ class Mutations:
         return Mutated(commit=digest(made.after), diff=made.diff, places=made.places, measures=measures)
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
-        # Changes by rules stay within the changed files; a model may reassign names of other files.
+        # Changes made by rules stay within the changed files; a model may reassign names in other files.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
         changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
         return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))

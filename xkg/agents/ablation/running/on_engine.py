@@ -1,4 +1,4 @@
-"""Runs of candidates as engine tasks, also on other machines with their own packages and sandboxes."""
+"""Runs candidates as engine tasks, possibly on other machines with their own packages and sandboxes."""
 
 import os
 import queue
@@ -29,8 +29,8 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a task over a version of the code: all files, the seed, and the `day` of its packages (None: the
-    newest that the requirements allow). `changed` are places whose execution is reported."""
+    """One run of a task on a version of the code: all files, the seed, and the `day` of its packages (the newest that
+    the requirements allow if None). `changed` lists places whose execution is reported."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -42,8 +42,8 @@ class CandidateRun:
 
 @dataclass(frozen=True)
 class RunCandidates:
-    """Runs commands over versions of code. `data` folders are not sent: they must have the same paths as on the first
-    machine. With `gpus`, the engine assigns one to each run."""
+    """Runs commands on versions of code. `data` folders are not sent: they must have the same paths as on the first
+    machine. With `gpus`, the engine assigns one GPU to each run."""
 
     settings: Settings
     data: tuple[Path, ...]
@@ -61,13 +61,14 @@ class RunCandidates:
 
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[CandidateRun], RunOutcome]]:
-        """Raises `SandboxUnavailableError`, and `InputError` if a data folder is missing."""
+        """Yields a function that runs candidates. Raises `SandboxUnavailableError`, and `InputError` if a data folder
+        is missing."""
         from xkg.sandbox.packages.environments import UvEnvironments
         from xkg.sandbox.select import runner_for
 
         for place in self.data:
             if not place.is_dir():
-                raise InputError(f"the folder of data {place} is not there: put it at the same path on every node")
+                raise InputError(f"the data folder {place} does not exist: put it at the same path on every node")
         folder = site.folder or self.settings.kg
         private_folder(folder)
         runner = runner_for(self.settings.sandbox)
@@ -96,7 +97,7 @@ def _given() -> list[str]:
     """The GPU that the engine assigned to this process. Raises `NoWorkerError`."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
-        raise NoWorkerError("the task names devices, and the engine gave no GPU: start nodes with --num-gpus")
+        raise NoWorkerError("the task needs a GPU, but the engine assigned none: start nodes with --num-gpus")
     return [f"nvidia:{given}"]
 
 

@@ -1,4 +1,4 @@
-"""The runs of a campaign: of the baseline and its candidates, one per seed. A repeated request reuses the first run."""
+"""The runs in a campaign: of the baseline and its candidates, one per seed. A repeated request reuses the first run."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,13 +64,12 @@ class Runs:
         return self.bench.reader.measuring(self.texts, self.task.metric)
 
     def run(self, candidate: Candidate | None, seed: int) -> RunOutcome:
-        """A run of a candidate (None: of the baseline). Raises the errors of `Bench.run`."""
+        """Runs a candidate, or the baseline if None. Raises the errors of `Bench.run`."""
         edits = candidate.replacements if candidate else ()
         return self._run(candidate, edits, self.seeds_for(seed), seed)
 
     def probed(self, candidate: Candidate) -> RunOutcome:
-        """A run with the first seed in which the candidate's code is replaced with a value that ends the run when it is
-        used."""
+        """Runs the first seed with the candidate's code replaced by a value that ends the run when it is used."""
         return self._run(candidate, candidate.probe, (), self.task.seeds[0])
 
     def seeds_for(self, seed: int) -> tuple[Replacement, ...]:
@@ -78,17 +77,17 @@ class Runs:
         return tuple(each.other(number) for each in self.vary) if number else ()
 
     def setup_inputs(self) -> Mapping[str, object]:
-        """The inputs that determine the files of the task's setup."""
+        """The inputs that determine the files created by the task's setup."""
         task = self.task
         own = {"command": task.setup, "hosts": sorted(task.allow_hosts)}
         return self._inputs(task, None, task.seeds[0]) | own
 
     def trace(self, first: RunOutcome) -> RunOutcome | None:
-        """The run that records the lines that the baseline executes and the files it opens; None if it did not
+        """The run that records the lines that the baseline executes and the files that it opens; None if it did not
         finish."""
         paths = [path for path in sorted(self.texts) if path.endswith(".py")]
         seed = self.task.seeds[0]
-        # Counting lines slows Python loops tenfold, other code hardly.
+        # Counting lines slows Python loops down tenfold, but hardly affects other code.
         limit = min(self.task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * first.seconds)
         traced = self.operations.do(
             "trace",
@@ -105,7 +104,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # Watching is not part of the baseline, and code that reads unset memory shows it: one seed is watched.
+        # Watching is not part of the baseline, and code that reads unset memory may behave differently: one seed is
+        # watched.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)
@@ -137,7 +137,7 @@ class Runs:
             rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """The workspace of the repaired baseline (None) or of a candidate."""
+        """The origin of a candidate's workspace, or of the repaired baseline if None."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

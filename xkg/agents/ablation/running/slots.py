@@ -1,4 +1,4 @@
-"""Parallel runs: at most the campaign's number of jobs, urgent ones first."""
+"""Runs work in parallel: at most the campaign's number of jobs at a time, urgent work first."""
 
 import itertools
 import queue
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Slots:
-    """A pool of `jobs` threads. Work starts in the order of submission; fillers start only if nothing else waits.
+    """A pool of `jobs` threads. Work starts in order of submission; fillers start only if nothing else is waiting.
 
     Leaving the context waits for running work and drops the rest."""
 

@@ -1,4 +1,4 @@
-"""Names and attributes that code assigns once: a number that belongs to the method, not a state that it changes."""
+"""Finds names and attributes that code assigns once: they hold a constant of the method, not a state that changes."""
 
 import ast
 from collections import Counter
@@ -8,8 +8,8 @@ from xkg.agents.ablation.space.python_source import Function
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Names with their value, and the class whose attribute they are ('' for none): names that a module or function
-    assigns once, and attributes that `__init__` or a class body assigns."""
+    """Names with their value, and the class that they are an attribute of ('' for none): names that a module or
+    function assigns once, and attributes that `__init__` or a class body assigns."""
     yield from _of_scope(tree, tree, "")
 
 
@@ -35,7 +35,7 @@ def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, 
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a scope in order, without those of nested functions and classes."""
+    """The statements in a scope, in order, without those in nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child

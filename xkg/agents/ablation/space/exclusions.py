@@ -1,4 +1,4 @@
-"""Code that is not ablated: names that do not belong to a method, and the code that computes the metric."""
+"""Identifies code that is not ablated: names that do not belong to a method, and the code that computes the metric."""
 
 import ast
 from collections.abc import Iterator, Sequence, Set
@@ -31,7 +31,7 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 
 def reason(name: str) -> str | None:
-    """Why a value of this name is not part of a method, in a few words; None if it may be."""
+    """A few words on why a value with this name is not part of a method; None if it may be."""
     if is_seed(name):
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
@@ -40,23 +40,23 @@ def reason(name: str) -> str | None:
 
 
 def is_seed(name: str) -> bool:
-    """Whether a name says that its value is a seed, or several."""
+    """Whether a name suggests that its value is one or more seeds."""
     return is_one_seed(name) or "seeds" in words_of(name)
 
 
 def is_one_seed(name: str) -> bool:
-    """Whether a name says that a number is a seed. `N_SEEDS = 5` is how many there are."""
+    """Whether a name suggests that a number is a seed. (`N_SEEDS = 5` is the number of seeds.)"""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
 
 
 def names_task(name: str) -> bool:
-    """Whether a text of this name chooses what a method is tried on."""
+    """Whether a string with this name chooses what a method is tried on."""
     return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """The classes, by name and place, that are an agent's environment: they can be reset and stepped, and do not
+    """The classes, by name and place, that act as an agent's environment: they can be reset and stepped, and do not
     learn."""
     names, places = set(), []
     for source in sources:
@@ -92,32 +92,32 @@ def _is_beside(module: str) -> bool:
 
 
 def named_by(path: str, command: str) -> bool:
-    """Whether a command names a file, by its path or the end of it, or as a module."""
+    """Whether a command names a file, by its path or the end of its path, or as a module."""
     words = [word.strip("\"'").removesuffix(".py").replace("/", ".") for word in command.split()]
     dotted = f".{path.removesuffix('.py').replace('/', '.')}"
     return any(dotted.endswith(f".{word.lstrip('.')}") for word in words if word)
 
 
 def surely_measures(part: str) -> bool:
-    """Whether a part of the evaluation only measures, judging by its name in the fingerprint."""
+    """Whether part of the evaluation is measurement-only, judging by its name in the fingerprint."""
     name = part.partition("::")[2]
     return not name or (is_measure(name.rpartition(".")[2]) and _TRAINS.isdisjoint(words_of(name)))
 
 
 def trains(function: str) -> bool:
-    """Whether a function's name says that it trains or predicts."""
+    """Whether a function's name suggests that it trains or predicts."""
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
 def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
-    """Three lists of lines. The first has the statements of the evaluation's fingerprint that write the metric, and
-    those of the same function that compute their inputs. If the line that `printed` the metric is known, it replaces
-    statements that print others of the same name. The second has the evaluation's functions and files that train
-    nothing, and the functions that this code calls, directly or not, if their name says that they measure or has a word
-    of the metric. The third has other functions that these lines call by a plain name:
-    the method may call them too."""
+    """Returns three lists of lines. The first contains the statements in the evaluation's fingerprint that write the
+    metric, and the statements in the same function that compute their inputs. If the line that `printed` the metric is
+    known, it replaces statements that print other values with the same name. The second contains the evaluation's
+    functions and files that do not train anything, and the functions that this code calls, directly or not, if their
+    name suggests that they measure or contains a word from the metric. The third contains other functions that these
+    lines call by a plain name: the method may call them too."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
@@ -170,14 +170,14 @@ def metric_code(
 
 
 def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None) -> bool:
-    """Whether a statement without a body is at a line of a file."""
+    """Whether a statement without a body is at a given line in a file."""
     if at is None or source.path != at[0] or hasattr(statement, "body"):
         return False
     return statement.lineno <= at[1] <= (statement.end_lineno or statement.lineno)
 
 
 def _shows(statement: ast.stmt) -> bool:
-    """Whether a statement does more than print or log a text: `log.info("computing the accuracy")` writes no value."""
+    """Whether a statement does more than print or log text: `log.info("computing the accuracy")` writes no value."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return not isinstance(call, ast.Call) or any(not isinstance(each, ast.Constant) for each in call.args)
 
@@ -186,7 +186,7 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.Fo
 
 
 def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
-    """The statements of the module outside functions, then those of each function, including nested blocks."""
+    """The statements in the module outside functions, then those in each function, including nested blocks."""
     yield list(_inside(source.tree))
     for _, function in source.functions:
         yield list(_inside(function))
@@ -201,7 +201,7 @@ def _inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measures(function: str) -> bool:
-    """Whether a function's name says that it measures."""
+    """Whether a function's name suggests that it measures."""
     return _measures(function, _METRIC)
 
 

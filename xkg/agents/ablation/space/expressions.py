@@ -1,5 +1,5 @@
-"""Changes inside functions that keep the form of values: terms of a sum, calls that can become the identity, in-place
-updates, and blocks behind a flag."""
+"""Finds changes inside functions that preserve the form of values: terms in a sum, calls that can become the identity,
+in-place updates, and blocks behind a flag."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ _OBJECTIVE = frozenset("loss losses objective cost energy penalty regularizer el
 
 
 def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
-    """The sites of a file, in line order, each once. `own` is from `own_steps`."""
+    """The sites in a file, in line order, each once. `own` comes from `own_steps`."""
     seen: set[tuple[int, int]] = set()
     found = []
     beside = beside_the_method(source.tree)
@@ -74,8 +74,8 @@ def _terms(
     source: PythonSource, statement: ast.stmt, value: ast.expr, *, objective: bool, target: str = ""
 ) -> Iterator[Site]:
     """The terms of each sum in an expression. A term is switched off by a factor of zero, which keeps its shape. The
-    first term of a sum is the main part. Other terms are tried alone only in a loss and in a running value (`v =
-    decay * v + step`), of which a single step stays, since nothing would change otherwise."""
+    first term of a sum is the main part. Other terms are tried alone only in a loss and in a running value (`v = decay
+    * v + step`); a single step in a running value is kept, since otherwise nothing would change."""
     for chain, apart in _sums(value):
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
         if len(varying) < 2 or any(_is_text(term) for term in chain):
@@ -113,14 +113,14 @@ def _parts(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
-    """Whether two terms have the same form (`a * log(a) + b * log(b)`): a norm, an entropy, a distance."""
+    """Whether two terms have the same form (`a * log(a) + b * log(b)`), as in a norm, an entropy or a distance."""
     forms = [[type(each) for each in ast.walk(node) if not isinstance(each, ast.Load)] for node in (one, other)]
     called = [sorted(last_name(each.func) for each in ast.walk(n) if isinstance(each, ast.Call)) for n in (one, other)]
     return forms[0] == forms[1] or (bool(called[0]) and called[0] == called[1])
 
 
 def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[tuple[list[ast.expr], bool]]:
-    """The terms of every sum that is not an index or a range argument, and whether the sum is a whole expression: a
+    """The terms of every sum that is not an index or a range argument, and whether the sum is a complete expression: a
     difference inside a product is a residual."""
     if isinstance(node, ast.Subscript):
         yield from _sums(node.value, outermost=outermost)
@@ -133,7 +133,7 @@ def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[tuple[list[ast.e
         for term in terms:
             yield from _sums(term, outermost=False)
         return
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):  # division by 0 without a term
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):  # could divide by 0
         yield from _sums(node.left, outermost=False)
         return
     for child in ast.iter_child_nodes(node):
@@ -164,8 +164,8 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _update(source: PythonSource, statement: ast.AugAssign, around: Around) -> Iterator[Site]:
-    """`rate *= decay`, `x *= mask`, and `loss += penalty` after the loss was computed. Any other sum is what a method
-    learns or counts, and stays."""
+    """Sites for `rate *= decay`, `x *= mask`, and `loss += penalty` after the loss was computed. Any other sum is
+    something that a method learns or counts, so it is kept."""
     value, target = statement.value, source.code(statement.target)
     named = around.objective or bool(_OBJECTIVE.intersection(words_of(target)))
     before = around.block[: around.block.index(statement)]
@@ -187,8 +187,8 @@ def _update(source: PythonSource, statement: ast.AugAssign, around: Around) -> I
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
-    """Calls of a function or class that can be replaced with another of the same file. It must have the same parameters
-    and methods, and the run must not use it."""
+    """Calls of a function or class that can be replaced by another from the same file. The replacement must have the
+    same parameters and methods, and must not be used by the run."""
     used = _used(sources, executed)
     for source in sources:
         by_signature: dict[str, list[str]] = {}
@@ -215,7 +215,7 @@ def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozens
 
 
 def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> set[str]:
-    """The functions and classes that the run calls; if it is unknown what ran, all that the code names."""
+    """The functions and classes that the run calls; if it is unknown what ran, all those that the code mentions."""
     found = set()
     for source in sources:
         ran = None if executed is None else executed.get(source.path, frozenset())
@@ -238,8 +238,8 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """The parameters of a function that has several, with how many values it returns; for a class, its methods with
-    theirs."""
+    """The signature of a function that has several parameters: its parameters and the number of values that it returns.
+    For a class, its methods with theirs."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""

@@ -1,7 +1,7 @@
-"""The values that each executed statement assigns, and their sources: the facts that a slice follows.
+"""Records the values that each executed statement assigns, and their sources: the facts that a slice follows.
 
 A variable is identified by function and name, an attribute by its name, whatever its object. Calls of the repository's
-own functions are followed by name. The result of other calls may depend on all arguments. A call for its effect
+own functions are followed by name. The result of any other call may depend on all its arguments. A call for its effect
 (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects that made the receiver, and its first
 argument. Libraries that only show or store values change nothing."""
 
@@ -47,9 +47,10 @@ _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Fact(NamedTuple):
-    """A statement that assigns a node, with its data sources and its conditions. `effect`: a method may change the
-    node; `deep`: also the objects that it was made from. `binds`: it calls a function whose parameter the node is.
-    `escapes`: on an object that others hold too."""
+    """A statement that assigns a node, with its data sources and its conditions. `effect` means that a method may
+    change the node, and `deep` that it may also change the objects that the node was made from. `binds` means that the
+    statement calls a function that has the node as a parameter. `escapes` means that the change affects an object that
+    others also hold."""
 
     defines: Node
     uses: frozenset[Node]
@@ -78,13 +79,13 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 
 
 class Facts:
-    """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
-    that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
-    repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
-    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `bounded` are both ends of a range,
-    `computed` enter arithmetic or a library, `chances` are shares or compared with random numbers, `divisors` are
-    divided by, `selecting` choose between two values. `run` has the statements that only call a function, as (caller,
-    function, lines)."""
+    """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
+    the nodes that each statement reads, `compared` the operands of each comparison, `passed` the pairs of arguments in
+    a call of the repository's own functions, `copies` the names that get another's value unchanged, and `returned` the
+    results of calls with the nodes that they are. Nodes in `repeated` are repetition counts, in `sized` sizes, and in
+    `bounded` both ends of a range; those in `computed` enter arithmetic or a library, those in `chances` are fractions
+    or compared with random numbers, those in `divisors` are divided by, and those in `selecting` choose between two
+    values. `run` contains the statements that only call a function, as (caller, function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -120,7 +121,7 @@ class Facts:
             self._beside = beside_the_method(source.tree)
             self._body(scope, body, function, frozenset(), ())
         for name, node in self._classes.items():
-            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any of them
+            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 
@@ -205,7 +206,7 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """The statements up to the last one that writes the metric, without later ones in its block."""
+        """The statements up to the last one that writes the metric, without later statements in its block."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -340,7 +341,7 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
-        """The variables of a loop, with what they are elements of."""
+        """The variables of a loop, each with the node that it is an element of."""
         match loop.iter:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
                 pass
@@ -405,8 +406,8 @@ class Facts:
                 self.computed |= {found for each in values for found in self._as_it_is(scope, each)}
 
     def _sizes(self, scope: _Scope, node: ast.AST) -> Iterator[ast.expr]:
-        """The parts of a node that are repetition counts, bounds or sizes. The first ones of a sorted list are a choice
-        of the method, not a size."""
+        """The parts of a node that are repetition counts, bounds or sizes. Taking the first elements of a sorted list
+        is a choice made by the method, not a size."""
         match node:
             case ast.Call(func=ast.Name(id="range"), args=bounds):
                 pass
@@ -428,7 +429,7 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node of an expression that is a single node."""
+        """The node of an expression that consists of a single node; otherwise empty."""
         match node:
             case ast.Name(id=name):
                 return [self._variable(scope, name)]
@@ -463,7 +464,7 @@ class Facts:
         return found or [pair for base in made.bases for pair in self._constructors(last_name(base), depth + 1)]
 
     def _bound(self, scope: _Scope, call: ast.Call) -> Iterator[tuple[Node, frozenset[Node], list[Node]]]:
-        """The parameters that a call binds, with the caller's nodes that they may change."""
+        """The parameters bound by a call, with the caller's nodes that they may change."""
         for inner, function in self._called(call):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = names[1:] if inner.itself else names

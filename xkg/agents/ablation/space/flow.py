@@ -1,4 +1,4 @@
-"""The code that the metric's value is computed from: a backward slice from the statements that write it, over the
+"""Finds the code that the metric's value is computed from: a backward slice from the statements that write it, over the
 executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
@@ -13,12 +13,12 @@ from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
-"""Libraries whose values are numbers and texts that the user gives, not data."""
+"""Libraries whose values are numbers and strings given by the user, not data."""
 
 
 class Named(NamedTuple):
-    """Variables and attributes of a name: all, the parameter of a function or class, or those of a scope (`.` for
-    attributes; "" for a module, whose names are attributes elsewhere)."""
+    """Variables and attributes with a name: all of them, the parameter of a function or class, or those in a scope (`.`
+    for attributes; "" for a module, whose names are attributes elsewhere)."""
 
     name: str
     function: str = ""
@@ -33,8 +33,8 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """`executed` are the lines that ran, by file, None if unknown. `written` are the statements that write the metric.
-    `known` is false if none of them reads a computed value."""
+    """`executed` are the lines that ran, by file, or None if unknown. `written` are the statements that write the
+    metric. `known` is false if none of these statements reads a computed value."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -61,7 +61,7 @@ class Flow:
             self._task_nodes |= nodes
             given += found
         self._task_lines = _numbers(given)
-        # What makes the reference makes the data.
+        # Whatever makes the reference also makes the data.
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
@@ -74,14 +74,14 @@ class Flow:
         return not self.known or _meets(self._lines, place)
 
     def only_measures(self, place: Place) -> bool:
-        """Whether a value of these lines goes into the metric and nothing else: no attribute, condition, object or
+        """Whether a value in these lines contributes to the metric and nothing else: no attribute, condition, object or
         argument of the repository's functions depends on it."""
         defined = {node for node, found in self._by_node.items() for fact in found if _meets(_numbers([fact]), place)}
         return self.known and defined.isdisjoint(self._useful)
 
     @cached_property
     def _useful(self) -> set[Node]:
-        """The nodes that more than the metric depends on."""
+        """The nodes on which something other than the metric depends."""
         facts = [fact for found in self._by_node.values() for fact in found]
         used = (fact for fact in facts if fact.deep or fact.binds or fact.defines[0] == ".")
         waiting = [node for fact in used for node in fact.uses] + [node for fact in facts for node in fact.control]
@@ -94,11 +94,12 @@ class Flow:
         return found
 
     def reads(self, named: Named) -> bool:
-        """Whether the metric is computed from one of these."""
+        """Whether the metric is computed from one of these variables or attributes."""
         return not self.known or any(named.has(node) for node in self._nodes)
 
     def only_rules(self, named: Named) -> bool:
-        """Whether a value enters only statements that compute the value that the metric is: a weight of a score."""
+        """Whether a value is only used in statements that compute the metric value itself, as a weight in a score
+        is."""
         holders = {node for fact in self._reached for node in (fact.uses | fact.control) if named.has(node)}
         for _ in range(_LEVELS):
             holders |= {target for target, source in self._facts.copies if source in holders}
@@ -107,7 +108,7 @@ class Flow:
         return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
     def is_ruler(self, place: Place) -> bool:
-        """Whether a statement in these lines computes the value that the metric is, unchanged."""
+        """Whether a statement in these lines computes the metric value itself, unchanged."""
         return _meets(self._rulers, place)
 
     def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
@@ -125,12 +126,11 @@ class Flow:
                     yield from (fact for fact in self._by_node.get(node, ()) if not (fact.effect or fact.binds))
 
     def gives(self, place: Place) -> bool:
-        """Whether a statement in these lines produces the reference values of the metric, or is in a function that
-        does."""
+        """Whether a statement in these lines produces the metric's reference values, or is in a function that does."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the reference values of the metric are computed from one of these."""
+        """Whether the metric's reference values are computed from one of these variables or attributes."""
         return any(named.has(node) for node in self._task_nodes)
 
     def repeats(self, named: Named) -> bool:
@@ -142,23 +142,23 @@ class Flow:
         return any(named.has(node) for node in self._sizes)
 
     def bounds(self, named: Named) -> bool:
-        """Whether a value is one end of a range whose other end has a name too, as that of a search space."""
+        """Whether a value is one end of a range whose other end also has a name, as in a search space."""
         return any(named.has(node) for node in self._bounds)
 
     def computes(self, named: Named) -> bool:
-        """Whether a value enters arithmetic, a library or a comparison with a random number."""
+        """Whether a value enters arithmetic, a library, or a comparison with a random number."""
         return any(named.has(node) for node in self._computed)
 
     def selects(self, named: Named) -> bool:
-        """Whether a flag chooses between two ways to compute a value."""
+        """Whether a flag chooses between two ways of computing a value."""
         return any(named.has(node) for node in self._selecting)
 
     def chances(self, named: Named) -> bool:
-        """Whether a value is a share or a probability."""
+        """Whether a value is a fraction or a probability."""
         return any(named.has(node) for node in self._chances)
 
     def readers(self, name: str) -> set[str]:
-        """The functions that read a variable or attribute of this name, without constructors, which store it."""
+        """The functions that read a variable or attribute with this name, except constructors, which store it."""
         scopes = (scope for uses, _, scope in self._facts.read if any(node[1] == name for node in uses))
         return {scope.rpartition("::")[2].rpartition(".")[2] for scope in scopes} - {"__init__"}
 
@@ -173,10 +173,10 @@ class Flow:
         return {*names, *(name for _, name in self._facts.closed(nodes))}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """The nodes that these are computed from, and the facts. A call counts only if its function contributes another
-        node, or if the callee changes an object that others hold too; and only if its own statement contributes, the
-        callee writes the metric, or it changes what others hold: of two calls of one function, one may not matter.
-        `values`: without conditions and effects on objects."""
+        """The nodes that these nodes are computed from, and the facts. A call counts only if its function contributes
+        another node, or if the callee changes an object that others also hold. In addition, the call's own statement
+        must contribute, the callee must write the metric, or it must change what others hold: of two calls to one
+        function, one may not matter. `values` leaves out conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value, and with a dot those that change objects.
         writing = self._callers(self._writing)
@@ -221,7 +221,7 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """The calls without a value whose functions contribute to these facts, directly or through such calls."""
+        """The calls without a value whose functions contribute to these facts, directly or through other such calls."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:
@@ -232,7 +232,7 @@ class Flow:
             waiting = {caller for caller, called, _ in self._facts.run if called in found}
 
     def _callers(self, functions: Set[str]) -> set[str]:
-        """These functions and those that call them with arguments, directly or not."""
+        """These functions, and the functions that call them with arguments, directly or not."""
         found, waiting = set[str](), set(functions)
         while waiting:
             found |= waiting
@@ -241,9 +241,9 @@ class Flow:
         return found
 
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
-        """The slice of the reference that a statement compares a prediction with: of two values that are compared,
-        subtracted or passed to one function, nearest to the statement first, the one whose sources the other has too,
-        if the other has more sources or is computed by far more steps."""
+        """The slice of the reference that a statement compares a prediction with. Looks at pairs of values that are
+        compared, subtracted or passed to one function, nearest to the statement first. The reference is the value whose
+        sources the other value has too, if the other has more sources or is computed in far more steps."""
         tables = (self._facts.compared, self._facts.passed)
         lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
@@ -264,12 +264,12 @@ class Flow:
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
         libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
-        data = bool(libraries - _OPTIONS)  # else it is a number
+        data = bool(libraries - _OPTIONS)  # otherwise it is a number
         less = 2 * len(one) <= len(other) or not self._sources(other) <= one
         return data and less and self._sources(one) <= other
 
     def _sources(self, nodes: Set[Node]) -> set[Node]:
-        """The nodes that are computed from no other: numbers, and what comes from a library."""
+        """The nodes that are not computed from any other: numbers, and values from a library."""
         return {node for node in nodes if node in self._by_node and not self._computed_from(node)}
 
     def _computed_from(self, node: Node) -> bool:

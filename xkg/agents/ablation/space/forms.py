@@ -1,9 +1,9 @@
-"""Which calls can be left out, so that the code works without them.
+"""Decides which calls can be left out so that the code still works.
 
-A function of the repository shows this by what it returns: a value computed element by element from its argument, as
-an activation, a scaling or a mutation does. The call of a library shows it by its other arguments, and an object by
-those of its constructor: a size, a text or a second variable makes another form, as in `Linear(8, 3)(x)`, `conv(x, w)`
-and `one_hot(x, 10)`. `Dropout(0.5)(x)` and `scale(x, axis=0)` keep it."""
+A function in the repository shows this by what it returns: a value computed element by element from its argument, as an
+activation, a scaling or a mutation does. A library call shows it by its other arguments, and an object by the arguments
+of its constructor. A size, a string or a second variable produces another form, as in `Linear(8, 3)(x)`, `conv(x, w)`
+and `one_hot(x, 10)`; `Dropout(0.5)(x)` and `scale(x, axis=0)` keep the form."""
 
 import ast
 import builtins
@@ -34,10 +34,10 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """What a function of the repository does. `lists`: it stores nothing and returns a new list. `keeps`: it returns
-    its first argument changed element by element. `scales`: it returns a multiple of it. `several`: how many of its
-    arguments it returns so, if several. `stores`: the attributes that it stores. `changes`: the positions of the
-    arguments whose contents it changes."""
+    """What a function in the repository does. `lists`: it stores nothing and returns a new list. `keeps`: it returns
+    its first argument, changed element by element. `scales`: it returns a multiple of its first argument. `several`:
+    the number of its arguments that it returns like this, if there are several. `stores`: the attributes that it
+    stores. `changes`: the positions of the arguments whose contents it changes."""
 
     lists: bool
     keeps: bool
@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
 
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
-    """The repository's functions by name. If several have one name, only what is true of all."""
+    """The repository's functions, keyed by name. If several share a name, only what is true of all of them."""
     functions = [pair for source in sources for pair in source.functions]
     simple = {name for name, step in _steps(functions, frozenset()).items() if step.keeps}
     return _steps(functions, simple)
@@ -66,7 +66,7 @@ def _steps(functions: Sequence[tuple[str, Function]], simple: Set[str]) -> dict[
 
 
 def _step(function: Function, simple: Set[str]) -> Step:
-    """`simple` are functions that keep the form of their argument."""
+    """Analyses a function; `simple` are the functions that keep the form of their argument."""
     nodes = list(own_nodes(function))
     stored = frozenset(
         each.attr
@@ -101,7 +101,7 @@ def _step(function: Function, simple: Set[str]) -> Step:
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables that have the form of a parameter, and with brackets the functions that keep it."""
+    """The variables with the same form as a parameter and, with brackets, the functions that keep it."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):
@@ -135,7 +135,7 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
 
 
 def _makes_shares(node: ast.BinOp) -> bool:
-    """Whether a division makes the values shares of their sum: without it they are no distribution."""
+    """Whether a division normalises values by their sum: without it, they are not a distribution."""
     named = (each.right for each in [node] if isinstance(node.op, ast.Div))
     return any("sum" in words_of(last_name(c.func)) for n in named for c in ast.walk(n) if isinstance(c, ast.Call))
 
@@ -147,7 +147,7 @@ def _bounded(node: ast.expr) -> Sequence[ast.expr]:
 
 
 def _scales(node: ast.expr, name: str) -> bool:
-    """Whether an expression is a multiple of a variable: `max(low, rate * decay)` and `rate / (1 + decay)` are, `rate -
+    """Whether an expression is a multiple of a variable. `max(low, rate * decay)` and `rate / (1 + decay)` are; `rate -
     step` and the mean `total / count` are not."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -168,7 +168,7 @@ def scaled(node: ast.expr, target: str) -> bool:
 
 
 class Forms:
-    """The calls of a file. `own` is from `own_steps`."""
+    """The calls in a file. `own` comes from `own_steps`."""
 
     def __init__(self, tree: ast.Module, own: Mapping[str, Step]) -> None:
         self.own = own
@@ -193,7 +193,7 @@ class Forms:
         return any(draws(each) for part in parts for each in ast.walk(part))
 
     def keeps(self, call: ast.Call) -> bool:
-        """Whether a call may give a value of the form of its first argument."""
+        """Whether a call may return a value with the form of its first argument."""
         function, name = call.func, last_name(call.func)
         if name in self.own and root_name(function) not in self.libraries:
             return self.own[name].keeps or self.own[name].lists
@@ -205,7 +205,7 @@ class Forms:
         if isinstance(function, ast.Call):
             return all(map(_is_share, function.args))
         if root_name(function) in self.libraries:
-            # A class makes another type; a function of math takes one number, and is part of a formula.
+            # A class makes another type; a function from math takes a single number and is part of a formula.
             return not name[:1].isupper() and root_name(function) != "math"
         objects = [function, function.value] if isinstance(function, ast.Attribute) else [function]
         made = next((self.made[_name(each)] for each in objects if _name(each) in self.made), None)
@@ -220,7 +220,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 
 def _name(node: ast.AST) -> str:
-    """A variable, or an attribute with a dot."""
+    """The name of a variable, or of an attribute with a dot."""
     return f".{node.attr}" if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -236,7 +236,7 @@ def _guards(bound: ast.expr) -> bool:
 
 
 def _is_share(node: ast.expr) -> bool:
-    """Whether a value is a number that is no size: an axis, a rate or a flag."""
+    """Whether a value is a number that is not a size: an axis, a rate or a flag."""
     number = node.operand if isinstance(node, ast.UnaryOp) else node
     constant = isinstance(number, ast.Constant) and isinstance(number.value, bool | int | float | None)
     return constant and not _is_size(node)

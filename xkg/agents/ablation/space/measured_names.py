@@ -1,7 +1,7 @@
-"""Names that a starter reads only to measure: the labels of a test set, the true chances of a bandit.
+"""Finds names that a starter reads only to measure: the labels of a test set, or the true probabilities of a bandit.
 
-An edit that reads one of them gives the method the answer; an edit of the function that makes them changes the test.
-Results of training and prediction are excluded: they belong to the method."""
+An edit that reads one of these names gives the method the answer; an edit to the function that assigns them changes the
+test. Results of training and prediction are excluded, since they belong to the method."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,7 +16,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """The names that new statements read and that only the measurement read before, by `path::function`."""
+    """The names that new statements read and that only the measurement read before, keyed by `path::function`."""
     new = _bodies(after, metric)
     found = {}
     for where, old in _bodies(before, metric).items():
@@ -35,7 +35,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """The changed functions that assign such names, by `path::function`."""
+    """The changed functions that assign such names, as `path::function`."""
     makers: set[str] = set()
     for body in _bodies(before, metric).values():
         names = _only_measured(body)
@@ -54,7 +54,7 @@ def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource
 
 
 def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
-    """The statements of each body, and whether they measure."""
+    """The statements in each body, and whether they measure."""
     values = printed_values(sources, metric)
     written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
     found: dict[str, list[tuple[ast.stmt, bool]]] = {}
@@ -84,7 +84,7 @@ def _trains(value: ast.expr) -> bool:
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
-    """The expressions of a statement, without those of nested statements."""
+    """The expressions in a statement, without those in nested statements."""
     yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
 
 

@@ -1,8 +1,8 @@
-"""The code that the printed metric is computed from, in addition to code that is protected by name.
+"""Finds the code that the printed metric is computed from, in addition to code that is protected by name.
 
 `total += env.get_reward(arm)` and `print(total / n)`: a change of `get_reward` changes how the method is measured.
 Names are followed from the printing statements to their assignments, and into the functions called there. Arguments are
-followed if they are sums or lists that nothing else reads; others hold the method's state."""
+followed if they are sums or lists that nothing else reads; other arguments hold the method's state."""
 
 import ast
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
 
 
 def changed_values(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """The changed code that the metric is computed from, by `path::function`."""
+    """The changed code that the metric is computed from, as `path::function`."""
     old, new = printed_values(before, metric), printed_values(after, metric)
     old_code, new_code = _code(before), _code(after)
     return tuple(
@@ -37,7 +37,8 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """The statements and functions that the metric is computed from, as text without layout, by `path::function`."""
+    """The statements and functions that the metric is computed from, as text without layout, keyed by
+    `path::function`."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -58,7 +59,7 @@ def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[s
 
 
 class _Walk:
-    """Enters each function once."""
+    """Follows names through the code, entering each function once."""
 
     def __init__(self, sources: Sequence[PythonSource]) -> None:
         self.found: dict[str, list[str]] = defaultdict(list)
@@ -124,7 +125,7 @@ def _inside(function: Function) -> Iterator[ast.stmt]:
 
 
 def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
-    """Whether a statement assigns one of the names, other than as an update of itself (`x = x - step`)."""
+    """Whether a statement assigns one of the names, other than by updating it (`x = x - step`)."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
@@ -132,7 +133,7 @@ def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
 
 
 def _adds_to(statement: ast.stmt) -> str | None:
-    """The name that a statement adds to, by `+=` or `.append`."""
+    """The name to which a statement adds, by `+=` or `.append`."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
             return name
@@ -142,7 +143,7 @@ def _adds_to(statement: ast.stmt) -> str | None:
 
 
 def _lists(statement: ast.stmt) -> str | None:
-    """The name to which a statement assigns a whole list, as a loop would by appending."""
+    """The name to which a statement assigns a whole list, like a loop that appends."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp()):
             return name
@@ -159,7 +160,7 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """The number of simple statements that read a name for anything except adding to it."""
+    """The number of simple statements that read a name for anything other than adding to it."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 

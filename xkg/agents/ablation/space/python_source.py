@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class PythonSource:
-    """Raises `SyntaxError` if the text is not valid Python."""
+    """A Python file with its text and AST. Raises `SyntaxError` if the text is not valid Python."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -25,13 +25,13 @@ class PythonSource:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Character offsets of a node, end exclusive."""
+        """The character offsets of a node, end exclusive."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        """AST columns count UTF-8 bytes."""
+        """Converts an AST position, whose column counts UTF-8 bytes, to a character offset."""
         text = self._lines[line - 1]
         return self._starts[line - 1] + (column if text.isascii() else len(text.encode()[:column].decode()))
 
@@ -57,7 +57,7 @@ class PythonSource:
         return list(_functions(self.tree, ""))
 
     def symbol_at(self, line: int) -> str:
-        """The innermost function around a line, '' for none."""
+        """The innermost function around a line; '' if there is none."""
         inside = [name for name, f in self.functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
         return inside[-1] if inside else ""
 
@@ -79,7 +79,7 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
 
 
 def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """The parameters that have a default, with it, in order."""
+    """The parameters that have a default, each with its default, in order."""
     positional = [*function.args.posonlyargs, *function.args.args]
     defaults = function.args.defaults
     yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
@@ -93,7 +93,7 @@ def words_of(name: str) -> list[str]:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names that a node reads, and attributes and keys with a dot: `args.beta` gives args and .beta."""
+    """The names that a node reads, and attributes and keys with a dot: `args.beta` yields args and .beta."""
     found = set()
     for child in ast.walk(node):
         if isinstance(child, ast.Name):
@@ -106,14 +106,14 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def last_name(node: ast.AST) -> str:
-    """`c` of `a.b.c`, `c` of `c`, '' for anything else."""
+    """`c` for `a.b.c`, `c` for `c`, and '' for anything else."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def root_name(node: ast.AST) -> str:
-    """`a` of `a.b(c)[d].e` and of `a / "b"`, '' for code that does not begin with a name."""
+    """`a` for `a.b(c)[d].e` and for `a / "b"`; '' for code that does not begin with a name."""
     while True:
         match node:
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner):
@@ -123,7 +123,7 @@ def root_name(node: ast.AST) -> str:
 
 
 def factors(node: ast.expr) -> Iterator[ast.expr]:
-    """The factors and divisors of a product, in order; the expression itself if it is none."""
+    """The factors and divisors of a product, in order; the expression itself if it is not a product."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
         yield from factors(node.left)
         yield from factors(node.right)
@@ -132,5 +132,5 @@ def factors(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def draws(node: ast.AST) -> bool:
-    """Whether an expression is the result of a function that draws random numbers, judging by its name."""
+    """Whether an expression is the result of a function that draws random numbers, judging by the function's name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))

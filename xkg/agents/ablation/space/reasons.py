@@ -1,4 +1,4 @@
-"""Why a switch or a site is not part of a method, judging by how the run uses it."""
+"""Explains why a switch or a site is not part of a method, judging by how the run uses it."""
 
 import ast
 from collections import Counter
@@ -21,8 +21,8 @@ NOT_RUN = "the baseline does not run it"
 
 
 class Reasons:
-    """`written` and `protected` are the lines that compute the metric, `executed` those that ran, by file, None if
-    unknown, `parameters` are from `parameters_of`, `factors` the names in terms of sums."""
+    """`written` and `protected` are the lines that compute the metric, and `executed` the lines that ran, by file, or
+    None if unknown. `parameters` comes from `parameters_of`; `factors` are the names in terms of sums."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Values that are only reported: changing them affects the measurement but not the method.
+"""Finds values that are only reported: changing them affects the measurement but not the method.
 
 A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) has statements that add up its
-results; if nothing else reads these, they belong to the metric."""
+results; if nothing else reads these results, the statements belong to the metric."""
 
 import ast
 from collections.abc import Iterator, Set
@@ -18,13 +18,13 @@ _AGGREGATES = frozenset("mean sum average median min max std var array asarray".
 
 
 def only_prints(statement: ast.stmt, functions: Set[str] = FORMATS - {"append", "extend"}) -> bool:
-    """Whether a statement prints or writes values, by a call of one of the `functions`, and does nothing else."""
+    """Whether a statement only prints or writes values, by calling one of the `functions`."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and last_name(call.func) in functions
 
 
 def reported_names(statement: ast.stmt) -> set[str]:
-    """The names whose value a statement prints or stores unchanged or as a mean, without another function between."""
+    """The names whose value a statement prints or stores unchanged or as a mean, with no other function in between."""
     return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
@@ -44,7 +44,7 @@ def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def returned_sums(function: Function) -> Iterator[ast.stmt]:
-    """The statements of a function that add up a returned value that nothing else in it reads."""
+    """The statements in a function that add up a returned value that nothing else in the function reads."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
     added = {
         s.target.id
@@ -81,7 +81,7 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _loaded_itself(statement: ast.stmt) -> set[str]:
-    """The names that a statement reads, without those of nested statements."""
+    """The names that a statement reads, without those in nested statements."""
     found: set[str] = set()
     waiting: list[ast.AST] = [statement]
     while waiting:

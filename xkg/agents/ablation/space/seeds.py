@@ -1,6 +1,6 @@
-"""Seeds in the code, its configuration or the command, and the reasons why a seed cannot be varied.
+"""Finds seeds in the code, its configuration or the command, and the reasons why a seed cannot be varied.
 
-A run with a fixed seed repeats exactly, however much the method depends on chance; only other seeds show that."""
+A run with a fixed seed repeats exactly, however much the method depends on chance; only other seeds reveal that."""
 
 import ast
 import re
@@ -23,14 +23,14 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed at a place: an integer or, with `added`, an expression to which one is added."""
+    """A seed in the code: an integer or, with `added`, an expression to which a number is added."""
 
     place: Place
     at: Replacement
     added: bool = False
 
     def other(self, number: int) -> Replacement:
-        """The change that sets the seed of run `number` (0: as written)."""
+        """The change that sets the seed for run `number` (0: as written)."""
         step = _STEP * number
         new = f"({self.at.old}) + {step}" if self.added else str(int(self.at.old) + step)
         return self.at.model_copy(update={"new": new})
@@ -44,7 +44,7 @@ class FixedSeed(Value):
 
 
 class Seeds(Value):
-    """The seeds of some code: those that can be varied and the others."""
+    """The seeds in some code: those that can be varied, and those that are fixed."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()
@@ -53,7 +53,7 @@ class Seeds(Value):
 def find_seeds(
     sources: Sequence[PythonSource], settings: Sequence[Setting], texts: Mapping[str, str], command: str
 ) -> Seeds:
-    """Integers that are passed to a generator, or assigned to a name for a seed."""
+    """Finds integers that are passed to a generator or assigned to a seed variable."""
     sources = [s for s in sources if named_by(s.path, command) or not is_test_file(s.path)]
     parameters = parameters_of(sources)
     handed = {name for source in sources for name in _handed(source)}
@@ -84,9 +84,9 @@ def find_seeds(
                 found.append(Seed(place=source.place(call.args[0]), at=source.replaced(call.args[0], ""), added=True))
             elif names and not (names & resolved or (varied and any(map(is_seed, names)))):
                 code = " ".join(source.code(call).split())[:60]
-                fixed.append(FixedSeed(place=source.place(call), why=f"the source of the seed of {code} is unknown"))
+                fixed.append(FixedSeed(place=source.place(call), why=f"the source of the seed for {code} is unknown"))
         fixed += [
-            FixedSeed(place=source.place(node), why=f"{name} has a fixed seed of its own")
+            FixedSeed(place=source.place(node), why=f"{name} has its own fixed seed")
             for name, node in _imported(source.tree)
         ]
     unique = {(seed.at.path, seed.at.start): seed for seed in found}
@@ -139,7 +139,7 @@ def _looped(tree: ast.Module) -> set[str]:
 
 
 def _given(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.expr]]:
-    """Names with their assigned values; names of attributes, keys and options begin with a dot."""
+    """Names with their assigned values; attributes, keys and options begin with a dot."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             called = last_name(node.func)

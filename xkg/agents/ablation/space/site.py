@@ -10,11 +10,11 @@ from xkg.agents.ablation.space.probes import VALUE
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.value import Value
 
-_LONGEST = 60  # maximum number of code characters in a name
+_LONGEST = 60  # the maximum number of characters of code in a name
 
 
 class Change(Value):
-    """One way to change a site or a switch; `probe` is as in a candidate."""
+    """One way to change a site or a switch; `probe` has the same meaning as in a candidate."""
 
     kind: Kind
     value: str
@@ -23,9 +23,9 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, `what` describes it, `names` are the names that it reads.
-    `objective`: a term of a sum that is called a loss. `alone`: worth trying even if no setting names it. `step`: the
-    callee or object; all its calls are one step of a method and are left out together."""
+    """Code that can be ablated. `text` is the code, `what` describes it, and `names` are the names that it reads.
+    `objective` means a term in a sum that is named as a loss. `alone` means that it is worth trying even if no setting
+    names it. `step` is the callee or object; all its calls are one step of a method and are left out together."""
 
     what: str
     text: str
@@ -38,8 +38,8 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """The statements of a block and of the innermost loop around it (empty outside loops). `formula`: the function
-    changes its argument element by element."""
+    """The statements in a block and in the innermost loop around it (empty outside loops). `formula` means that the
+    function changes its argument element by element."""
 
     block: Sequence[ast.stmt]
     loop: Sequence[ast.stmt]
@@ -50,7 +50,7 @@ class Around(NamedTuple):
 
 
 def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Changes of one expression: kind, value in words, and the new code."""
+    """Changes to one expression, each given by its kind, the value in words, and the new code."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)

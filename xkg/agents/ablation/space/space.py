@@ -1,5 +1,5 @@
-"""The candidate space of a working copy: a paper's techniques with their places, joined with switches and sites of the
-code. Code that belongs to no technique is its own component."""
+"""The candidate space of a working copy: a paper's techniques with their places, combined with switches and sites in
+the code. Code that belongs to no technique becomes its own component."""
 
 import re
 from collections import defaultdict
@@ -47,12 +47,12 @@ def find_space(
     opened: Set[str] | None = None,
     printed: tuple[str, int] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
-    """The space, the protected lines that compute the metric, and the functions that these call.
+    """The space, the protected lines that compute the metric, and the functions called by these lines.
 
-    `settings` are entries of configuration files, whose text is in `texts`. `techniques` are components with places in
-    these files. `command` is the task's, which may set options. `executed` are the lines that the baseline runs, by
-    file, `opened` the files that it opens, and `printed` is the line that prints the metric, if known: code that did
-    not run and files that were not read cannot matter."""
+    `settings` are entries in configuration files, whose text is in `texts`. `techniques` are components with places in
+    these files. `command` is the task's command, which may set options. `executed` are the lines that the baseline
+    runs, by file, `opened` are the files that it opens, and `printed` is the line that prints the metric; each is None
+    if unknown. Code that did not run and files that were not read cannot matter."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
@@ -89,12 +89,12 @@ def find_space(
 
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
-    """Whether a program or a module that it imports contains one of these places."""
+    """Whether a program, or a module that it imports, contains one of these places."""
     return not {place.path for place in written}.isdisjoint(_started(sources, program))
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    """The files that a command starts, as in `started_files`; all if it names none."""
+    """The files that a command starts, as in `started_files`; all files if it names none."""
     trees = {source.path: source.tree for source in sources}
     return started_files(trees, command) or {*trees}
 
@@ -132,7 +132,7 @@ class _Builder:
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # arguments of all calls would fill the list
+            if switch.origin != "argument":  # including arguments of all calls would clutter the list
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
@@ -151,8 +151,8 @@ class _Builder:
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def _leaves_out(self, switch: Switch, short: str) -> bool:
-        """Whether 0 switches off a part of a method: true for a factor, a probability, or a share that a library
-        takes."""
+        """Whether 0 switches off part of a method: true for a factor, a probability, or a fraction passed to a
+        library."""
         if switch.origin == "argument" and switch.function not in self._parameters:
             return isinstance(switch.value, float) and switch.value < 1
         return not self._flow.known or short in self._removable or self._flow.chances(Named(short))
@@ -185,7 +185,8 @@ class _Builder:
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
-        """Makes what only a stage's function uses part of the stage: with a rate of 0, a mutation does nothing."""
+        """Makes everything used only by a stage's function part of the stage: with a rate of 0, a mutation does
+        nothing."""
         by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
         for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
             for candidate in self._candidates.pop(by_function[function], ()):
@@ -218,7 +219,7 @@ class _Builder:
         candidates = []
         for component in kept:
             own = _with_all(self._candidates[component.id], only=component.id in self._steps.values())
-            own.sort(key=lambda c: KINDS.index(c.kind))  # stable
+            own.sort(key=lambda c: KINDS.index(c.kind))  # the sort is stable
             off = next((candidate for candidate in own if candidate.value == "0.0"), None)
             # Removing a term and setting its factor to 0 mostly test the same thing.
             own.sort(key=lambda c: c.value == "0.0" and c is not off)
@@ -239,7 +240,7 @@ class _Builder:
         return self._components.setdefault(technique.id, technique)
 
     def _own(self, name: str, place: Place, weight: float, why: str) -> Component:
-        # A parameter of a class is one component, whether its default or a call sets it.
+        # A class parameter is one component, whether its default or a call sets it.
         id = name if "(" in name and name[0].isupper() and why in PRIOR else f"{place.path}::{name}"
         if id not in self._components:
             self._components[id] = Component(
@@ -265,8 +266,9 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, only: bool) -> list[Candidate]:
-    """The candidates; those that make one change in several places become one, which precedes those that switch off
-    code. With `only`, one replaces all that switch off code, because their calls form one step."""
+    """The candidates, with candidates that make one change in several places combined into one, which comes before
+    candidates that switch off code. With `only`, the combined candidate replaces all that switch off code, because
+    their calls form one step."""
     equal: dict[tuple[str, str, str], list[Candidate]] = {}
     for each in candidates:
         equal.setdefault((each.kind, each.baseline_value, each.value), []).append(each)

@@ -1,5 +1,5 @@
-"""Stages of a method that can be left out: calls whose value keeps the form of their argument, statements that change
-an object that other code changes too, and layers of a model."""
+"""Finds stages of a method that can be left out: calls whose value keeps the form of their argument, statements that
+change an object that other code also changes, and layers of a model."""
 
 import ast
 from collections.abc import Iterator
@@ -30,8 +30,9 @@ def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterato
 
 
 def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> Iterator[Site]:
-    """`y = f(x)`, `return f(x)` and `g(f(x))`, for a function of the repository that changes x element by element. As
-    a factor or term it is part of a formula. A flag selects another use of it."""
+    """Sites for `y = f(x)`, `return f(x)` and `g(f(x))`, where f is a function in the repository that changes x element
+    by element. A call that is a factor or term is part of a formula, and a flag selects another use of the function;
+    such calls are skipped."""
     inside = {id(each) for node in ast.walk(statement) for each in _operands(node)}
     for call in ast.walk(statement) if not around.formula else ():
         if not isinstance(call, ast.Call) or not call.args or id(call) in inside:
@@ -72,7 +73,7 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 
 def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alone: bool = False) -> Site:
-    """`alone`: the call is a whole statement, so nothing uses its value, whatever it changes."""
+    """`alone` means that the call is a complete statement, so nothing uses its value, whatever the call changes."""
     [change] = of_one(source, call, ("toggle", "identity", new))
     return Site(
         what="the call", text=short(source.code(call)), place=source.place(call),
@@ -82,7 +83,7 @@ def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alon
 
 
 def _identity(source: PythonSource, statement: ast.Assign, target: str, around: Around) -> Iterator[Site]:
-    """`x = f(x, …)`: without the call x is unchanged."""
+    """Sites for `x = f(x, …)`: without the call, x is unchanged."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
@@ -95,7 +96,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
     """Whether other code in the loop also changes the target of a statement, so that the state still changes without
-    it. Always true outside loops."""
+    the statement. Always true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)
 
@@ -107,7 +108,7 @@ def targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 
 
 def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -> Iterator[Site]:
-    """`y = (x - a) / b`, if both come from x."""
+    """Sites for `y = (x - a) / b`, if a and b both come from x."""
     match value := _without_constants(statement.value):
         case ast.BinOp(left=ast.BinOp(left=x, op=ast.Sub(), right=shift), op=ast.Div(), right=scale):
             code = source.code(x)
@@ -133,15 +134,15 @@ def _from(node: ast.expr, code: str, around: Around) -> bool:
 
 
 def ends_formula(source: PythonSource, statement: ast.stmt, value: ast.expr, target: str, around: Around) -> bool:
-    """Whether a product only ends the formula of its target, as in `grad *= error`. `rate *= decay` and `x *= mask` do
-    not."""
+    """Whether a product only completes the formula for its target, as in `grad *= error`, but not in `rate *= decay` or
+    `x *= mask`."""
     before = around.block[: around.block.index(statement)]
     made = any(isinstance(each, ast.Assign) and target in map(source.code, targets(each)) for each in before)
     return made and not around.forms.is_drawn(value)
 
 
 def is_count(node: ast.expr, target: str, around: Around) -> bool:
-    """Whether a divisor makes a mean of its target: a number or a size."""
+    """Whether a divisor turns its target into a mean: a number or a size."""
     size = isinstance(node, ast.Call) and last_name(node.func) == "len"
     plain = isinstance(node, ast.Name | ast.Attribute | ast.Constant) and not _from(node, target, around)
     return size or plain
@@ -152,13 +153,13 @@ def _makes_shares(source: PythonSource, value: ast.expr, target: str) -> bool:
 
 
 def is_own_sum(source: PythonSource, node: ast.expr, target: str) -> bool:
-    """Whether a divisor makes the values of the target shares: without it they are no distribution."""
+    """Whether a divisor normalises the values of the target by their sum: without it, they are not a distribution."""
     parts = (each for each in ast.walk(node) if isinstance(each, ast.expr))
     return isinstance(node, ast.Call) and last_name(node.func) == "sum" and target in map(source.code, parts)
 
 
 def _unchanged(source: PythonSource, statement: ast.Assign, target: str) -> Site:
-    """`rate = max(low, rate * decay)`, like `rate *= decay`."""
+    """The site for `rate = max(low, rate * decay)`, which is like `rate *= decay`."""
     return Site(
         what="the update", text=short(source.code(statement)), place=source.place(statement),
         changes=of_one(source, statement.value, ("toggle", "unchanged", target)),
@@ -167,20 +168,20 @@ def _unchanged(source: PythonSource, statement: ast.Assign, target: str) -> Site
 
 
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """`model.add(Dropout(0.25))`: without the statement the model lacks one layer."""
+    """Sites for `model.add(Dropout(0.25))`: without the statement, the model lacks one layer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
     name = last_name(part.func) if isinstance(part, ast.Call) else ""
-    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers match
+    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers must match
     several = around.loop and part.args if isinstance(part, ast.Call) else False  # a population
     if call.func.attr in ("add", "append", "push") and name[:1].isupper() and not sized and not several:
         yield _passed_over(source, statement, "the part", source.code(part), source.place(statement))
 
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """`shuffle(rows)`, and a call of the repository's function in a loop, if other code in the loop changes all that it
-    changes: without it there still is a method."""
+    """Sites for `shuffle(rows)`, and for a call of the repository's function in a loop, if other code in the loop
+    changes everything that the call changes: without the call, there is still a method."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call), source.place(statement))
@@ -195,7 +196,7 @@ def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around
 
 
 def _changed(statement: ast.stmt, besides: ast.Call, around: Around) -> Iterator[str]:
-    """The variables and attributes (with a dot) that a statement changes, directly or by calls."""
+    """The variables and attributes (with a dot) that a statement changes, directly or through calls."""
     if isinstance(statement, ast.Assign | ast.AugAssign):
         for target in targets(statement):
             yield root_name(target)

@@ -1,4 +1,4 @@
-"""What single statements assign, compare and change, for the facts of a slice."""
+"""Finds what single statements assign, compare and change, for the facts in a slice."""
 
 import ast
 import builtins
@@ -8,7 +8,7 @@ from xkg.agents.ablation.space.exclusions import SPLIT
 from xkg.agents.ablation.space.python_source import Function, last_name, root_name
 
 Lines = tuple[str, int, int]
-"""A file with the first and last line of a statement; for a compound statement, those of its head."""
+"""A file with the first and last line of a statement; for a compound statement, of its head."""
 
 
 def sorts(node: ast.expr) -> bool:
@@ -17,7 +17,7 @@ def sorts(node: ast.expr) -> bool:
 
 
 def selects(statement: ast.If) -> bool:
-    """Whether both branches assign one variable or both return: two ways to one value."""
+    """Whether both branches assign the same variable or both return: two ways to compute one value."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}
@@ -39,7 +39,7 @@ def operands_of(node: ast.AST) -> list[list[ast.expr]]:
 
 
 def ends_of(call: ast.Call) -> list[ast.expr]:
-    """The ends of the range that a call draws from or cuts to: `uniform(low, high)`, `clip(x, low, high)`."""
+    """The ends of the range that a call draws from or clips to: `uniform(low, high)`, `clip(x, low, high)`."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     match last_name(call.func):
         case "uniform" | "randint" | "integers":
@@ -53,7 +53,7 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
 
 
 def cut_to(statement: ast.stmt) -> ast.expr | None:
-    """The bound of `if x < low: x = low`."""
+    """The bound in `if x < low: x = low`."""
     match statement:
         case ast.If(test=ast.Compare(left=left, comparators=[bound]), body=[ast.Assign(targets=[target], value=value)]):
             same = ast.unparse(left) == ast.unparse(target) and ast.unparse(bound) == ast.unparse(value)
@@ -69,7 +69,7 @@ def leaves(statement: ast.stmt) -> bool:
 
 
 def lines_of(statement: ast.stmt) -> Iterator[int]:
-    """The first lines of a statement and of those inside it; none for a definition, whose body runs later."""
+    """The first lines of a statement and of the statements inside it; none for a definition, whose body runs later."""
     if not isinstance(statement, Function | ast.ClassDef):
         yield statement.lineno
         yield from (each.lineno for each in own_nodes(statement) if isinstance(each, ast.stmt))
@@ -94,7 +94,7 @@ def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, without those of nested functions."""
+    """The nodes in a function, without those in nested functions."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -104,7 +104,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def given_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets of a statement with their values, including comprehensions and `:=`."""
+    """The targets in a statement with their values, including comprehensions and `:=`."""
     match statement:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)

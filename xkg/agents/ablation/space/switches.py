@@ -1,5 +1,5 @@
-"""Values that configure a method: argparse options, dataclass fields, constants, attributes, dictionary entries,
-arguments, and entries of configuration files."""
+"""Finds values that configure a method: argparse options, dataclass fields, constants, attributes, dictionary entries,
+arguments, and entries in configuration files."""
 
 import ast
 import re
@@ -26,9 +26,10 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 
 class Switch(Value):
-    """A named value. `text` is its source, located at `at`; `choices` are its possible values. `scope` is the body of
-    the function whose default it is. `given`: the command sets the value, so `at` is not its place. `converted` puts
-    a probe into the converter of an option; with `converts`, the converter also applies to the default."""
+    """A named value. `text` is its source, located at `at`; `choices` are its possible values. If it is a default,
+    `scope` is the body of its function. `given` means that the command sets the value, so `at` is not where it is set.
+    `converted` puts a probe into the converter of an option; with `converts`, the converter also applies to the
+    default."""
 
     name: str
     origin: Origin
@@ -45,7 +46,7 @@ class Switch(Value):
 
     @property
     def short(self) -> str:
-        """The name in code."""
+        """The name used in the code."""
         return self.name.rpartition(".")[2].replace("-", "_")
 
     def set_to(self, new: str) -> Replacement:
@@ -66,7 +67,7 @@ class Switch(Value):
 def python_switches(
     source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
 ) -> Iterator[Switch]:
-    """The switches of a file. `parameters` are from `parameters_of`, `compared` from `compared_with`."""
+    """The switches in a file. `parameters` comes from `parameters_of`, and `compared` from `compared_with`."""
     for switch in _switches(source, parameters):
         if not isinstance(switch.value, str) or switch.choices:
             yield switch
@@ -75,7 +76,7 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The texts that code compares a name's value with or looks up by it, by name: its possible values."""
+    """The strings that code compares a name's value with or looks up by it, keyed by name: the possible values."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -142,7 +143,7 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
-    """The entries of configuration files that have their own line."""
+    """The entries in configuration files that are on their own line."""
     for setting in settings:
         text = texts.get(setting.path)
         if text is None or setting.line < 1:
@@ -210,7 +211,8 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """The switch of `click.option("--rate", default=0.1)`, which converts its default like a value from the command."""
+    """The switch for `click.option("--rate", default=0.1)`, which converts its default like a value from the
+    command."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -227,7 +229,7 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """The switch with the command's value, if the command sets it."""
+    """The switch with the value from the command, if the command sets it."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
@@ -257,8 +259,8 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The parameters of functions, methods and classes by name, without self; for a class with fields, the fields.
-    Names with several signatures are left out."""
+    """The parameters of functions, methods and classes, keyed by name, without self; for a class with fields, the
+    fields. Names with several signatures are left out."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
@@ -286,7 +288,7 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Numbers that the command assigns to names that no code declares as options: `C=10`, `--rate 0.1` of fire."""
+    """Numbers that the command assigns to names that no code declares as options: `C=10`, or `--rate 0.1` for fire."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):
@@ -304,8 +306,8 @@ def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
-    """The arguments of a call of the repository's code, and those with which a library makes an object. Other functions
-    of libraries take values, except for flags of those that draw random numbers."""
+    """The arguments in a call of the repository's code, and those with which a library creates an object. Other library
+    functions take values, except for flags of functions that draw random numbers."""
     function = last_name(call.func)
     own, makes, random = function in {*parameters, "__init__"}, function[:1].isupper(), draws(call)
     if root_name(call.func) in beside:

@@ -1,4 +1,4 @@
-"""The values to which a switch is set."""
+"""Chooses the values to which a switch is set."""
 
 import ast
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 
 
 def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tuple[Kind, str, str]]:
-    """(kind, new text, value in words) for each way to set a switch. Numbers stay valid: one below 1 stays below 1,
-    since it may be a share; an integer becomes neither 0 nor 1, which few counts allow."""
+    """Yields (kind, new text, value in words) for each way to set a switch. Numbers stay valid: a number below 1 stays
+    below 1, since it may be a fraction, and an integer never becomes 0 or 1, which few counts allow."""
     value = switch.value
     written = str if switch.at.path == COMMAND else ast.literal_eval
     others = [choice for choice in switch.choices if written(choice) != value]
@@ -39,7 +39,7 @@ def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tu
 
 
 def learns(name: str) -> bool:
-    """Whether a name is that of a learning rate: with 0, no method remains."""
+    """Whether a name is that of a learning rate; with a rate of 0, no method would remain."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))
 
 

@@ -1,3 +1,3 @@
-"""Doubts about an answer that ran without faults: changes without effect, changed measurement, failed property checks.
+"""Doubts about an answer that ran without faults: changes without effect, changed measurements, failed property checks.
 
-May import the session, the verdict and the prompts of `xkg implement`, but neither its steps nor its run."""
+May import the session, the verdict and the prompts of `xkg implement`, but not its steps or its run."""

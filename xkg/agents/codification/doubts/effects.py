@@ -1,6 +1,6 @@
 """Finds changes without effect: runs the answer without each change, and once with its arithmetic recorded.
 
-All runs draw the same random numbers. They are few, and together take at most the time limit of one run."""
+All runs draw the same random numbers. There are few runs, and together they take at most the time limit of one run."""
 
 import json
 import tempfile
@@ -19,15 +19,15 @@ _SAME_NUMBERS = ("same_numbers",)
 
 
 class Effects(Value):
-    """The changes without effect. `notes` name the changes that were not tried."""
+    """The changes without effect. `notes` lists the changes that were not tried."""
 
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def effects(session: Session, result: RunResult) -> Effects:
-    """How the executed changes in `result`, a traced run of the current files, affect the metric. The finding is stored
-    for these files."""
+    """Measures how the executed changes in `result`, a traced run of the current files, affect the metric. The finding
+    is stored for these files."""
 
     def find() -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
@@ -77,7 +77,7 @@ class _Trials:
             if not _known(found, each.path, each.start_line, each.end_line)
         ]
         left = len(versions) - tried
-        notes = (f"{left} of {len(versions)} changes were not tried on their own, for lack of time",) if left else ()
+        notes = (f"{left} of {len(versions)} changes were not tried separately because time ran out",) if left else ()
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
@@ -92,7 +92,7 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """The operations whose result always equalled one of their operands; of each line, the outermost."""
+        """The operations whose result always equalled one of their operands; only the outermost one on each line."""
         files = self._session.reader.watched(texts, lines)
         if not files:
             return
@@ -121,7 +121,7 @@ def _without_effect(version: Reverted, text: str) -> Doubt:
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
-    """Untrusted: the code could write this file itself."""
+    """Reads the recorded operations. The file is untrusted, since the code could write it itself."""
     try:
         found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""Property checks of the method. A model writes them from the method alone, before there is code, and they run on the
+"""Property checks for the method. A model writes them from the method alone, before there is code, and they run on the
 answer in the sandbox."""
 
 import tempfile
@@ -25,7 +25,7 @@ class Failed(Value):
 
 
 def asked_properties(session: Session) -> Properties:
-    """The checks, requested once per run; empty if no model returned valid Python."""
+    """The checks, which are requested once per run; empty if no model returned valid Python."""
 
     def check(answer: Properties) -> str | None:
         names = [each.name.strip().lower() for each in answer.checks]
@@ -56,7 +56,7 @@ def asked_properties(session: Session) -> Properties:
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
-    """The checks that the current files fail. Each check runs once for the same files."""
+    """The checks that fail on the current files. Each check runs once for the same files."""
     checks = session.properties.checks
     if not checks:
         return ()

@@ -1,3 +1,3 @@
-"""The questions to a run's models with their answers, and the planner's memory; one file per prompt in `prompts/`.
+"""The questions to a run's models with their answers, and the planner's memory; each prompt has a file in `prompts/`.
 
-May import xkg.llm and the layers below; nothing of the run."""
+May import xkg.llm and the layers below, but nothing from the run."""

@@ -1,4 +1,4 @@
-"""The models' answers: the planner's step with its action, and those of the workers."""
+"""The models' answers: the planner's step with its action, and the workers' answers."""
 
 from typing import Literal
 

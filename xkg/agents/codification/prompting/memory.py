@@ -14,8 +14,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """A step with its observation. `version` is that of the workspace after it, `expert_calls` are those of this step,
-    `accepted` is set if it was an accepted final answer."""
+    """A step with its observation. `version` is the version of the workspace after the step, `expert_calls` counts the
+    calls in this step, and `accepted` is set if the step was an accepted final answer."""
 
     number: int
     step: Step
@@ -37,7 +37,7 @@ def recent(taken: Sequence[Taken], count: int) -> str:
 
 
 def log(taken: Sequence[Taken], count: int) -> str:
-    """A line for each step before the last `count`."""
+    """One line for each step before the last `count`."""
     lines = []
     for each in taken[:-count]:
         outcome = (each.observation.strip().splitlines() or ["nothing"])[0][:_LONGEST_LINE]
@@ -52,6 +52,6 @@ def thoughts(step: Step) -> list[tuple[str, str]]:
 
 
 def shown(given: ActionInput) -> str:
-    """The fields of an action's input that are set."""
+    """The fields that are set in an action's input."""
     fields = given.model_dump(mode="json", exclude_none=True)
     return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""

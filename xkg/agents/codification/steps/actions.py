@@ -49,7 +49,7 @@ class Observation:
 
 
 class Actions:
-    """The actions of one run."""
+    """The actions available in one run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -199,7 +199,7 @@ class Actions:
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
-    """A run as text for a prompt: how it ended, the metric, the end of its output, and the changed lines that ran."""
+    """Describes a run for a prompt: how it ended, the metric, the end of its output, and the changed lines that ran."""
     room = session.settings.observation
     metric, problem = result.metric_or_problem(session.task.parsed_metric, session.reader)
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]

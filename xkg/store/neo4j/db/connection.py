@@ -27,11 +27,11 @@ _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
 _LONGEST_CREDENTIALS = 65_536
-_BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or name a file that holds them in store.credentials"
+_BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or set store.credentials to a file that contains them"
 
-# Errors are raised; without a handler, the driver would also print them to stderr.
+# Errors are raised as exceptions; without a handler, the driver would also print them to stderr.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
-# notifications quote queries; the ones that matter arrive as query errors
+# notifications quote queries; those that matter arrive as query errors
 logging.getLogger("neo4j.notifications").propagate = False
 
 T = TypeVar("T")
@@ -46,8 +46,8 @@ class Credentials:
 
 
 def credentials(settings: StoreSettings) -> Credentials:
-    """User and password from the file in the settings, else from the environment. Raises `StoreUnreachableError`
-    without a password."""
+    """User and password from the file in the settings, otherwise from the environment. Raises `StoreUnreachableError`
+    if there is no password."""
     if settings.credentials is None:
         values = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
         where = "the environment"
@@ -60,7 +60,7 @@ def credentials(settings: StoreSettings) -> Credentials:
 
 
 def _file(path: Path) -> dict[str, str]:
-    """The lines `NAME=value` of a file in Aura's format, with or without `export`, quotes and comments."""
+    """The `NAME=value` lines in a file in Aura's format, with or without `export`, quotes and comments."""
     try:
         text = read_regular(path, _LONGEST_CREDENTIALS).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -73,12 +73,12 @@ def _file(path: Path) -> dict[str, str]:
 class Connection:
     """A connection to Neo4j, opened at first use. Thread-safe, and safe in a forked child.
 
-    `address` is for messages; `database` is the configured database. Methods raise `StoreUnreachableError`,
+    `address` is used in messages; `database` is the configured database. Methods raise `StoreUnreachableError`,
     `StoreBusyError` and `StoreError` with one-line messages."""
 
     def __init__(self, settings: StoreSettings) -> None:
         if settings.url is None:
-            raise ValueError("store.url names no Neo4j")
+            raise ValueError("store.url is not the address of a Neo4j server")
         self.address = settings.url
         self.database = settings.database
         self._settings = settings
@@ -90,10 +90,10 @@ class Connection:
 
     @property
     def driver(self) -> neo4j.Driver:
-        """The one driver of this process, connected to a Neo4j of 5.26 or later."""
+        """The single driver of this process, connected to Neo4j 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
-                # Connections that a parent process opened belong to the parent.
+                # Connections opened by a parent process belong to the parent.
                 self._process, self._driver = os.getpid(), None
             if self._driver is None:
                 self._driver = self._connect()
@@ -110,13 +110,13 @@ class Connection:
         return self._agent.removeprefix("Neo4j/")
 
     def read(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """The result of `work` in one read transaction, which may be retried."""
+        """Returns the result of `work` in one read transaction, which may be retried."""
         with self._session(neo4j.READ_ACCESS) as session:
             return session.execute_read(work)
 
     def write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """The result of `work` after its commit. `work` must be idempotent: it may run several times, even after a
-        commit whose confirmation was lost."""
+        """Returns the result of `work` after its commit. `work` must be idempotent: it may run several times, even
+        after a commit whose confirmation was lost."""
         for _ in range(_UNKNOWN_COMMITS - 1):
             try:
                 with self._session(neo4j.WRITE_ACCESS, unknown=IncompleteCommit) as session:
@@ -127,7 +127,7 @@ class Connection:
             return session.execute_write(work)
 
     def close(self) -> None:
-        """Closes all connections; it can be used again."""
+        """Closes all connections; the object can be used again."""
         with self._turn:
             driver, self._driver = self._driver, None
             if driver is not None and self._process == os.getpid():
@@ -135,7 +135,7 @@ class Connection:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Turns errors of the driver into one-line errors."""
+        """Turns driver errors into one-line errors."""
         try:
             yield
         except DRIVER_ERRORS as error:
@@ -173,7 +173,8 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """The reason for a failed connection: a driver that first asks for a cluster's members hides it."""
+        """The underlying reason for a failed connection, which is hidden by a driver that first asks for a cluster's
+        members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
         try:
@@ -181,20 +182,22 @@ class Connection:
         except (*DRIVER_ERRORS, ValueError) as direct:
             return direct
         driver.close()
-        return ServiceUnavailable("it answers, and names no member that can be reached; bolt:// in place of neo4j://")
+        return ServiceUnavailable("it answers, but lists no reachable cluster member; use bolt:// instead of neo4j://")
 
     def _require_version(self, agent: str) -> None:
         found = re.match(r"Neo4j/(\d+)\.(\d+)", agent)
         if found is None:
-            raise StoreError(f"{self.address} is {agent[:60]!r}, not a Neo4j: give store.url a Neo4j of 5.26 or later")
+            raise StoreError(
+                f"{self.address} is {agent[:60]!r}, not Neo4j: set store.url to a Neo4j server, 5.26 or later"
+            )
         if (int(found[1]), int(found[2])) < OLDEST:
             raise StoreError(
-                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, and xkg needs 5.26 or later: upgrade it"
+                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, but xkg needs 5.26 or later: upgrade it"
             )
 
 
 def _opened(address: str, database: str, known: Credentials) -> tuple[neo4j.Driver, str]:
-    """A driver that reached the database, and the server's agent string."""
+    """A driver that has reached the database, and the server's agent string."""
     driver = neo4j.GraphDatabase.driver(
         address,
         auth=neo4j.basic_auth(known.user, known.password),

@@ -1,4 +1,4 @@
-"""Errors of Neo4j, or of the connection to it, as one line with a remedy."""
+"""Rewords errors from Neo4j, or from the connection to it, as one line with a remedy."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,20 +24,20 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise instead of a driver's error; it contains no password."""
+    """The error to raise instead of a driver's error; it never contains the password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(cause).__name__ for cause in _chain(error)]
     if any(isinstance(cause, ssl.SSLError) for cause in _chain(error)) or "BoltSecurityError" in chain:
         reason = next((_line(cause) for cause in _chain(error) if isinstance(cause, ssl.SSLError)), "no TLS there")
         return StoreUnreachableError(
-            f"no encrypted connection to {address} ({reason}): check its certificate, take +ssc for one that it signed "
-            "itself, or bolt:// or neo4j:// for a server without TLS"
+            f"no encrypted connection to {address} ({reason}): check its certificate, use +ssc if it is self-signed, "
+            "or use bolt:// or neo4j:// if the server has no TLS"
         )
     other = {"BoltHandshakeError", "BoltProtocolError"}.intersection(chain) or "looks like HTTP" in str(error)
     if isinstance(error, UnsupportedServerProduct) or other:
         return StoreUnreachableError(
-            f"the server at {address} does not speak Neo4j's Bolt protocol: give store.url the Bolt port (7687), "
+            f"the server at {address} does not speak Neo4j's Bolt protocol: set store.url to the Bolt port (7687), "
             "with +s if the server requires TLS"
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
@@ -46,11 +46,13 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
-        return StoreBusyError(f"the Neo4j at {address} gave no connection in time: try again when it is less busy")
+        return StoreBusyError(
+            f"the Neo4j at {address} did not provide a connection in time: try again when it is less busy"
+        )
     if isinstance(error, ConfigurationError):
-        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): correct store.url")
+        return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
-        return InputError("a number of the paper is larger than 64 bits: nothing was stored; correct it and try again")
+        return InputError("a number in the paper is larger than 64 bits: nothing was stored; correct it and try again")
     return StoreError(f"the Neo4j at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
@@ -59,17 +61,18 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
     line = _line(error)
     if code == "Neo.ClientError.Security.CredentialsExpired":
         return StoreUnreachableError(
-            f"the password of user {user!r} at {address} must be changed first: do so in Neo4j Browser, or with "
+            f"the password of user {user!r} at {address} must be changed first: change it in Neo4j Browser, or with "
             "`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
-            f"{address} lets user {user!r} wait after too many wrong passwords: correct it, then wait a moment"
+            f"{address} has locked out user {user!r} after too many wrong passwords: correct the password, then wait "
+            "a moment"
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
-            f"{address} does not let user {user!r} in: correct user or password, in NEO4J_USERNAME and NEO4J_PASSWORD "
-            "or in the file of store.credentials"
+            f"{address} refused to log user {user!r} in: correct the user or password in NEO4J_USERNAME and "
+            "NEO4J_PASSWORD, or in the store.credentials file"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(
@@ -77,22 +80,25 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if "DatabaseUnavailable" in code:
         return StoreUnreachableError(
-            f"database {database!r} of {address} is not available now ({line}): start it, or try again in a moment"
+            f"database {database!r} at {address} is currently unavailable ({line}): start it, or try again in a moment"
         )
     if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
         return StoreError(
-            f"database {database!r} of {address} takes no writes there: give the cluster's neo4j:// address, or make "
-            "it writable"
+            f"database {database!r} of {address} does not accept writes there: use the cluster's neo4j:// address, or "
+            "make it writable"
         )
     if isinstance(error, Forbidden):
-        return StoreError(f"user {user!r} may not do this on {address} ({line}): nothing was changed; give a writer")
+        return StoreError(
+            f"user {user!r} is not allowed to do this on {address} ({line}): nothing was changed; use a "
+            "user with write access"
+        )
     if _TOO_LARGE in (error.message or ""):
         return InputError(
-            f"a name or id of the paper is longer than a Neo4j can index: nothing was stored; shorten it ({line[:80]})"
+            f"a name or id in the paper is too long for Neo4j to index: nothing was stored; shorten it ({line[:80]})"
         )
     if isinstance(error, TransientError):
-        return StoreBusyError(f"the Neo4j at {address} could not do it now ({line}): nothing was changed, try again")
-    return StoreError(f"the Neo4j at {address} refused ({line}): nothing was changed; see `xkg doctor`")
+        return StoreBusyError(f"the Neo4j at {address} could not do this now ({line}): nothing was changed; try again")
+    return StoreError(f"the Neo4j at {address} refused the request ({line}): nothing was changed; see `xkg doctor`")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -104,7 +110,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """The reason why the server does not answer, in a few words; from the operating system if it gave one."""
+    """The reason why the server does not answer, in a few words, from the operating system if possible."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
@@ -119,4 +125,4 @@ def _line(error: BaseException) -> str:
 
 
 DRIVER_ERRORS = (Neo4jError, DriverError, OSError, OverflowError)
-"""The errors of the driver. It raises `ValueError` only while it connects."""
+"""The error classes of the driver. The driver raises `ValueError` only while connecting."""

@@ -1,7 +1,8 @@
-"""The schema of a graph on Neo4j: numbered files under `cypher/schema/neo4j/`, applied in order.
+"""The schema of a graph on Neo4j: numbered files in `cypher/schema/neo4j/`, applied in order.
 
-Neo4j cannot change schema and data in one transaction, so a migration has two steps: its statements, each of which can
-be run twice, and a record that all of them were applied. A migration that was interrupted in between is run again."""
+Neo4j cannot change schema and data in one transaction, so a migration has two steps: it runs its statements, each of
+which may be run twice, and then records that all of them were applied. A migration that was interrupted in between is
+run again."""
 
 import functools
 import re
@@ -28,7 +29,7 @@ _STATE = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Two concurrent migrations draw two names; the constraint admits only one.
+# Two concurrent migrations would choose two names; the constraint admits only one.
 _RECORD = (
     "MERGE (m:XkgMeta {id: 'graph'}) "
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
@@ -40,9 +41,9 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMI
 
 
 class State(NamedTuple):
-    """The node `(:XkgMeta)`: the graph's name, the numbers of its last commit and last migration, the embedding model
-    for its links, the last linked commit, and the first commit with tombstones. All are zero or empty in a database
-    without a graph."""
+    """The `(:XkgMeta)` node: the graph's name, the numbers of its last commit and last migration, the embedding model
+    for its links, the last linked commit, and the first commit with tombstones. All fields are zero or empty in a
+    database without a graph."""
 
     graph: str = ""
     generation: int = 0
@@ -60,7 +61,7 @@ class Migration(NamedTuple):
 
 @functools.cache
 def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """The migrations that this version of xkg knows, in order."""
+    """The migrations known to this version of xkg, in order."""
     found = []
     for path in sorted((folder or named_queries.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
         text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -75,25 +76,28 @@ def read_state(transaction: neo4j.ManagedTransaction) -> State:
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
-    """`state` if this version of xkg can read and write such a graph. Raises `SchemaVersionError` with a remedy."""
+    """Returns `state` if this version of xkg can read and write such a graph. Raises `SchemaVersionError` with a
+    remedy."""
     newest = migrations(folder)[-1].number
     if state.schema > newest:
         raise SchemaVersionError(
-            f"the graph at {connection.address} has schema {state.schema}, and this xkg knows {newest}: upgrade xkg"
+            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg only supports "
+            f"schemas up to {newest}: upgrade xkg"
         )
     if state.graph and state.schema < newest:
         raise SchemaVersionError(
-            f"the graph at {connection.address} has schema {state.schema}, and this xkg needs {newest}: back it up, "
-            f"then {MIGRATE}"
+            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg needs {newest}: "
+            f"back it up, then {MIGRATE}"
         )
     return state
 
 
 def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
-    """Brings the graph to the newest schema, even in an empty database, and returns the names of the applied
-    migrations.
+    """Migrates the graph to the newest schema, even in an empty database, and returns the names of the migrations that
+    were applied.
 
-    Raises `SchemaVersionError` for a graph of a newer xkg, and `StoreError` for a database with other content."""
+    Raises `SchemaVersionError` if the graph was written by a newer xkg, and `StoreError` if the database has other
+    content."""
     state = connection.read(read_state)
     known = migrations(folder)
     if state.schema > known[-1].number:
@@ -113,16 +117,16 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
 
 
 def migrate_graph(settings: Settings) -> list[str]:
-    """`migrate` for the configured graph. Raises `ConfigError` if it is not on Neo4j."""
+    """Runs `migrate` for the configured graph. Raises `ConfigError` if the graph is not on Neo4j."""
     if settings.store.url is None:
-        raise ConfigError("this graph is in a folder, which needs no migration; store.url names a Neo4j")
+        raise ConfigError("this graph is in a folder, which needs no migration; to use Neo4j, set store.url")
     with closing(Connection(settings.store)) as connection:
         return migrate(connection)
 
 
 def prepare(connection: Connection, folder: Path | None = None) -> State:
-    """The state of a writable graph: a database without papers gets its schema (another process may do so at the same
-    time), and a graph with another schema is refused. Raises the same errors as `migrate`."""
+    """Returns the state of a writable graph. A database without papers gets its schema (even if another process does so
+    at the same time), and a graph with another schema is refused. Raises the same errors as `migrate`."""
     state = connection.read(read_state)
     if not state.graph or (state.schema < migrations(folder)[-1].number and _has_no_papers(connection)):
         migrate(connection, folder)
@@ -135,7 +139,7 @@ def _has_no_papers(connection: Connection) -> bool:
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
-    """Runs the statements, and retries if another process created the same thing at the same time."""
+    """Runs the statements, retrying if another process created the same object at the same time."""
 
     def run(transaction: neo4j.ManagedTransaction) -> None:
         for statement in migration.statements:
@@ -153,10 +157,11 @@ def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _await_indexes(connection: Connection) -> None:
-    """Polls until all indexes are online. `db.awaitIndexes` could deadlock: it holds locks while it waits, and another
-    process that creates the next index waits for these locks in a transaction that keeps an index from coming online.
+    """Polls until all indexes are online. `db.awaitIndexes` could deadlock: it holds locks while it waits, and a
+    process that creates the next index may be waiting for these locks in a transaction that keeps an index from coming
+    online.
 
-    Raises `StoreError` if an index failed, and after ten minutes."""
+    Raises `StoreError` if an index failed, or after ten minutes."""
     end = time.monotonic() + _AWAIT_SECONDS
     while waiting := connection.read(lambda transaction: transaction.run(_NOT_ONLINE).value()):
         if time.monotonic() > end or any(each.endswith(": failed") for each in waiting):
@@ -168,6 +173,6 @@ def _require_empty(connection: Connection) -> None:
     found = connection.read(lambda transaction: transaction.run(_OCCUPIED).single())
     if found is not None:
         raise StoreError(
-            f"database {connection.database!r} at {connection.address} has nodes of another program: give xkg a "
+            f"database {connection.database!r} at {connection.address} has nodes from another program: give xkg a "
             "separate database with store.database, or empty this one"
         )
