@@ -121,7 +121,7 @@ def usual(body: Mapping[str, Any]) -> dict[str, Any]:
         strong = [
             int(line.partition(".")[0])
             for line in section(body, "components").splitlines()
-            if "holds among all" in line or "critical, runs repeat" in line
+            if "critical: " in line
         ]
         return {
             "summary": "Smoothing matters.",

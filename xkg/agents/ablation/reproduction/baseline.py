@@ -71,10 +71,8 @@ def takes_seed(task: Task) -> bool:
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
     """Notes about the baseline's seeds that a reader of the results needs."""
     notes = []
-    if len(baseline.values) < 3:
-        notes.append(
-            f"the baseline was run with {len(baseline.values)} seed(s): three are needed to say how much it varies"
-        )
+    if len(baseline.values) < 4:
+        notes.append(f"the baseline was run with {len(baseline.values)} seed(s): a claim needs four")
     if baseline.varied:
         notes.append(f"runs differ in the seeds that the code has: {'; '.join(baseline.varied[:8])}")
     elif not takes_seed(task):

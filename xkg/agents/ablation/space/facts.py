@@ -37,6 +37,7 @@ from xkg.agents.ablation.space.statements import (
     pairs_of,
     selects,
     sorts,
+    weights_of,
 )  # fmt: skip
 
 Node = tuple[str, str]
@@ -83,8 +84,8 @@ class Facts:
     repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
     with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `bounded` are both ends of a range,
     `computed` enter arithmetic or a library, `chances` are shares or compared with random numbers, `divisors` are
-    divided by, `selecting` choose between two values. `run` has the statements that only call a function, as (caller,
-    function, lines)."""
+    divided by, `selecting` choose between two values, `weights` are factors of terms. `run` has the statements that
+    only call a function, as (caller, function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -105,6 +106,7 @@ class Facts:
         self.chances: set[Node] = set()
         self.divisors: set[Node] = set()
         self.selecting: set[Node] = set()
+        self.weights: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
         self.run: list[tuple[str, str, Lines]] = []
@@ -318,6 +320,7 @@ class Facts:
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.If) and selects(statement):
             self.selecting |= {*self._as_it_is(scope, statement.test)}
+        self.weights |= {node for each in weights_of(statement) for node in self._as_it_is(scope, each)}
         if (bound := cut_to(statement)) is not None:
             self.bounded |= {*self._as_it_is(scope, bound)}
         if isinstance(statement, ast.While):

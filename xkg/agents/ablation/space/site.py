@@ -23,27 +23,21 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, `what` describes it, `names` are the names that it reads.
-    `objective`: a term of a sum that is called a loss. `alone`: worth trying even if no setting names it. `step`: the
-    callee or object; all its calls are one step of a method and are left out together."""
+    """Code that can be ablated. `text` is the code, `what` describes it. `step`: the callee or object; all its calls
+    are one step of a method and are left out together."""
 
     what: str
     text: str
     place: Place
     changes: tuple[Change, ...]
-    names: tuple[str, ...]
-    objective: bool = False
-    alone: bool = True
     step: str = ""
 
 
 class Around(NamedTuple):
-    """The statements of a block and of the innermost loop around it (empty outside loops). `formula`: the function
-    changes its argument element by element."""
+    """The statements of the innermost loop around a statement (empty outside loops). `formula`: the function computes
+    a value element by element."""
 
-    block: Sequence[ast.stmt]
     loop: Sequence[ast.stmt]
-    objective: bool
     beside: Set[str]
     forms: Forms
     formula: bool
@@ -56,10 +50,6 @@ def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str])
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
         for kind, value, new in values
     )
-
-
-def lines_at(source: PythonSource, term: ast.expr, statement: ast.stmt) -> Place:
-    return source.place(term if term.lineno >= statement.lineno else statement)
 
 
 def short(code: str) -> str:
