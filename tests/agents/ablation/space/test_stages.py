@@ -31,8 +31,14 @@ def both(train, test):
 
 
 def shares(z):
-    parts = np.exp(z)
-    return parts / np.sum(parts)
+    parts = np.exp(z - np.max(z))
+    total = np.sum(parts)
+    return parts / total
+
+
+def train(net):
+    net[0] = np.random.rand()
+    return net
 
 
 def mutate(genes, rate):
@@ -105,6 +111,7 @@ def test_a_stage_is_left_out(code: str, after: str) -> None:
         "x = np.clip(x, low, high)",
         "z = w @ x + normal(y)",
         "p = shares(z)",  # without it they are no distribution
+        "net = train(net)",  # without it there is no method
         "y = one_hot(y)",
         "place = index(place, 4)",
         "x = np.act(x, [2, 3])",

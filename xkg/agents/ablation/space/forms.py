@@ -109,12 +109,14 @@ def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables that have the form of a parameter, and with brackets the functions that keep it."""
+    """The variables that have the form of a parameter, with brackets the functions that keep it, and with a slash the
+    variables that are sums."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
+        known |= {f"/{target.id}"} if _sums(statement.value, known) else set()
         if _has_form(statement.value, known):
             known.add(target.id)
         else:
@@ -129,7 +131,8 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            return not _makes_shares(node) and (_has_form(left, known) or _has_form(right, known))
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum they are no distribution
+            return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)
         case ast.Call(func=called, args=[first, *_]) if f"{last_name(called)}()" in known:
@@ -142,10 +145,11 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
     return False
 
 
-def _makes_shares(node: ast.BinOp) -> bool:
-    """Whether a division makes the values shares of their sum: without it they are no distribution."""
-    named = (each.right for each in [node] if isinstance(node.op, ast.Div))
-    return any("sum" in words_of(last_name(c.func)) for n in named for c in ast.walk(n) if isinstance(c, ast.Call))
+def _sums(node: ast.expr, known: set[str]) -> bool:
+    """Whether an expression contains a sum of values."""
+    parts = [*ast.walk(node)]
+    calls = (last_name(each.func) for each in parts if isinstance(each, ast.Call))
+    return any("sum" in words_of(name) for name in calls) or any(f"/{last_name(each)}" in known for each in parts)
 
 
 def _bounded(node: ast.expr) -> Sequence[ast.expr]:

@@ -148,8 +148,10 @@ class _Builder:
 
     def _is_chance(self, switch: Switch, short: str) -> bool:
         """Whether a number is a probability, or a share that a library takes: with 0, it switches off a part."""
+        if isinstance(switch.value, str) or not 0 < switch.value <= 1:
+            return False
         if switch.origin == "argument" and switch.function not in self._parameters:
-            return isinstance(switch.value, float) and switch.value < 1
+            return isinstance(switch.value, float)
         return not self._flow.known or self._flow.chances(Named(short))
 
     def add_site(self, site: Site) -> None:

@@ -35,7 +35,7 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
         step = around.forms.own.get(name)
         foreign = root_name(call.func) in around.forms.libraries
         given = isinstance(call.args[0], ast.Constant)
-        if flagged or foreign or given or step is None or measures(name):
+        if flagged or foreign or given or step is None or measures(name) or _learns(name):
             continue
         if step.several == len(call.args) > 1:
             yield _left_out(source, call, f"({', '.join(map(source.code, call.args))})", name)
@@ -46,6 +46,11 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
             continue
         new = argument if isinstance(call.args[0], ast.Name | ast.Attribute | ast.Call) else f"({argument})"
         yield _left_out(source, call, new, name, alone=isinstance(statement, ast.Expr) and call is statement.value)
+
+
+def _learns(name: str) -> bool:
+    """Whether a function is called training: without it, there is no method."""
+    return name == "fit" or "train" in words_of(name)
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
@@ -94,9 +99,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
     name = last_name(call.func)
-    learns = name == "fit" or "train" in words_of(name)  # without training there is no method
     changed = bool(call.args) and source.code(call.args[0]) == target and _is_alone(call, around)
-    if changed and not learns and not measures(name) and around.forms.keeps(call):
+    if changed and not _learns(name) and not measures(name) and around.forms.keeps(call):
         yield _left_out(source, call, target, name if name in around.forms.own else root_name(call.func))
 
 
