@@ -1,10 +1,10 @@
 """Which calls can be left out, so that the code works without them.
 
-A function of the repository shows this by what it returns: its argument changed in place, a new list of the same kind,
-or a value computed element by element with a statistic of the argument or with chance, as a scaling or a mutation
-does. An activation depends on nothing else and is a part of a formula. An object of a library shows it by the arguments
-of its constructor: a size, a text or a second variable makes another form, as `Linear(8, 3)`; `Dropout(0.5)` keeps
-it."""
+A function of the repository shows this by what it returns: a new list, or its argument changed in place or element by
+element with a statistic of it or with chance, as a scaling or a mutation does. An activation depends on nothing else
+and is a part of a formula. An object of a library shows it by the arguments of its constructor: a size, a text or a
+second variable makes another form, as `Linear(8, 3)`; `Dropout(0.5)` keeps it. An object that takes no argument, such
+as `ReLU()`, is an activation, unless a method of it is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -90,7 +90,7 @@ def _step(function: Function, simple: Set[str]) -> Step:
         scales = all(any(_scales(part, own[0]) for part in _bounded(value)) for value in values)
         lists = all(isinstance(made.get(last_name(value)), ast.List | ast.ListComp) for value in values)
         forms = changed or (computed and required == 1) or scales
-        keeps = forms and (changed or scales or _depends(nodes, known))
+        keeps = forms and (scales or _depends(nodes, known))
     several = max((len(each.elts) for each in returned if isinstance(each, ast.Tuple)), default=0)
     for value in returned:
         pairs = zip(value.elts, own, strict=False) if isinstance(value, ast.Tuple) else [(ast.Constant(0), "")]
@@ -195,15 +195,22 @@ class Forms:
         if name in self.own and root_name(function) not in self.libraries:
             return self.own[name].keeps or self.own[name].lists
         given = [*call.args[1:], *(each.value for each in call.keywords)]
-        made: ast.expr | None = function
+        made = self.made.get(_name(function), function)
+        if isinstance(function, ast.Attribute) and not isinstance(made, ast.Call):
+            made = self.made.get(_name(function.value), made)  # a method
+        elif not isinstance(made, ast.Call) or not regularises(made):
+            return False
         if isinstance(function, ast.Call):
             given += function.args
-        else:
-            objects = [function, function.value] if isinstance(function, ast.Attribute) else [function]
-            made = next((self.made[_name(each)] for each in objects if _name(each) in self.made), None)
         if not isinstance(made, ast.Call) or not last_name(made.func)[:1].isupper():
             return False
         return all(isinstance(each, ast.Constant) for each in given) and _sets_no_size(made)
+
+
+def regularises(made: ast.Call) -> bool:
+    """Whether the constructor of a layer takes a rate or a variable: others are activations, or change the form."""
+    given = [*made.args, *(each.value for each in made.keywords)]
+    return any(not isinstance(each, ast.Constant) or isinstance(each.value, float) for each in given)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -85,7 +85,8 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        if not (flow.reads(named) if by_name else flow.reaches(switch.place)):
+        at_call = switch.origin == "argument" or not by_name  # of two calls, one may not matter
+        if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
             return exclusions.TASK

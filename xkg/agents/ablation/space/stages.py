@@ -5,6 +5,7 @@ import ast
 from collections.abc import Iterator
 
 from xkg.agents.ablation.space.exclusions import measures, trains
+from xkg.agents.ablation.space.forms import regularises
 from xkg.agents.ablation.space.python_source import PythonSource, last_name, names_in, root_name, words_of
 from xkg.agents.ablation.space.site import Around, Change, Site, of_one, short
 
@@ -49,8 +50,8 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
 
 
 def _learns(name: str) -> bool:
-    """Whether a function is called training: without it, there is no method."""
-    return name == "fit" or "train" in words_of(name)
+    """Whether a function is called training: without it, there is no method. `fit_transform` also scales."""
+    return not {"fit", "train"}.isdisjoint(words_of(name)) and "transform" not in words_of(name)
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
@@ -147,10 +148,10 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
-    name = last_name(part.func) if isinstance(part, ast.Call) else ""
-    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers match
-    several = around.loop and part.args if isinstance(part, ast.Call) else False  # a population
-    if call.func.attr in ("add", "append", "push") and name[:1].isupper() and not sized and not several:
+    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # in a loop, a population
+        return
+    sized = len(part.args) > 1  # maps one size to another, which other layers match
+    if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:
         yield _passed_over(source, statement, "the part", source.code(part))
 
 
