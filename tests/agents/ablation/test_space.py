@@ -1085,3 +1085,25 @@ def test_the_settings_of_a_stage_are_further_candidates_of_the_stage() -> None:
     space, _, _ = find_space([PythonSource("a.py", STAGE)], [], {"a.py": STAGE}, parse_metric("error: ([0-9.]+):min"))
     [stage] = space.components
     assert [one.value for one in space.of(stage.id)] == ["identity", "0.1", "0.4"]
+
+
+COPIES = """\
+import numpy as np
+
+
+def train(x, rate=0.5):
+    w = 0.0
+    for each in x:
+        w = w - rate * (w - each)
+    return w
+
+
+x = np.random.rand(9)
+first = train(x, rate=0.1)
+second = train(x, rate=0.2)
+print("error:", abs(second - x.mean()))
+"""
+
+
+def test_of_two_calls_of_a_function_only_the_one_that_the_metric_is_computed_from_is_changed() -> None:
+    assert {text.partition(" → ")[0] for text in candidates_of(COPIES)} == {"train(rate): 0.2"}

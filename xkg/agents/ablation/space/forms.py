@@ -194,17 +194,15 @@ class Forms:
         function, name = call.func, last_name(call.func)
         if name in self.own and root_name(function) not in self.libraries:
             return self.own[name].keeps or self.own[name].lists
+        made = function if isinstance(function, ast.Call) else self.made.get(_name(function))
+        by_method = made is None and isinstance(function, ast.Attribute)
+        if isinstance(function, ast.Attribute) and by_method:
+            made = self.made.get(_name(function.value))
+        if not isinstance(made, ast.Call) or not last_name(made.func)[:1].isupper() or not _sets_no_size(made):
+            return False
         given = [*call.args[1:], *(each.value for each in call.keywords)]
-        made = self.made.get(_name(function), function)
-        if isinstance(function, ast.Attribute) and not isinstance(made, ast.Call):
-            made = self.made.get(_name(function.value), made)  # a method
-        elif not isinstance(made, ast.Call) or not regularises(made):
-            return False
-        if isinstance(function, ast.Call):
-            given += function.args
-        if not isinstance(made, ast.Call) or not last_name(made.func)[:1].isupper():
-            return False
-        return all(isinstance(each, ast.Constant) for each in given) and _sets_no_size(made)
+        given += function.args if isinstance(function, ast.Call) else []
+        return (by_method or regularises(made)) and all(isinstance(each, ast.Constant) for each in given)
 
 
 def regularises(made: ast.Call) -> bool:
