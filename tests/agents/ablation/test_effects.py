@@ -54,7 +54,7 @@ def test_ties_count_against_a_difference() -> None:
 def test_equal_values_of_each_seed_are_no_difference_however_they_vary() -> None:
     same = unchanged([0.1, 0.3, 0.2])
     assert same.equal
-    assert (same.change, same.p) == (0.0, 1.0)
+    assert (same.change, same.low, same.p) == (0.0, None, 1.0)
 
 
 def test_a_single_baseline_run_says_nothing_of_the_spread() -> None:

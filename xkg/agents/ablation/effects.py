@@ -64,8 +64,9 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def unchanged(values: Sequence[float]) -> Effect:
-    """The effect of a candidate that gave the baseline's value for each seed."""
-    return effect(values, values).model_copy(update={"equal": True, "p": 1.0})
+    """The effect of a candidate that gave the baseline's value for each seed; how far others differ is unknown."""
+    known = {"equal": True, "p": 1.0, "change": 0.0, "low": None, "high": None}
+    return effect(values, values).model_copy(update=known)
 
 
 def outside(baseline: Sequence[float], value: float) -> bool:
