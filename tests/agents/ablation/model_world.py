@@ -119,9 +119,7 @@ def usual(body: Mapping[str, Any]) -> dict[str, Any]:
         return {"candidates": [SMOOTH_OFF, SMOOTH_HALF] if smoothing and not section(body, "tried") else []}
     if name == "analysis":
         strong = [
-            int(line.partition(".")[0])
-            for line in section(body, "components").splitlines()
-            if "holds among all" in line or "critical, runs repeat" in line
+            int(line.partition(".")[0]) for line in section(body, "components").splitlines() if "critical: " in line
         ]
         return {
             "summary": "Smoothing matters.",

@@ -131,18 +131,18 @@ def start_of(
 def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path: Path, real_start_of: StartOf) -> None:
     before = {path: path.read_bytes() for path in git_repository.rglob("*") if path.is_file()}
     campaign = run_campaign(real_start_of(task_of(git_repository), tmp_path / "run"))
-    assert len(campaign.baseline.values) == 3
+    assert len(campaign.baseline.values) == 5
     assert not campaign.baseline.exact
     by_name = {i.component.name: i for i in campaign.importances()}
     for found in (by_name["rate"], by_name["smooth(x) in main"]):
         assert found.critical
         assert found.best is not None
         assert found.best.effect is not None
-        assert found.best.effect.seeds == 3
+        assert found.best.effect.seeds == 5
     rate = by_name["rate"].best
     bound = [o for o in campaign.outcomes if o.candidate.component == by_name["bound"].component.id and o.no_effect]
     assert bound  # the same value with each seed, of a bound that is compared and never met
-    assert {len(outcome.runs) for outcome in bound} == {3}
+    assert {len(outcome.runs) for outcome in bound} == {5}
     # No run comes to use it: not in force, and no candidate of the budget.
     unused = [o for o in campaign.outcomes if o.candidate.component == by_name["inert"].component.id]
     assert {outcome.failure for outcome in unused} == {"not in force"}
@@ -193,11 +193,11 @@ def test_a_seed_of_the_code_is_varied_where_the_command_takes_none(
     task = task_of(repository, run="python train.py", budget=1, only=["rate"])
     campaign = run_campaign(start_of(task, tmp_path / "run"))
     assert not campaign.baseline.exact
-    assert len(set(campaign.baseline.values)) == 3
-    assert any("0 → 1000, 2000" in note for note in campaign.notes)
+    assert len(set(campaign.baseline.values)) == 5
+    assert any("0 → 1000, 2000, 3000, 4000" in note for note in campaign.notes)
     [outcome] = campaign.outcomes
-    assert len({run.value for run in outcome.runs}) == 3
-    assert not list((tmp_path / "run").glob("for-a-run-*"))
+    assert len({run.value for run in outcome.runs}) == 5
+    assert not list((tmp_path / "run" / "candidates").glob("for-a-run-*"))
 
 
 ALONE = "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nprint('error', x)\n"
@@ -207,7 +207,7 @@ ALONE = "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nprint('erro
 @pytest.mark.parametrize(
     ("start", "noise", "words"),
     [
-        ("", "none: every run gives the same value, without a seed", "critical, runs repeat exactly"),
+        ("", "none: every run gives the same value, without a seed", "critical: p 0.0079 among all comparisons"),
         ("import os\nimport random\nrandom.seed(len(os.environ['HOME']))\n", "one seed: noise unknown", "one seed"),
     ],
 )

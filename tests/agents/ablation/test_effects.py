@@ -1,76 +1,71 @@
-"""Effects: intervals, noise, exact baselines, several comparisons."""
+"""Effects: shifts with intervals, noise, the rank-sum test, several comparisons."""
 
 import math
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.ablation.effects import CRITICAL, effect, holm, pooled_deviation, relative_noise, t_cdf, t_quantile
+from xkg.agents.ablation.effects import SIGNIFICANT, adjusted, effect, outside, relative_noise, unchanged
 
 VALUES = st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=1, max_size=6)
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042), (120, 1.980)]
-)
-def test_quantiles_are_those_of_the_tables(freedom: int, quantile: float) -> None:
-    assert t_quantile(0.975, freedom) == pytest.approx(quantile, abs=5e-4)
-    assert t_cdf(quantile, freedom) == pytest.approx(0.975, abs=1e-4)
-    assert t_cdf(-quantile, freedom) == pytest.approx(0.025, abs=1e-4)
+BASELINE = [1.0, 1.01, 0.99, 1.02, 0.98]
 
 
 def test_an_effect_beyond_the_noise() -> None:
-    found = effect([1.0, 1.01, 0.99], [1.5, 1.52, 1.48])
+    found = effect(BASELINE, [1.5, 1.52, 1.48, 1.51, 1.49])
     assert found.change == pytest.approx(0.5)
     assert found.low is not None
     assert found.high is not None
     assert 0.4 < found.low < found.change < found.high < 0.6
-    assert found.beyond_noise
-    assert not found.once
+    assert found.p == pytest.approx(2 / 252)  # one order of ten runs, and its reverse
 
 
 def test_a_large_change_within_the_noise() -> None:
-    found = effect([1.0, 2.0, 0.5], [1.5, 2.5, 0.4])
+    found = effect([1.0, 2.0, 0.5, 1.4], [1.5, 2.5, 0.4, 1.8])
     assert abs(found.change) >= 0.05
-    assert not found.beyond_noise
+    assert found.p is not None
+    assert found.p > SIGNIFICANT
 
 
-def test_a_small_change_beyond_the_noise() -> None:
-    found = effect([1.0, 1.0001, 0.9999], [1.02, 1.0201, 1.0199])
-    assert found.beyond_noise
-    assert abs(found.change) < CRITICAL
+def test_a_rare_outcome_of_the_candidate_keeps_a_small_change_from_being_claimed() -> None:
+    steady, with_a_second_mode = [1.02, 1.021, 1.022, 1.02, 1.021], [1.02, 1.021, 0.5, 1.02, 0.3]
+    baseline = [1.0, 1.001, 0.999, 1.0, 1.001]
+    found = [effect(baseline, values).p for values in (steady, with_a_second_mode)]
+    assert [p is not None and p <= SIGNIFICANT for p in found] == [True, False]
 
 
-def test_one_run_is_called_once_and_needs_a_wider_interval() -> None:
-    once, thrice = effect([1.0, 1.01, 0.99], [1.05]), effect([1.0, 1.01, 0.99], [1.05, 1.06, 1.04])
-    assert once.once
-    assert once.high is not None
-    assert thrice.high is not None
-    assert once.high > thrice.high
+@pytest.mark.parametrize(("runs", "too_few"), [((3, 3), True), ((5, 1), True), ((4, 4), False), ((5, 5), False)])
+def test_a_claim_needs_four_runs_of_each(runs: tuple[int, int], too_few: bool) -> None:
+    found = effect([1.0] * runs[0], [2.0] * runs[1])
+    assert found.p is not None
+    assert found.undecidable is too_few is (found.p > SIGNIFICANT) is (found.low is None)
 
 
-def test_an_exact_baseline_knows_equal_from_different() -> None:
-    same, other = effect([0.1] * 3, [0.1]), effect([0.1] * 3, [0.1001])
-    assert same.nothing_changed
-    assert same.change == 0.0
-    assert not same.beyond_noise
-    assert other.beyond_noise
-    assert abs(other.change) < CRITICAL
+def test_ties_count_against_a_difference() -> None:
+    assert effect([1.0] * 5, [1.0] * 5).p == 1.0
+    apart, touching = effect([1.0] * 5, [2.0] * 5).p, effect([1.0] * 5, [2.0] * 4 + [1.0]).p
+    assert apart is not None
+    assert touching is not None
+    assert apart < touching
+
+
+def test_equal_values_of_each_seed_are_no_difference_however_they_vary() -> None:
+    same = unchanged([0.1, 0.3, 0.2])
+    assert same.equal
+    assert (same.change, same.low, same.p) == (0.0, None, 1.0)
 
 
 def test_a_single_baseline_run_says_nothing_of_the_spread() -> None:
-    assert effect([1.0], [2.0]).low is None
-    assert not effect([1.0], [2.0]).beyond_noise
-    pooled = pooled_deviation([[1.0], [2.0, 2.1], [3.0, 2.9]])
-    assert pooled == pytest.approx(0.0707, abs=1e-3)
-    assert effect([1.0], [2.0], pooled).low is not None
-    assert pooled_deviation([[1.0], [2.0]]) is None
+    found = effect([1.0], [2.0])
+    assert (found.change, found.low, found.p) == (1.0, None, None)
 
 
-def test_noise_is_relative() -> None:
+def test_noise_is_relative_and_a_value_beyond_every_run_is_outside() -> None:
     assert relative_noise([99.0, 101.0]) == pytest.approx(math.sqrt(2) / 100)
     assert relative_noise([1.0]) is None
+    assert [outside([1.0, 3.0], value) for value in (0.9, 1.0, 2.0, 3.1)] == [True, False, False, True]
 
 
 def test_no_effect_of_what_is_no_number() -> None:
@@ -79,8 +74,8 @@ def test_no_effect_of_what_is_no_number() -> None:
             effect([1.0], values)
 
 
-def test_adjusted_p_values_are_those_of_holm() -> None:
-    assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
+def test_adjusted_p_values_are_those_of_benjamini_and_hochberg() -> None:
+    assert adjusted([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.04, 0.04])
 
 
 @given(VALUES, VALUES, st.floats(0.1, 10).map(lambda x: round(x, 2)))
@@ -91,7 +86,12 @@ def test_the_unit_of_the_metric_does_not_matter(baseline: list[float], values: l
         assert other.change == pytest.approx(one.change, rel=1e-6, abs=1e-6)
 
 
-def test_values_whose_squares_are_tiny_have_an_interval() -> None:
-    found = effect([1e-110, 3e-110, 2e-110], [5e-110, 4e-110, 6e-110])
-    assert found.low is not None
-    assert found.low < found.change == pytest.approx(1.5)
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (5, 4)])
+def test_p_is_the_share_of_orders_that_are_as_extreme(n: int, m: int) -> None:
+    runs = range(n + m)
+    reversed_pairs = [sum(j < i for i in own for j in runs if j not in own) for own in combinations(runs, n)]
+    for own in combinations(runs, n):
+        u = sum(j < i for i in own for j in runs if j not in own)
+        found = effect([float(i) for i in own], [float(j) for j in runs if j not in own]).p
+        extreme = min(u, n * m - u)
+        assert found == pytest.approx(min(1.0, 2 * sum(k <= extreme for k in reversed_pairs) / len(reversed_pairs)))

@@ -3,7 +3,7 @@
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
-from xkg.agents.ablation.effects import effect
+from xkg.agents.ablation.effects import effect, unchanged
 from xkg.agents.ablation.measurements import measurements
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.report.markdown import markdown
@@ -13,10 +13,11 @@ from xkg.agents.ablation.task import Task, read_task
 from xkg.errors import InputError
 
 PLACE = Place(path="train.py", start_line=3, end_line=3)
+BASELINE = (1.0, 1.01, 0.99, 1.02, 0.98)
 TASK = Task(repo="./repo", run="python train.py", metrics=("out.json:loss:min",))
 
 
-def outcome(component: str, *values: float, baseline: tuple[float, ...] = (1.0, 1.01, 0.99)) -> CandidateOutcome:
+def outcome(component: str, *values: float, baseline: tuple[float, ...] = BASELINE) -> CandidateOutcome:
     candidate = Candidate(
         component=component, kind="toggle", value="0", baseline_value="1", places=(PLACE,),
         description=f"{component} <script> & | off",
@@ -33,7 +34,7 @@ def outcome(component: str, *values: float, baseline: tuple[float, ...] = (1.0, 
 def campaign(*outcomes: CandidateOutcome, technique: str | None = "p#t") -> Campaign:
     names = dict.fromkeys(o.candidate.component for o in outcomes)
     components = tuple(Component(id=n, name=n, places=(PLACE,), technique=technique) for n in names)
-    runs = tuple(RunOutcome(seed=i, command="c", values=(v,), seconds=2.0) for i, v in enumerate((1.0, 1.01, 0.99)))
+    runs = tuple(RunOutcome(seed=i, command="c", values=(v,), seconds=2.0) for i, v in enumerate(BASELINE))
     return Campaign(
         id="run", task=TASK, repository="r@1", commit="c0ffee",
         baseline=Baseline(runs=runs, verdict="1", reproduced=None, off=None, noise=0.01, exact=False),
@@ -43,13 +44,33 @@ def campaign(*outcomes: CandidateOutcome, technique: str | None = "p#t") -> Camp
 
 
 def test_strong_and_weak_evidence_are_told_apart() -> None:
-    found = campaign(outcome("strong", 2.0, 2.01, 1.99), outcome("once", 3.0), outcome("noise", 1.02), outcome("lost"))
+    found = campaign(
+        outcome("strong", 2.0, 2.01, 1.99, 2.02, 1.98),
+        outcome("small", 1.03, 1.04, 1.035, 1.045, 1.05),
+        outcome("chances", 1.05, 1.03, 0.9, 1.1, 1.2),
+        outcome("few", 3.0, 3.1),
+        outcome("once", 1.005),
+        outcome("lost"),
+    )
     words = {i.component.name: verdict(i) for i in found.importances()}
-    assert words["strong"] == "critical, holds among all comparisons"
-    assert words["once"].startswith("critical, ")
-    assert words["noise"] == "within the noise, run once"
-    assert words["lost"] == "every candidate failed"
-    assert [i.component.name for i in found.importances()] == ["once", "strong", "noise", "lost"]
+    assert words == {
+        "few": "5 and 2 runs are too few for a claim",
+        "strong": "critical: p 0.02 among all comparisons",
+        "chances": "may be chance: p 0.19 among all comparisons",
+        "small": "beyond the noise, below 5 %: p 0.02 among all comparisons",
+        "once": "run once, within the runs of the baseline",
+        "lost": "every candidate failed",
+    }
+    assert [*words][:2] == ["few", "strong"]  # by size
+
+
+@pytest.mark.parametrize(("runs", "missed"), [(1, "80%"), (3, "51%"), (5, "33%")])
+def test_equal_runs_say_what_they_may_have_missed(runs: int, missed: str) -> None:
+    same = outcome("same", *[2.0] * runs).model_copy(update={"effect": unchanged([2.0] * runs)})
+    [found] = campaign(same).importances()
+    said = verdict(found)
+    assert f"the same value in {'its one run' if runs == 1 else f'each of {runs} runs'}" in said
+    assert f"a change that shows in one run of five is missed with a chance of {missed}" in said
 
 
 def test_one_run_beside_one_run_says_nothing_of_noise() -> None:

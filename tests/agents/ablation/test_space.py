@@ -37,7 +37,7 @@ def linear(x, h):
 
 
 def clip(x):
-    return np.clip(x, -1, 1)
+    return np.clip(x, -x.std(), x.std())
 
 
 def objective(model, x, args):
@@ -109,19 +109,15 @@ def test_options_fields_and_constants_are_switches() -> None:
     assert [one.value for one in of(space, "lr")] == ["0.005", "0.02"]
     assert [(one.kind, one.value) for one in of(space, "Config(use_norm)")][:1] == [("toggle", "False")]
     assert [(one.kind, one.value) for one in of(space, "kernel")][-1:] == [("replace", '"linear"')]
-    assert [one.value for one in of(space, "MOMENTUM")] == ["unchanged", "0.45", "0.95"]
+    assert [one.value for one in of(space, "MOMENTUM")] == ["0.45", "0.95"]
     [no_decay] = of(space, "no-decay")
     assert 'action="store_true", default=True' in apply(no_decay.replacements, {"train.py": TRAIN})["train.py"]
 
 
-def test_the_weight_of_a_loss_is_joined_with_its_option() -> None:
+def test_the_weight_of_a_term_is_halved_and_doubled_before_the_term_is_left_out() -> None:
     space, _ = space_of()
-    descriptions = [one.description for one in of(space, "beta")]
-    assert "the term args.beta * smooth → off" in descriptions
-    assert "beta: 0.3 → 0.0" in descriptions
-    [off] = [one for one in space.candidates if one.description == "the term args.beta * smooth → off"]
-    after = apply(off.replacements, {"train.py": TRAIN})["train.py"]
-    assert "loss = fit + 0.0 * (args.beta * smooth) + kernel.mean()" in after
+    assert [one.value for one in of(space, "beta")] == ["0.15", "0.6", "0.0"]
+    assert not any("smooth" in component.name for component in space.components)  # most terms are parts of a formula
 
 
 def test_calls_that_can_be_the_identity_and_functions_of_the_same_signature() -> None:
@@ -143,24 +139,23 @@ def test_what_the_baseline_does_not_run_is_left_out() -> None:
 
 
 def test_a_technique_takes_what_lies_in_its_lines_and_one_without_a_place_is_named() -> None:
-    at = TRAIN[: TRAIN.index("    loss = fit")].count("\n") + 1
+    at = TRAIN[: TRAIN.index("    kernel = rbf")].count("\n") + 1
     place = Place(path="train.py", start_line=at, end_line=at)
     techniques = [
-        Component(id="p#smooth", name="Smoothness", technique="p#smooth", places=(place,), weight=0.9),
+        Component(id="p#kernel", name="Kernel", technique="p#kernel", places=(place,), weight=0.9),
         Component(id="p#lost", name="Lost", technique="p#lost", places=()),
     ]
     space, _ = space_of(techniques=techniques)
-    assert space.components[0].technique == "p#smooth"
-    assert all(one.places[0].start_line == at for one in space.of("p#smooth"))
+    assert space.components[0].technique == "p#kernel"
+    assert all(one.places[0].start_line == at for one in space.of("p#kernel"))
     assert {left.name: left.reason for left in space.left_out}["Lost"] == "no place in the code"
 
 
-def test_equal_parts_are_left_out_one_by_one_and_together() -> None:
+def test_equal_parts_are_left_out_together() -> None:
     text = "def build(m):\n    m.add(Drop(0.5))\n    m.add(Dense(3))\n    m.add(Drop(0.5))\n    return m\n"
     space, _ = space_of(text)
-    both = of(space, "Drop(0.5) in build")
-    assert [len(one.replacements) for one in both] == [2, 1, 1]
-    after = apply(both[0].replacements, {"train.py": text})["train.py"]
+    [both] = of(space, "Drop(0.5) in build")
+    after = apply(both.replacements, {"train.py": text})["train.py"]
     assert after == "def build(m):\n    pass\n    m.add(Dense(3))\n    pass\n    return m\n"
 
 
@@ -412,17 +407,15 @@ def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -
     tried = {c.name: [one.value for one in space.of(c.id)] for c in space.components}
     assert tried == {
         "scale(x)": ["identity"],
-        "Model(decay)": ["0.0", "0.005", "0.02", "0.0"],  # the term, and its factor
-        "Model(momentum)": ["0.0", "0.45", "0.95", "0.0"],
+        "Model(decay)": ["0.005", "0.02", "0.0"],
+        "Model(momentum)": ["0.45", "0.95", "0.0"],
         "Model(rate)": ["0.05", "0.2"],  # without it nothing is learned
     }
     reasons = {left.name: left.reason for left in space.left_out}
     assert reasons["noise"] == "the task that the method is tried on"  # labels are computed from it
     assert reasons["rounds"] == "the length of training"
     assert reasons["width"] == "the size of something"
-    assert {reasons[name] for name in ("patience", "margin", "self.decay * penalty(self.w) in cost")} == {
-        "the metric is not computed from it"
-    }
+    assert {reasons[name] for name in ("patience", "margin")} == {"the metric is not computed from it"}
 
 
 CHANCES = """\
@@ -506,40 +499,6 @@ def test_the_first_of_a_sorted_list_are_a_choice_and_a_split_and_all_training_ar
     assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"Neighbours(k)": ["2", "10"]}
     reasons = {left.name: left.reason for left in space.left_out}
     assert reasons["share"] == "the task that the method is tried on"
-
-
-BY_HAND = """\
-import numpy as np
-
-RATE = 0.1
-
-
-def objective(near, far):
-    return -np.log(near) + 0.5 * np.abs(far)
-
-
-def train(w, pairs):
-    total = 0.0
-    for near, far in pairs:
-        p, q = 1 / (1 + np.exp(-w * near)), 1 / (1 + np.exp(-w * far))
-        loss = objective(p, q)
-        total += loss
-        w -= RATE * ((p - 1) * near + q * far)
-    print("after training", total)
-    return w
-
-
-train(1.0, [(1.0, -1.0), (2.0, 0.5)])
-"""
-
-
-def test_terms_of_the_loss_that_is_the_metric_would_change_the_ruler() -> None:
-    metric = parse_metric("after training ([0-9.]+):min")
-    learned = BY_HAND.replace("w -= RATE * ((p - 1) * near + q * far)", "w -= RATE * loss")
-    another = learned.replace('"after training", total', '"after training", abs(w)')
-    for text, tried in ((BY_HAND, False), (learned, False), (another, True)):
-        space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, metric)
-        assert any("np.abs" in one.description for one in space.candidates) is tried
 
 
 CHOICES = """def run(kind="relu", mean=0.5):
@@ -693,7 +652,7 @@ def test_a_value_that_is_scaled_is_no_sum_that_only_reports() -> None:
     assert any("gate" in component.name for component in space.components)
 
 
-def test_the_replacement_of_a_bootstrap_and_the_reweighting_of_a_boost_are_tried() -> None:
+def test_the_replacement_of_a_bootstrap_is_tried() -> None:
     text = """\
 import numpy as np
 
@@ -713,10 +672,7 @@ def fit(x, y, rounds):
 print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
 """
     space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric("error: ([0-9.]+):min"))
-    assert {candidate.description for candidate in space.candidates} == {
-        "choice(replace): True → False",
-        "the update weights = weights * np.exp(-y * vote) → off",
-    }  # shares are no distribution without their sum
+    assert {candidate.description for candidate in space.candidates} == {"choice(replace): True → False"}
 
 
 def candidates_of(text: str, command: str = "python a.py", path: str = "a.py") -> set[str]:
@@ -815,8 +771,10 @@ for _ in range(9):
 
 def test_an_object_that_another_trains_is_the_same_object() -> None:
     assert {text.partition(":")[0] for text in candidates_of(OBJECTS)} == {
-        "RATE", "Policy(share)", "learn(gamma)", "the term gamma * total → off"
-    }  # fmt: skip
+        "RATE",
+        "Policy(share)",
+        "learn(gamma)",
+    }
 
 
 SCALED = """
@@ -1045,3 +1003,107 @@ def test_an_early_exit_decides_what_follows_and_guards_bounds_and_single_numbers
     reasons = {each.name: each.reason for each in space.left_out}
     assert reasons["BOUND"] == "a bound of the values that are tried"
     assert reasons["CROSSES"] == "the metric is not computed from it"
+
+
+SOUGHT = """\
+import numpy as np
+
+STEP = 0.3
+
+
+class Data:
+    def __init__(self):
+        self.x, self.y = np.random.rand(90), np.random.rand(90)
+
+    def divided(self, share=0.4):
+        most = int(share * 90)
+        return self.x[most:], self.y[most:], self.x[:most], self.y[:most]
+
+
+def bowl(x):
+    depth = 0.5
+    return depth * np.sum(x**2)
+
+
+def climb(goal, x):
+    for _ in range(9):
+        new = x - STEP * np.random.rand(3)
+        x = new if goal(new) < goal(x) else x
+    return x
+
+
+x, y, test_x, test_y = Data().divided(share=0.3)
+weight = climb(bowl, np.mean(x * y))
+wrong = np.mean(test_x * weight != test_y)
+print("error:", wrong)
+"""
+
+
+def test_the_objective_of_a_search_and_the_share_of_a_split_of_its_own_are_no_components() -> None:
+    files = {"a.py": SOUGHT}
+    space, _, _ = find_space([PythonSource("a.py", SOUGHT)], [], files, parse_metric("error: ([0-9.]+):min"))
+    assert {c.name for c in space.components} == {"STEP"}
+    reasons = {each.name: each.reason for each in space.left_out}
+    assert reasons["depth"] == "the task that the method is tried on"
+
+
+def test_a_default_is_no_candidate_if_a_call_by_another_name_sets_it() -> None:
+    net = "class Net:\n    def __init__(self, rate=0.5):\n        self.rate = rate\n"
+    main = "from net import Net as Made\n\nnet = Made(rate=0.25)\nprint('error:', net.rate * 2.0)\n"
+    files = {"net.py": net, "main.py": main}
+    sources = [PythonSource(path, text) for path, text in files.items()]
+    space, _, _ = find_space(sources, [], files, parse_metric("error: ([0-9.]+):min"), command="python main.py")
+    assert all(candidate.places[0].path == "main.py" for candidate in space.candidates)
+
+
+STAGE = """\
+import random
+
+import numpy as np
+
+
+def mutate(genes, rate=0.2):
+    for i in range(len(genes)):
+        if random.random() < rate:
+            genes[i] = random.random()
+    return genes
+
+
+def run():
+    genes = [0.5] * 9
+    for _ in range(20):
+        genes = sorted(genes)
+        genes = mutate(genes)
+    return sum(genes)
+
+
+print("error:", run())
+"""
+
+
+def test_the_settings_of_a_stage_are_further_candidates_of_the_stage() -> None:
+    space, _, _ = find_space([PythonSource("a.py", STAGE)], [], {"a.py": STAGE}, parse_metric("error: ([0-9.]+):min"))
+    [stage] = space.components
+    assert [one.value for one in space.of(stage.id)] == ["identity", "0.1", "0.4"]
+
+
+COPIES = """\
+import numpy as np
+
+
+def train(x, rate=0.5):
+    w = 0.0
+    for each in x:
+        w = w - rate * (w - each)
+    return w
+
+
+x = np.random.rand(9)
+first = train(x, rate=0.1)
+second = train(x, rate=0.2)
+print("error:", abs(second - x.mean()))
+"""
+
+
+def test_of_two_calls_of_a_function_only_the_one_that_the_metric_is_computed_from_is_changed() -> None:
+    assert {text.partition(" → ")[0] for text in candidates_of(COPIES)} == {"train(rate): 0.2"}

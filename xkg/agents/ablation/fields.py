@@ -32,7 +32,7 @@ class TaskFields(TypedDict, total=False):
     data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
     claimed: Annotated[float, Option("Value of the primary metric in the paper.")]
     tolerance: Annotated[float, Option("Relative tolerance of --claimed (0.05).")]
-    seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0, 1, 2).", "--seed")]
+    seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0 to 4).", "--seed")]
     budget: Annotated[int, Option("Maximum number of candidates (25).")]
     seconds: Annotated[float, Option("Time limit for one run, in seconds (600).")]
     memory_mb: Annotated[int, Option("Memory limit for one run, in MB (4096).")]

@@ -1,7 +1,7 @@
 """The outcomes of runs: the baseline, each candidate, and a whole campaign."""
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, holm
+from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, adjusted
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.task import Task
 from xkg.value import Value
@@ -142,7 +142,7 @@ class CandidateOutcome(Value):
 
     @property
     def no_effect(self) -> bool:
-        return self.effect is not None and self.effect.nothing_changed
+        return self.effect is not None and self.effect.equal
 
     @property
     def seconds(self) -> float:
@@ -150,8 +150,8 @@ class CandidateOutcome(Value):
 
 
 class Importance(Value):
-    """The result for a component: its candidate with the largest effect. `adjusted` is the p value after Holm's
-    adjustment for all compared candidates."""
+    """The result for a component: its candidate with the largest effect. `adjusted` is its p value, adjusted for all
+    compared candidates."""
 
     component: Component
     best: CandidateOutcome | None
@@ -161,12 +161,8 @@ class Importance(Value):
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the effect is significant among all comparisons: runs repeat exactly, or the adjusted p value is
-        small."""
-        effect = self.best.effect if self.best else None
-        if effect is None or not effect.beyond_noise:
-            return False
-        return effect.exact or (self.adjusted is not None and self.adjusted <= SIGNIFICANT)
+        """Whether the effect is significant among all comparisons."""
+        return self.adjusted is not None and self.adjusted <= SIGNIFICANT
 
     @property
     def critical(self) -> bool:
@@ -196,11 +192,9 @@ class Campaign(Value):
     model: ModelUse | None = None
 
     def importances(self) -> list[Importance]:
-        """Results by component, most important first; components without an effect come last."""
-        compared = [o for o in self.outcomes if o.effect is not None]
-        adjusted = dict(
-            zip([o.id for o in compared], holm([o.effect.p if o.effect else None for o in compared]), strict=True)
-        )
+        """Results by component, the most important first; those without an effect last."""
+        compared = {o.id: o.effect.p for o in self.outcomes if o.effect is not None}
+        p = dict(zip(compared, adjusted([*compared.values()]), strict=True))
         found = []
         for component in self.space.components:
             own = [o for o in self.outcomes if o.candidate.component == component.id]
@@ -210,7 +204,7 @@ class Campaign(Value):
                 Importance(
                     component=component, best=best, tried=sum(o.tried for o in own),
                     failed=sum(o.failure is not None for o in own),
-                    adjusted=adjusted.get(best.id) if best else None,
+                    adjusted=p.get(best.id) if best else None,
                 )
             )  # fmt: skip
         return sorted(found, key=lambda i: (i.best is None, -strength(i.best.effect) if i.best else 0.0, -i.tried))

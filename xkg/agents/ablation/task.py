@@ -38,7 +38,7 @@ class Task(Value):
     data: Mapping[str, Path] = {}
     claimed: float | None = None
     tolerance: float = Field(default=0.05, gt=0)
-    seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
+    seeds: tuple[int, ...] = Field(default=(0, 1, 2, 3, 4), min_length=1)
     budget: int = Field(default=25, ge=1)
     seconds: float = Field(default=600, gt=0)
     memory_mb: int = Field(default=4096, ge=64)

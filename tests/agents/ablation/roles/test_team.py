@@ -36,7 +36,7 @@ def world(
 
 
 def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> None:
-    result = world.run(run=None, metrics=None, seeds=[0, 1, 2])
+    result = world.run(run=None, metrics=None, seeds=[0, 1, 2, 3, 4])
     campaign = read_campaign(world.run_folder)
     assert campaign.task.metrics == (METRIC,)
     importance = {i.component.name: i for i in campaign.importances()}["smoothing"]
@@ -57,7 +57,7 @@ def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> No
     bill = costs(world.folder / "kg", LlmSettings(), ("run:run",))
     assert bill.total.calls == result.model_calls == len(world.endpoint.requests)
     assert result.dollars == pytest.approx(bill.total.dollars)
-    assert world.run(run=None, metrics=None, seeds=[0, 1, 2]).model_calls == result.model_calls
+    assert world.run(run=None, metrics=None, seeds=[0, 1, 2, 3, 4]).model_calls == result.model_calls
     assert len(world.endpoint.requests) == bill.total.calls
 
 

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.rounds.choice import Choice
-from xkg.agents.ablation.rounds.trials import Trials
+from xkg.agents.ablation.rounds.trials import Trials, with_effects
 from xkg.agents.ablation.running.mutations import Mutated
 from xkg.agents.ablation.running.slots import Slots
 from xkg.agents.ablation.task import Task
@@ -20,11 +22,19 @@ ONE = Candidate(
 )  # fmt: skip
 
 
+def run(seed: int, value: float | None) -> RunOutcome:
+    return RunOutcome(seed=seed, command="", values=(value,), failure=None if value is not None else "error")
+
+
+def baseline_of(values: tuple[float, ...]) -> Baseline:
+    return Baseline(
+        runs=tuple(run(i, value) for i, value in enumerate(values)), verdict="", reproduced=None, off=None, noise=0.1,
+        exact=False,
+    )  # fmt: skip
+
+
 def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> CandidateOutcome:
     """The outcome of one candidate whose runs give `changed`, and `probed` with a value that ends the run if used."""
-
-    def run(seed: int, value: float | None) -> RunOutcome:
-        return RunOutcome(seed=seed, command="", values=(value,), failure=None if value is not None else "error")
 
     def do(_name: str, _inputs: object, _kind: object, work: Callable[[], Any]) -> Any:
         return work()
@@ -35,11 +45,8 @@ def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> 
         probed=lambda _: run(0, probed),
     )  # fmt: skip
     made = Mutated(commit="c", diff="", places=())
-    mutations = SimpleNamespace(made=lambda _: made, decided_by=lambda _: {})
-    baseline = Baseline(
-        runs=tuple(run(i, value) for i, value in enumerate(values)), verdict="", reproduced=None, off=None, noise=0.1,
-        exact=False,
-    )  # fmt: skip
+    mutations = SimpleNamespace(made=lambda *_: (made, None), decided_by=lambda _: {})
+    baseline = baseline_of(values)
     space = Space(components=(Component(id="rate", name="rate", places=(PLACE,)),), candidates=(ONE,))
     with Slots(1) as slots:
         trials = Trials(cast(Any, runs), cast(Any, mutations), slots, baseline, space, None, lambda _: None)
@@ -56,4 +63,19 @@ def test_a_change_of_the_metric_is_no_effect_of_a_value_that_nothing_uses() -> N
 def test_a_change_of_the_metric_counts_if_the_run_ends_when_the_value_is_used() -> None:
     found = outcome((10.0, 10.5, 10.2), changed=1.0, probed=None)
     assert found.failure is None
-    assert [run.value for run in found.runs] == [1.0, 1.0, 1.0]
+    assert [run.value for run in found.runs] == [1.0] * 5  # a claim needs all seeds
+
+
+def test_a_single_run_is_compared_with_the_baseline_of_its_seed() -> None:
+    found = outcome((10.0, 20.0, 5.0, 12.0, 30.0), changed=11.0, probed=None)
+    [measured] = with_effects([found], baseline_of((10.0, 20.0, 5.0, 12.0, 30.0)))
+    assert len(found.runs) == 1  # within the runs of the baseline
+    assert measured.effect is not None
+    assert measured.effect.change == pytest.approx(0.1)
+
+
+def test_equal_runs_are_repeated_and_change_nothing() -> None:
+    found = outcome((10.0, 10.0, 10.0, 10.0), changed=10.0, probed=None)
+    [measured] = with_effects([found], baseline_of((10.0, 10.0, 10.0, 10.0, 10.0)))
+    assert len(found.runs) == 5
+    assert measured.no_effect

@@ -12,7 +12,7 @@ def change(effect: Effect | None) -> str:
 
 
 def interval(effect: Effect | None) -> str:
-    if effect is None or effect.low is None or effect.high is None or effect.exact:
+    if effect is None or effect.low is None or effect.high is None or effect.low == effect.high:
         return ""
     return f"[{percent(effect.low)}, {percent(effect.high)}]"
 
@@ -26,26 +26,32 @@ def verdict(importance: Importance) -> str:
     """A short summary, with strong and weak evidence separated."""
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
+    assert importance.best.effect is not None
     moved = "it changes code that measures too" if importance.best.measures else ""
-    return ", ".join(filter(None, (_evidence(importance, importance.best), moved)))
+    return ", ".join(filter(None, (_evidence(importance, importance.best.effect), moved)))
 
 
-def _evidence(importance: Importance, best: CandidateOutcome) -> str:
-    effect = best.effect
-    assert effect is not None
-    if effect.nothing_changed:
-        runs = "in its one run" if effect.once else f"in each of {effect.seeds} runs"
-        return f"the same value {runs}, although it is in force"
-    if effect.low is None:
+def _evidence(importance: Importance, effect: Effect) -> str:
+    """What the runs show. Equal runs do not show that a change does nothing."""
+    if effect.equal:
+        runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
+        missed = f"a change that shows in one run of five is missed with a chance of {0.8**effect.seeds:.0%}"
+        return f"the same value in {runs}, although it is in force ({missed})"
+    if effect.p is None:
         return "one seed: noise unknown"
-    once = "run once" if effect.once and not effect.exact else ""
+    if effect.seeds == 1:
+        return "run once, within the runs of the baseline"
     if importance.critical:
-        return "critical, runs repeat exactly" if effect.exact else "critical, holds among all comparisons"
+        return f"critical: {_chance(importance)}"
     if importance.beyond_noise:
-        return ", ".join(filter(None, ("beyond the noise, below 5 %", once)))
-    if effect.beyond_noise:
-        return ", ".join(filter(None, ("may be chance: not after adjusting for all comparisons", once)))
-    return ", ".join(filter(None, ("within the noise", once)))
+        return f"beyond the noise, below 5 %: {_chance(importance)}"
+    if effect.undecidable:
+        return f"{effect.runs} and {effect.seeds} runs are too few for a claim"
+    return f"may be chance: {_chance(importance)}"
+
+
+def _chance(importance: Importance) -> str:
+    return f"p {importance.adjusted:.2g} among all comparisons"
 
 
 def direction(campaign: Campaign, effect: Effect) -> str:
@@ -116,7 +122,8 @@ def remark(outcome: CandidateOutcome) -> str:
 def comparisons(campaign: Campaign) -> str:
     compared = sum(outcome.effect is not None for outcome in campaign.outcomes)
     return (
-        f"{compared} candidates were compared with the baseline; intervals are for a single comparison (95 %, Welch), "
-        "and 'holds among all comparisons' means after Holm's adjustment for all of them. The interval of a candidate "
-        "that was run once is based on the baseline's spread."
+        f"{compared} candidates were compared with the baseline, by the exact rank-sum test. 'Critical' and 'beyond "
+        "the noise' hold after the adjustment of Benjamini and Hochberg for all of them: one such claim in 20 may be "
+        "false. A change is the Hodges-Lehmann shift, with a 95 % interval of this comparison alone. A candidate whose "
+        "first run is within the baseline's runs is run once, and compared with the baseline of its seed."
     )

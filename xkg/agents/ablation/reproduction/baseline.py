@@ -73,10 +73,8 @@ def takes_seed(task: Task) -> bool:
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
     """Notes that a reader of the results needs about the baseline's seeds."""
     notes = []
-    if len(baseline.values) < 3:
-        notes.append(
-            f"the baseline was run with {len(baseline.values)} seed(s): three are needed to tell how much it varies"
-        )
+    if len(baseline.values) < 4:
+        notes.append(f"the baseline was run with {len(baseline.values)} seed(s): a claim needs four")
     if baseline.varied:
         notes.append(f"runs differ in the seeds set in the code: {'; '.join(baseline.varied[:8])}")
     elif not takes_seed(task):

@@ -86,8 +86,7 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: the component is critical, the result repeats exactly or is significant, and the
-    changed code does not also measure."""
+    """Whether the evidence is strong: the component is critical, and the changed code does not also measure."""
     return found.critical and found.best is not None and not found.best.measures
 
 

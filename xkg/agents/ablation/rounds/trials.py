@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from xkg.agents.ablation.candidates import Candidate, Component, Replacement, Space
-from xkg.agents.ablation.effects import CRITICAL, Effect, effect, pooled_deviation, unchanged
+from xkg.agents.ablation.effects import Effect, effect, outside, unchanged
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.report.rows import percent
@@ -66,24 +66,20 @@ class Trials:
     def _work(self, picked: Picked) -> CandidateOutcome:
         outcome = self._try(picked.candidate, picked.round)
         self.notify(f"round {picked.round}: {_line(outcome, self._mean)}")
-        if self._claims(outcome):
-            others = self.runs.task.seeds[1:]
-            if self.baseline.exact and not self.baseline.varied:
-                others = others[:1]  # a saturated baseline repeats exactly, but its candidates may not
+        if self._is_notable(outcome):
             self._again[outcome.id] = [
-                self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True) for seed in others
+                self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True)
+                for seed in self.runs.task.seeds[1:]
             ]
         return outcome
 
-    def _claims(self, outcome: CandidateOutcome) -> bool:
-        """Whether other seeds could refute the first seed's result: a change of 5 % or more, a change beyond the noise,
-        or no change at all."""
-        baseline = self.baseline
-        if outcome.failure or baseline.one_seed:
+    def _is_notable(self, outcome: CandidateOutcome) -> bool:
+        """Whether the first seed's value is beyond all of the baseline, or equals the one of that seed: other seeds may
+        refute this."""
+        if outcome.failure or self.baseline.one_seed:
             return False
-        [value] = [run.value for run in outcome.runs if run.value is not None]
-        change = abs(value - self._mean) / (abs(self._mean) or 1.0)
-        return change >= CRITICAL or value == baseline.values[0] or self._beyond_noise(value)
+        value = outcome.runs[0].value
+        return value is not None and (value == self.baseline.values[0] or outside(self.baseline.values, value))
 
     def _with_all_seeds(self, outcome: CandidateOutcome) -> CandidateOutcome:
         again = self._again.get(outcome.id, ())
@@ -120,7 +116,8 @@ class Trials:
         if candidate.probe in self._unused:  # another value of the same code has shown this
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
-        says = not outcome.failure and (outcome.runs[0].value == self.baseline.values[0] or self._claims(outcome))
+        value = outcome.runs[0].value
+        says = not outcome.failure and (value == self.baseline.values[0] or self._is_notable(outcome))
         if not says or self._in_force(candidate):
             return outcome
         self._unused.add(candidate.probe)
@@ -131,10 +128,7 @@ class Trials:
         the run without the baseline's metric. True if no probe can tell. A program that draws nothing by chance gives
         exactly this metric."""
         value = self.runs.probed(candidate).value if candidate.probe else None
-        return value is None or (value != self.baseline.values[0] and self._beyond_noise(value))
-
-    def _beyond_noise(self, value: float) -> bool:
-        return self.baseline.one_seed != "" or effect(self.baseline.values, [value]).beyond_noise
+        return value is None or outside(self.baseline.values, value)
 
 
 def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
@@ -149,11 +143,8 @@ def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
     """The outcomes with their effects."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
-    pooled = None
-    if len(baseline.values) < 3 and not baseline.one_seed:
-        pooled = pooled_deviation([list(baseline.values), *groups])
     return [
-        outcome.model_copy(update={"effect": _effect(outcome, values, baseline, pooled)})
+        outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})
         if values and not outcome.failure
         else outcome
         for outcome, values in zip(outcomes, groups, strict=True)
@@ -162,25 +153,29 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
     """A warning if every measured candidate gave the baseline's value: the metric may be unable to show an effect."""
-    changes = [outcome.effect.change for outcome in outcomes if outcome.effect is not None]
-    if len(changes) < _CONSTANT or any(changes):
+    effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
+    if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None
     return (
-        f"the metric is the same in all {len(changes)} candidates that were measured: it may be constant or saturated, "
-        "in which case it cannot show any effect; choose another one with --metric"
+        f"the metric is the same in all {len(effects)} candidates that were measured: it may be constant or saturated, "
+        "and then cannot show any effect; name another one with --metric"
     )
 
 
-def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
-    """The effect relative to the whole baseline. If the values equal the baseline's for the same seeds to the last
-    digit, the metric has not changed, however much it varies between seeds. With one seed, only the values are
-    known."""
-    if baseline.one_seed or len(baseline.values) == 1:
-        return effect(baseline.values[:1], values, pooled)
-    by_seed = {run.seed: run.value for run in baseline.runs}
+def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
+    """The effect relative to the whole baseline; of a single run, to the baseline with its seed. If the values equal
+    the baseline's for the same seeds to the last digit, the metric has not changed, however much it varies between
+    seeds. With one seed, only the values are known."""
+    if baseline.one_seed:
+        return effect(baseline.values[:1], values)
+    by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
         return unchanged(values)
-    return effect(baseline.values, values, pooled)
+    found = effect(baseline.values, values)
+    if len(values) > 1:
+        return found
+    same = effect([by_seed[outcome.runs[0].seed]], values)
+    return found.model_copy(update={"change": same.change})
 
 
 def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:

@@ -30,11 +30,18 @@ class Calls:
         self._handed_on: set[str] = set()
         classes = [n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
         bases = {node.name: [last_name(base) for base in node.bases] for node in classes}
+        files = {source.path.rpartition("/")[2].removesuffix(".py") for source in sources}
         for source in sources:
             ran = None if executed is None else executed.get(source.path, frozenset())
+            known_as = {
+                each.asname: each.name
+                for node in ast.walk(source.tree)
+                if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in files
+                for each in node.names
+            }
             for name, node in _calls(source.tree, "", bases):
                 if ran is None or node.lineno in ran:
-                    self._calls.setdefault(name, []).append(_of(node))
+                    self._calls.setdefault(known_as.get(name, name), []).append(_of(node))
             plain = {id(inner) for node in ast.walk(source.tree) for inner in _no_values(node)}
             self._handed_on |= {
                 last_name(node)

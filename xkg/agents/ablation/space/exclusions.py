@@ -4,7 +4,14 @@ import ast
 from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, words_of
+from xkg.agents.ablation.space.python_source import (
+    Function,
+    PythonSource,
+    draws,
+    last_name,
+    names_in,
+    words_of,
+)  # fmt: skip
 from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
@@ -56,19 +63,38 @@ def names_task(name: str) -> bool:
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """The classes, by name and place, that act as an agent's environment: they can be reset and stepped, and do not
-    learn."""
+    """The classes and functions, by name and place, that a method is tried on: an agent's environment, which can be
+    reset and stepped and does not learn, and the objective of a search, a function of one value that the code passes on
+    and that draws and stores nothing."""
     names, places = set(), []
+    called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
+    passed_on = {
+        node.id
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in called
+    }
     for source in sources:
         for node in ast.walk(source.tree):
+            if isinstance(node, Function) and node.name in passed_on and _is_objective(node):
+                names.add(node.name)
+                places.append(source.place(node))
             if isinstance(node, ast.ClassDef):
                 methods = {f.name for f in node.body if isinstance(f, Function)}
-                named = any({"env", "environment"}.intersection(words_of(n)) for n in (node.name, *_bases(node)))
+                words = {word for name in (node.name, *_bases(node)) for word in words_of(name)}
                 steps = {"step", "reset"} <= methods and not any(_LEARNS & set(words_of(m)) for m in methods)
-                if named or steps:
+                if steps or words & {"env", "environment", "problem"}:
                     names.add(node.name)
                     places.append(source.place(node))
     return names, places
+
+
+def _is_objective(function: Function) -> bool:
+    arguments = function.args
+    required = len(arguments.args) - len(arguments.defaults)
+    stores = any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for n in ast.walk(function))
+    returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function))
+    return required == 1 and returns and not stores and not any(map(draws, ast.walk(function)))
 
 
 def _bases(node: ast.ClassDef) -> Iterator[str]:

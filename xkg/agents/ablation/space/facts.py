@@ -37,6 +37,7 @@ from xkg.agents.ablation.space.statements import (
     pairs_of,
     selects,
     sorts,
+    weights_of,
 )  # fmt: skip
 
 Node = tuple[str, str]
@@ -79,13 +80,13 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 
 
 class Facts:
-    """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
-    the nodes that each statement reads, `compared` the operands of each comparison, `passed` the pairs of arguments in
-    a call of the repository's own functions, `copies` the names that get another's value unchanged, and `returned` the
-    results of calls with the nodes that they are. Nodes in `repeated` are repetition counts, in `sized` sizes, and in
-    `bounded` both ends of a range; those in `computed` enter arithmetic or a library, those in `chances` are fractions
-    or compared with random numbers, those in `divisors` are divided by, and those in `selecting` choose between two
-    values. `run` contains the statements that only call a function, as (caller, function, lines)."""
+    """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
+    that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
+    repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
+    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `bounded` are both ends of a range,
+    `computed` enter arithmetic or a library, `chances` are shares or compared with random numbers, `divisors` are
+    divided by, `selecting` choose between two values, `weights` are factors of terms. `run` has the statements that
+    only call a function, as (caller, function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -106,6 +107,7 @@ class Facts:
         self.chances: set[Node] = set()
         self.divisors: set[Node] = set()
         self.selecting: set[Node] = set()
+        self.weights: set[Node] = set()
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
         self.run: list[tuple[str, str, Lines]] = []
@@ -319,6 +321,7 @@ class Facts:
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.If) and selects(statement):
             self.selecting |= {*self._as_it_is(scope, statement.test)}
+        self.weights |= {node for each in weights_of(statement) for node in self._as_it_is(scope, each)}
         if (bound := cut_to(statement)) is not None:
             self.bounded |= {*self._as_it_is(scope, bound)}
         if isinstance(statement, ast.While):

@@ -65,7 +65,7 @@ class Flow:
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
-        self._bounds = facts.closed(facts.bounded)
+        self._bounds, self._weights = facts.closed(facts.bounded), facts.closed(facts.weights)
         self._computed, self._selecting = facts.closed(facts.computed), facts.closed(facts.selecting)
         self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
 
@@ -107,10 +107,6 @@ class Flow:
         lines = {fact.lines[-1] for fact in uses if not holders.isdisjoint(fact.uses | fact.control)}
         return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
-    def is_ruler(self, place: Place) -> bool:
-        """Whether a statement in these lines computes the metric value itself, unchanged."""
-        return _meets(self._rulers, place)
-
     def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
         """The facts that compute these nodes, or the nodes whose value they hold unchanged."""
         held: dict[Node, list[Node]] = defaultdict(list)
@@ -130,8 +126,9 @@ class Flow:
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the metric's reference values are computed from one of these variables or attributes."""
-        return any(named.has(node) for node in self._task_nodes)
+        """Whether the reference values of the metric are computed from one of these, or by a function of which these
+        are parameters."""
+        return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def repeats(self, named: Named) -> bool:
         """Whether a value is a repetition count."""
@@ -153,6 +150,10 @@ class Flow:
         """Whether a flag chooses between two ways of computing a value."""
         return any(named.has(node) for node in self._selecting)
 
+    def weighs(self, named: Named) -> bool:
+        """Whether a value is a factor of a term of a sum: with 0, it leaves out the term."""
+        return any(named.has(node) for node in self._weights)
+
     def chances(self, named: Named) -> bool:
         """Whether a value is a fraction or a probability."""
         return any(named.has(node) for node in self._chances)
@@ -166,11 +167,6 @@ class Flow:
         """The names whose value is passed unchanged to parameters of these functions or classes."""
         copies = self._facts.copies
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
-
-    def named_as(self, names: Set[str]) -> set[str]:
-        """These names, and the names whose value they hold unchanged."""
-        nodes = {node for pair in self._facts.copies for node in pair if node[1] in names}
-        return {*names, *(name for _, name in self._facts.closed(nodes))}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """The nodes that these nodes are computed from, and the facts. A call counts only if its function contributes

@@ -1,12 +1,12 @@
 """Decides which calls can be left out so that the code still works.
 
-A function in the repository shows this by what it returns: a value computed element by element from its argument, as an
-activation, a scaling or a mutation does. A library call shows it by its other arguments, and an object by the arguments
-of its constructor. A size, a string or a second variable produces another form, as in `Linear(8, 3)(x)`, `conv(x, w)`
-and `one_hot(x, 10)`; `Dropout(0.5)(x)` and `scale(x, axis=0)` keep the form."""
+A function of the repository shows this by what it returns: a new list, or its argument changed in place or element by
+element with a statistic of it or with chance, as a scaling or a mutation does. An activation depends on nothing else
+and is a part of a formula. An object of a library shows it by the arguments of its constructor: a size, a text or a
+second variable makes another form, as `Linear(8, 3)`; `Dropout(0.5)` keeps it. An object that takes no argument, such
+as `ReLU()`, is an activation, unless a method of it is called (`scaler.fit_transform(x)`)."""
 
 import ast
-import builtins
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -21,12 +21,6 @@ from xkg.agents.ablation.space.python_source import (
 )
 from xkg.agents.ablation.space.statements import changed_by, own_nodes
 
-_LAYOUT = frozenset(
-    "array asarray atleast_1d atleast_2d reshape transpose swapaxes permute tile squeeze unsqueeze expand_dims flatten"
-    " ravel view astype copy contiguous numpy to detach cpu".split()
-)
-_BOUNDS = ("clip", "clamp", "maximum", "minimum")
-_TINY = 1e-5
 _ELEMENTWISE = frozenset(
     "multiply exp expm1 log log1p tanh sin cos maximum max minimum min clip clamp abs fabs sqrt square power where sign"
     " round copy deepcopy asarray array astype float".split()
@@ -34,12 +28,14 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """What a function in the repository does. `lists`: it stores nothing and returns a new list. `keeps`: it returns
-    its first argument, changed element by element. `scales`: it returns a multiple of its first argument. `several`:
-    the number of its arguments that it returns like this, if there are several. `stores`: the attributes that it
-    stores. `changes`: the positions of the arguments whose contents it changes."""
+    """What a function of the repository does. `lists`: it stores nothing and returns a new list. `forms`: it returns
+    a value of the form of its first argument, computed element by element. `keeps`: it returns its first argument,
+    changed by a stage of a method. `scales`: it returns a multiple of it. `several`: how many of its arguments it
+    returns so, if several. `stores`: the attributes that it changes, none if it only resets them. `changes`: the
+    positions of the arguments whose contents it changes."""
 
     lists: bool
+    forms: bool
     keeps: bool
     scales: bool
     several: int
@@ -50,7 +46,7 @@ class Step(NamedTuple):
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
     """The repository's functions, keyed by name. If several share a name, only what is true of all of them."""
     functions = [pair for source in sources for pair in source.functions]
-    simple = {name for name, step in _steps(functions, frozenset()).items() if step.keeps}
+    simple = {name for name, step in _steps(functions, frozenset()).items() if step.forms}
     return _steps(functions, simple)
 
 
@@ -59,8 +55,9 @@ def _steps(functions: Sequence[tuple[str, Function]], simple: Set[str]) -> dict[
     for name, function in functions:
         one, other = _step(function, simple), found.get(name.rpartition(".")[2])
         found[name.rpartition(".")[2]] = one if other is None else Step(
-            one.lists and other.lists, one.keeps and other.keeps, one.scales and other.scales,
-            one.several if one.several == other.several else 0, one.stores | other.stores, one.changes | other.changes,
+            one.lists and other.lists, one.forms and other.forms, one.keeps and other.keeps,
+            one.scales and other.scales, one.several if one.several == other.several else 0,
+            one.stores | other.stores, one.changes | other.changes,
         )  # fmt: skip
     return found
 
@@ -75,12 +72,14 @@ def _step(function: Function, simple: Set[str]) -> Step:
         for each in [node.value if isinstance(node, ast.Subscript) else node]
         if isinstance(each, ast.Attribute)
     )
+    read = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    read |= {last_name(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
     arguments = [*function.args.posonlyargs, *function.args.args]
     names = [each.arg for each in arguments]
     own = names[1:] if names[:1] in (["self"], ["cls"]) else names
     required = len(own) - len(function.args.defaults)
     returned = [node.value for node in nodes if isinstance(node, ast.Return)]
-    keeps = scales = lists = False
+    forms = keeps = scales = lists = False
     if own and returned and None not in returned:
         values = [value for value in returned if value is not None]
         known = _of_form(own[0], nodes, simple)
@@ -90,23 +89,34 @@ def _step(function: Function, simple: Set[str]) -> Step:
         computed = all(_has_form(value, known) for value in values) and not itself
         scales = all(any(_scales(part, own[0]) for part in _bounded(value)) for value in values)
         lists = all(isinstance(made.get(last_name(value)), ast.List | ast.ListComp) for value in values)
-        keeps = changed or (computed and required == 1) or scales
+        forms = changed or (computed and required == 1) or scales
+        keeps = forms and (scales or _depends(nodes, known))
     several = max((len(each.elts) for each in returned if isinstance(each, ast.Tuple)), default=0)
     for value in returned:
         pairs = zip(value.elts, own, strict=False) if isinstance(value, ast.Tuple) else [(ast.Constant(0), "")]
         if several > len(own) or not all(_has_form(each, _of_form(name, nodes, simple)) for each, name in pairs):
             several = 0
     changes = frozenset(own.index(name) for name in changed_by(function) if name in own)
-    return Step(lists and not stored, keeps and not stored, scales and not stored, several, stored, changes)
+    pure = not stored
+    stores = stored if stored & read else frozenset[str]()  # what is set and not read is reset
+    return Step(lists and pure, forms and pure, keeps and pure, scales and pure, several, stores, changes)
+
+
+def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
+    """Whether nodes draw random numbers or compute a statistic of one of the `known` variables."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return any(draws(call) or (names_in(call) & known and not _has_form(call, known)) for call in calls)
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables with the same form as a parameter and, with brackets, the functions that keep it."""
+    """The variables that have the form of a parameter, with brackets the functions that keep it, and with a slash the
+    variables that are sums."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
+        known |= {f"/{target.id}"} if _sums(statement.value, known) else set()
         if _has_form(statement.value, known):
             known.add(target.id)
         else:
@@ -121,7 +131,8 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            return not _makes_shares(node) and (_has_form(left, known) or _has_form(right, known))
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum they are no distribution
+            return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)
         case ast.Call(func=called, args=[first, *_]) if f"{last_name(called)}()" in known:
@@ -134,15 +145,16 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
     return False
 
 
-def _makes_shares(node: ast.BinOp) -> bool:
-    """Whether a division normalises values by their sum: without it, they are not a distribution."""
-    named = (each.right for each in [node] if isinstance(node.op, ast.Div))
-    return any("sum" in words_of(last_name(c.func)) for n in named for c in ast.walk(n) if isinstance(c, ast.Call))
+def _sums(node: ast.expr, known: set[str]) -> bool:
+    """Whether an expression contains a sum of values."""
+    parts = [*ast.walk(node)]
+    calls = (last_name(each.func) for each in parts if isinstance(each, ast.Call))
+    return any("sum" in words_of(name) for name in calls) or any(f"/{last_name(each)}" in known for each in parts)
 
 
 def _bounded(node: ast.expr) -> Sequence[ast.expr]:
     """The arguments of `max` and `min`, or the expression itself."""
-    bounds = isinstance(node, ast.Call) and last_name(node.func) in ("max", "min", *_BOUNDS)
+    bounds = isinstance(node, ast.Call) and last_name(node.func) in ("max", "min", "maximum", "minimum", "clip")
     return node.args if isinstance(node, ast.Call) and bounds else [node]
 
 
@@ -162,11 +174,6 @@ def _scales(node: ast.expr, name: str) -> bool:
     )
 
 
-def scaled(node: ast.expr, target: str) -> bool:
-    """Whether a value is a multiple of its target, within bounds."""
-    return any(_scales(part, target) for part in _bounded(node))
-
-
 class Forms:
     """The calls in a file. `own` comes from `own_steps`."""
 
@@ -176,40 +183,32 @@ class Forms:
         self.libraries = {each.asname or each.name.partition(".")[0] for node in imports for each in node.names}
         self.libraries -= own.keys()
         self.made: dict[str, ast.expr] = {}
-        self._lists: set[str] = set()
         for node in ast.walk(tree):
-            match node:
-                case ast.Assign(targets=[target], value=value):
-                    for one, part in _pairs(target, value):
-                        if name := _name(one):
-                            self.made[name] = part
-                            self._lists |= {name} if isinstance(part, ast.List | ast.ListComp) else set()
-                case ast.Call(func=ast.Attribute(value=value, attr="append")):
-                    self._lists.add(_name(value))
-
-    def is_drawn(self, node: ast.expr) -> bool:
-        """Whether an expression reads random numbers."""
-        parts = [node, *(self.made[_name(each)] for each in ast.walk(node) if _name(each) in self.made)]
-        return any(draws(each) for part in parts for each in ast.walk(part))
+            if isinstance(node, ast.Assign):
+                for target, value in _pairs(node.targets[0], node.value):
+                    if name := _name(target):
+                        self.made[name] = value
 
     def keeps(self, call: ast.Call) -> bool:
-        """Whether a call may return a value with the form of its first argument."""
+        """Whether a call gives a value of the form of its first argument."""
         function, name = call.func, last_name(call.func)
         if name in self.own and root_name(function) not in self.libraries:
             return self.own[name].keeps or self.own[name].lists
-        layout = name in _LAYOUT or hasattr(builtins, name) or (bool(name) and _LAYOUT.issuperset(words_of(name)))
-        if name in _BOUNDS and root_name(function) in self.libraries:
-            return not any(_guards(arg) for arg in call.args)
-        if layout or _name(call.args[0]) in self._lists or not _are_plain(call.args[1:], call.keywords):
+        made = function if isinstance(function, ast.Call) else self.made.get(_name(function))
+        by_method = made is None and isinstance(function, ast.Attribute)
+        if isinstance(function, ast.Attribute) and by_method:
+            made = self.made.get(_name(function.value))
+        if not isinstance(made, ast.Call) or not last_name(made.func)[:1].isupper() or not _sets_no_size(made):
             return False
-        if isinstance(function, ast.Call):
-            return all(map(_is_share, function.args))
-        if root_name(function) in self.libraries:
-            # A class makes another type; a function from math takes a single number and is part of a formula.
-            return not name[:1].isupper() and root_name(function) != "math"
-        objects = [function, function.value] if isinstance(function, ast.Attribute) else [function]
-        made = next((self.made[_name(each)] for each in objects if _name(each) in self.made), None)
-        return isinstance(made, ast.Call) and _sets_no_size(made)
+        given = [*call.args[1:], *(each.value for each in call.keywords)]
+        given += function.args if isinstance(function, ast.Call) else []
+        return (by_method or regularises(made)) and all(isinstance(each, ast.Constant) for each in given)
+
+
+def regularises(made: ast.Call) -> bool:
+    """Whether the constructor of a layer takes a rate or a variable: others are activations, or change the form."""
+    given = [*made.args, *(each.value for each in made.keywords)]
+    return any(not isinstance(each, ast.Constant) or isinstance(each.value, float) for each in given)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -222,24 +221,6 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 def _name(node: ast.AST) -> str:
     """The name of a variable, or of an attribute with a dot."""
     return f".{node.attr}" if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _are_plain(args: list[ast.expr], keywords: list[ast.keyword]) -> bool:
-    named = (each.value for each in keywords)
-    return all(map(_is_share, args)) and not any(map(_is_size, named))
-
-
-def _guards(bound: ast.expr) -> bool:
-    """Whether a bound only keeps numbers from being 0."""
-    tiny = isinstance(bound, ast.Constant) and isinstance(bound.value, float) and 0 < abs(bound.value) < _TINY
-    return tiny or any("eps" in each.lower() for each in names_in(bound))
-
-
-def _is_share(node: ast.expr) -> bool:
-    """Whether a value is a number that is not a size: an axis, a rate or a flag."""
-    number = node.operand if isinstance(node, ast.UnaryOp) else node
-    constant = isinstance(number, ast.Constant) and isinstance(number.value, bool | int | float | None)
-    return constant and not _is_size(node)
 
 
 def _is_size(node: ast.expr) -> bool:

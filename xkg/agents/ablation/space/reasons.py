@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space import exclusions
@@ -21,8 +21,8 @@ NOT_RUN = "the baseline does not run it"
 
 
 class Reasons:
-    """`written` and `protected` are the lines that compute the metric, and `executed` the lines that ran, by file, or
-    None if unknown. `parameters` comes from `parameters_of`; `factors` are the names in terms of sums."""
+    """`written` and `protected` are the lines that compute the metric, `executed` those that ran, by file, None if
+    unknown, `parameters` are from `parameters_of`."""
 
     def __init__(
         self,
@@ -32,14 +32,12 @@ class Reasons:
         executed: Mapping[str, frozenset[int]] | None,
         flow: Flow,
         parameters: Mapping[str, Sequence[str]],
-        factors: Set[str],
     ) -> None:
         self._calls = Calls(sources, executed, parameters)
         self._tasks, self._task_places = exclusions.environments(sources)
         self._protected, self._measuring = protected, [*written, *protected]
         self._own_functions = {name for name in parameters if not exclusions.measures(name)}
         self._executed, self._flow, self._parameters = executed, flow, parameters
-        self._factors = factors
         self._handed = flow.handed_to(self._tasks)
         self._reads = Counter(
             node.id if isinstance(node, ast.Name) else f".{node.attr}"
@@ -79,9 +77,7 @@ class Reasons:
             return why
         if not self._flow.reaches(site.place):
             return NOT_COMPUTED
-        if self._flow.gives(site.place):
-            return exclusions.TASK
-        return MEASURES if site.what == "the term" and self._flow.is_ruler(site.place) else None
+        return exclusions.TASK if self._flow.gives(site.place) else None
 
     def _no_part(self, switch: Switch, short: str) -> str | None:
         flow, own = self._flow, switch.function in self._parameters
@@ -89,12 +85,13 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        if not (flow.reads(named) if by_name else flow.reaches(switch.place)):
+        at_call = switch.origin == "argument" or not by_name  # of two calls, one may not matter
+        if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
             return exclusions.TASK
         if by_name:
-            if short in self._factors and flow.only_rules(named):
+            if flow.weighs(named) and flow.only_rules(named):
                 return MEASURES
             if flow.bounds(named):
                 return "a bound of the values that are tried"

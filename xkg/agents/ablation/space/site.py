@@ -23,27 +23,21 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, `what` describes it, and `names` are the names that it reads.
-    `objective` means a term in a sum that is named as a loss. `alone` means that it is worth trying even if no setting
-    names it. `step` is the callee or object; all its calls are one step of a method and are left out together."""
+    """Code that can be ablated. `text` is the code, `what` describes it. `step`: the callee or object; all its calls
+    are one step of a method and are left out together."""
 
     what: str
     text: str
     place: Place
     changes: tuple[Change, ...]
-    names: tuple[str, ...]
-    objective: bool = False
-    alone: bool = True
     step: str = ""
 
 
 class Around(NamedTuple):
-    """The statements in a block and in the innermost loop around it (empty outside loops). `formula` means that the
-    function changes its argument element by element."""
+    """The statements of the innermost loop around a statement (empty outside loops). `formula`: the function computes
+    a value element by element."""
 
-    block: Sequence[ast.stmt]
     loop: Sequence[ast.stmt]
-    objective: bool
     beside: Set[str]
     forms: Forms
     formula: bool
@@ -56,10 +50,6 @@ def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str])
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
         for kind, value, new in values
     )
-
-
-def lines_at(source: PythonSource, term: ast.expr, statement: ast.stmt) -> Place:
-    return source.place(term if term.lineno >= statement.lineno else statement)
 
 
 def short(code: str) -> str:

@@ -24,7 +24,7 @@ from xkg.agents.ablation.space.switches import (
     python_switches,
     undeclared,
 )  # fmt: skip
-from xkg.agents.ablation.space.values import in_words, learns, values_of
+from xkg.agents.ablation.space.values import values_of
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.started_files import started_files
 from xkg.build.code.settings import Setting
@@ -65,10 +65,8 @@ def find_space(
     sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
     protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
     steps = own_steps(sources)
-    found = [site for source in sources for site in sites(source, steps)]
-    removable = flow.named_as({_bare(name) for site in found if site.what == "the term" for name in site.names})
-    reasons = Reasons(sources, written, protected, executed, flow, parameters, removable)
-    builder = _Builder(techniques, reasons, flow, parameters, removable)
+    reasons = Reasons(sources, written, protected, executed, flow, parameters)
+    builder = _Builder(techniques, reasons, flow, parameters)
     compared = compared_with(sources)
     for source in sources:
         for switch in python_switches(source, parameters, compared):
@@ -81,9 +79,8 @@ def find_space(
         builder.add_switch(given_by(switch, command))
     for switch in undeclared(command, builder.declared):
         builder.add_switch(switch)
-    for site in found:
-        builder.add_site(site)
-    for site in alternatives(sources, executed):
+    found = (site for source in sources for site in sites(source, steps))
+    for site in (*found, *alternatives(sources, executed)):
         builder.add_site(site)
     return builder.space(), [*written, *protected], shared
 
@@ -106,15 +103,13 @@ class _Builder:
         reasons: Reasons,
         flow: Flow,
         parameters: Mapping[str, Sequence[str]],
-        removable: Set[str],
     ) -> None:
         self._techniques = list(techniques)
-        self._reasons, self._flow, self._parameters, self._removable = reasons, flow, parameters, removable
+        self._reasons, self._flow, self._parameters = reasons, flow, parameters
         self.declared: set[str] = set()
         self._components: dict[str, Component] = {}
         self._candidates: dict[str, list[Candidate]] = {}
         self._left_out: dict[tuple[str, str], LeftOut] = {}
-        self._switches: dict[str, str] = {}
         self._steps: dict[str, str] = {}
         self._within: dict[str, set[str]] = defaultdict(set)
         self._idle = set[frozenset[str]]()
@@ -128,7 +123,11 @@ class _Builder:
             self._idle |= {frozenset(self._flow.readers(short))}
         # a default or an argument that selects is often a direction, as in `layer(x, reverse=False)`
         selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
-        values = list(values_of(switch, leaves_out=self._leaves_out(switch, short), selects=selects))
+        chance = self._is_chance(switch, short)
+        off = chance or self._flow.weighs(Named(short))
+        values = list(values_of(switch, leaves_out=off, selects=selects))
+        if off and not chance:  # without the factor of a term less than a component may remain
+            values.sort(key=lambda each: each[1] == "0.0")
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
@@ -143,45 +142,34 @@ class _Builder:
         )
         component = technique or self._own(named, switch.place, weight, switch.origin)
         self._within[component.id] |= self._flow.readers(short)
-        whole = type(switch.value) is int
-        if not whole and (switch.origin != "argument" or switch.function in self._parameters):
-            self._switches.setdefault(short, component.id)
         for kind, new, value in values:
             change = Change(kind=kind, value=value, replacements=(switch.set_to(new),), probe=switch.probes())
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
-    def _leaves_out(self, switch: Switch, short: str) -> bool:
-        """Whether 0 switches off part of a method: true for a factor, a probability, or a fraction passed to a
-        library."""
+    def _is_chance(self, switch: Switch, short: str) -> bool:
+        """Whether a number is a probability, or a share that a library takes: with 0, it switches off a part."""
+        if isinstance(switch.value, str) or not 0 < switch.value <= 1:
+            return False
         if switch.origin == "argument" and switch.function not in self._parameters:
-            return isinstance(switch.value, float) and switch.value < 1
-        return not self._flow.known or short in self._removable or self._flow.chances(Named(short))
+            return isinstance(switch.value, float)
+        return not self._flow.known or self._flow.chances(Named(short))
 
     def add_site(self, site: Site) -> None:
         technique = self._technique_at(site.place)
-        joined = next((self._switches[n] for n in map(_bare, site.names) if n in self._switches), None)
         function = site.place.symbol.rpartition(".")[2]
         name = f"{site.text} in {function}" if function else site.text
-        learning = joined is not None and learns(self._components[joined].name)
-        if technique is None and (learning or (joined is None and not site.alone)):
-            return
         if why := self._reasons.of_site(site):
             self.leave_out(name, site.place, why)
             return
-        component = technique or (self._components[joined] if joined else None)
         weight = _ALTERNATIVE_WEIGHT if site.what == "the function" else _SITE_WEIGHT
         step = f"{site.place.path}::{site.step}" if site.step else ""
-        component = component or (self._components.get(self._steps[step]) if step in self._steps else None)
-        component = component or self._own(
-            name, site.place, weight, "a term of the objective" if site.objective else ""
-        )
-        if technique is None and component.weight < weight:
-            component = self._components[component.id] = component.model_copy(update={"weight": weight})
+        component = technique or (self._components.get(self._steps[step]) if step in self._steps else None)
+        component = component or self._own(name, site.place, weight, "")
         self._within[component.id].add(function)
         if step:
             self._steps.setdefault(step, component.id)
         for change in site.changes:
-            text = f"{site.what} {site.text} → {in_words(change)}"
+            text = f"{site.what} {site.text} → {'off' if change.kind == 'toggle' else change.value}"
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
@@ -196,7 +184,8 @@ class _Builder:
             if whole in (None, id) or self._components[id].technique or id not in self._candidates:
                 continue
             parts = [c for c in self._candidates.pop(id) if c.kind != "toggle" and c.value != "0.0"]
-            self._candidates.setdefault(whole, []).extend(parts)
+            moved = [each.model_copy(update={"component": whole}) for each in parts]
+            self._candidates.setdefault(whole, []).extend(moved)
             self._within[whole] -= functions
 
     def space(self) -> Space:
@@ -218,11 +207,8 @@ class _Builder:
         kept = [c.model_copy(update={"order": i}) for i, c in enumerate(ranked[:MOST_COMPONENTS])]
         candidates = []
         for component in kept:
-            own = _with_all(self._candidates[component.id], only=component.id in self._steps.values())
-            own.sort(key=lambda c: KINDS.index(c.kind))  # the sort is stable
-            off = next((candidate for candidate in own if candidate.value == "0.0"), None)
-            # Removing a term and setting its factor to 0 mostly test the same thing.
-            own.sort(key=lambda c: c.value == "0.0" and c is not off)
+            own = _with_all(self._candidates[component.id], step=component.id in self._steps.values())
+            own.sort(key=lambda c: KINDS.index(c.kind))  # stable
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
@@ -265,21 +251,14 @@ class _Builder:
         self._left_out.setdefault((name, str(place)), LeftOut(name=name, place=place, reason=why))
 
 
-def _with_all(candidates: Sequence[Candidate], *, only: bool) -> list[Candidate]:
-    """The candidates, with candidates that make one change in several places combined into one, which comes before
-    candidates that switch off code. With `only`, the combined candidate replaces all that switch off code, because
-    their calls form one step."""
-    equal: dict[tuple[str, str, str], list[Candidate]] = {}
+def _with_all(candidates: Sequence[Candidate], *, step: bool) -> list[Candidate]:
+    """The candidates; those that make one change in several places become one, and so do all that switch off calls of
+    one `step`."""
+    equal: dict[object, list[Candidate]] = {}
     for each in candidates:
-        equal.setdefault((each.kind, each.baseline_value, each.value), []).append(each)
-    groups = (
-        [_in_all(group), *((group[1:] and group[0].kind == "toggle" and group) or [])] for group in equal.values()
-    )
-    joined = [each for group in groups for each in group]
-    off = [c for c in candidates if c.kind == "toggle"]
-    if len(off) < 2 or not only:
-        return joined
-    return [_in_all(off), *(c for c in joined if c.kind != "toggle")]
+        off = step and each.kind == "toggle"
+        equal.setdefault("off" if off else (each.kind, each.baseline_value, each.value), []).append(each)
+    return [_in_all(group) for group in equal.values()]
 
 
 def _in_all(candidates: Sequence[Candidate]) -> Candidate:
@@ -293,7 +272,3 @@ def _in_all(candidates: Sequence[Candidate]) -> Candidate:
             "description": f"{first.description}, in all {len(candidates)} places",
         }
     )  # fmt: skip
-
-
-def _bare(name: str) -> str:
-    return name.lstrip(".")

@@ -4,10 +4,9 @@ change an object that other code also changes, and layers of a model."""
 import ast
 from collections.abc import Iterator
 
-from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.exclusions import measures, trains
-from xkg.agents.ablation.space.forms import scaled
-from xkg.agents.ablation.space.python_source import PythonSource, factors, last_name, names_in, root_name, words_of
+from xkg.agents.ablation.space.forms import regularises
+from xkg.agents.ablation.space.python_source import PythonSource, last_name, names_in, root_name, words_of
 from xkg.agents.ablation.space.site import Around, Change, Site, of_one, short
 
 
@@ -17,13 +16,9 @@ def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterato
     target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) and alone else ""
     yield from _of_own_functions(source, statement, target, around)
     if isinstance(statement, ast.Assign) and alone:
-        changed = root_name(statement.value) not in around.beside
-        if changed and _else_set(source, statement, target, around):
+        if root_name(statement.value) not in around.beside and _else_set(source, statement, target, around):
             yield from _identity(source, statement, target, around)
         yield from _standardised(source, statement, around)
-        ends = ends_formula(source, statement, statement.value, target, around)
-        if scaled(statement.value, target) and not ends and not _makes_shares(source, statement.value, target):
-            yield _unchanged(source, statement, target)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         yield from _layer(source, statement, statement.value, around)
         yield from _procedure(source, statement, statement.value, around)
@@ -42,17 +37,36 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
         step = around.forms.own.get(name)
         foreign = root_name(call.func) in around.forms.libraries
         given = isinstance(call.args[0], ast.Constant)
-        if flagged or foreign or given or step is None or measures(name):
+        if flagged or foreign or given or step is None or measures(name) or _learns(name):
             continue
         if step.several == len(call.args) > 1:
             yield _left_out(source, call, f"({', '.join(map(source.code, call.args))})", name)
-        if not step.keeps:
+        if not step.keeps or not (step.scales or _is_alone(call, around)):
             continue
         argument = source.code(call.args[0])
         if argument == target and not (step.scales or _else_set(source, statement, target, around)):
             continue
         new = argument if isinstance(call.args[0], ast.Name | ast.Attribute | ast.Call) else f"({argument})"
         yield _left_out(source, call, new, name, alone=isinstance(statement, ast.Expr) and call is statement.value)
+
+
+def _learns(name: str) -> bool:
+    """Whether a function is called training: without it, there is no method. `fit_transform` also scales."""
+    return not {"fit", "train"}.isdisjoint(words_of(name)) and "transform" not in words_of(name)
+
+
+def _is_alone(call: ast.Call, around: Around) -> bool:
+    """Whether only the first argument of a call changes in the loop around it: what joins several running values, such
+    as candidates and their scores, is the method itself."""
+    others = {name for each in _given(call)[1:] for name in names_in(each)}
+    return others.isdisjoint(
+        name.id
+        for each in around.loop
+        if isinstance(each, ast.Assign | ast.AugAssign | ast.For)
+        for target in ([each.target] if isinstance(each, ast.For) else targets(each))
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    )
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:
@@ -77,8 +91,7 @@ def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alon
     [change] = of_one(source, call, ("toggle", "identity", new))
     return Site(
         what="the call", text=short(source.code(call)), place=source.place(call),
-        changes=(change.model_copy(update={"probe": ()}) if alone else change,),
-        names=tuple(sorted(names_in(call.func))), step=step,
+        changes=(change.model_copy(update={"probe": ()}) if alone else change,), step=step,
     )  # fmt: skip
 
 
@@ -88,9 +101,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
     name = last_name(call.func)
-    learns = name == "fit" or "train" in words_of(name)  # without training there is no method
-    changed = bool(call.args) and source.code(call.args[0]) == target
-    if changed and not learns and not measures(name) and around.forms.keeps(call):
+    changed = bool(call.args) and source.code(call.args[0]) == target and _is_alone(call, around)
+    if changed and not _learns(name) and not measures(name) and around.forms.keeps(call):
         yield _left_out(source, call, target, name if name in around.forms.own else root_name(call.func))
 
 
@@ -116,7 +128,6 @@ def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -
                 yield Site(
                     what="the scaling", text=short(source.code(value)), place=source.place(statement),
                     changes=of_one(source, statement.value, ("toggle", "unchanged", code)),
-                    names=tuple(sorted(names_in(value))),
                 )  # fmt: skip
 
 
@@ -133,50 +144,16 @@ def _from(node: ast.expr, code: str, around: Around) -> bool:
     return any(ast.unparse(each) == code for part in parts for each in ast.walk(part) if isinstance(each, ast.expr))
 
 
-def ends_formula(source: PythonSource, statement: ast.stmt, value: ast.expr, target: str, around: Around) -> bool:
-    """Whether a product only completes the formula for its target, as in `grad *= error`, but not in `rate *= decay` or
-    `x *= mask`."""
-    before = around.block[: around.block.index(statement)]
-    made = any(isinstance(each, ast.Assign) and target in map(source.code, targets(each)) for each in before)
-    return made and not around.forms.is_drawn(value)
-
-
-def is_count(node: ast.expr, target: str, around: Around) -> bool:
-    """Whether a divisor turns its target into a mean: a number or a size."""
-    size = isinstance(node, ast.Call) and last_name(node.func) == "len"
-    plain = isinstance(node, ast.Name | ast.Attribute | ast.Constant) and not _from(node, target, around)
-    return size or plain
-
-
-def _makes_shares(source: PythonSource, value: ast.expr, target: str) -> bool:
-    return any(is_own_sum(source, each, target) for each in factors(value))
-
-
-def is_own_sum(source: PythonSource, node: ast.expr, target: str) -> bool:
-    """Whether a divisor normalises the values of the target by their sum: without it, they are not a distribution."""
-    parts = (each for each in ast.walk(node) if isinstance(each, ast.expr))
-    return isinstance(node, ast.Call) and last_name(node.func) == "sum" and target in map(source.code, parts)
-
-
-def _unchanged(source: PythonSource, statement: ast.Assign, target: str) -> Site:
-    """The site for `rate = max(low, rate * decay)`, which is like `rate *= decay`."""
-    return Site(
-        what="the update", text=short(source.code(statement)), place=source.place(statement),
-        changes=of_one(source, statement.value, ("toggle", "unchanged", target)),
-        names=tuple(sorted(names_in(statement.value))),
-    )  # fmt: skip
-
-
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
     """Sites for `model.add(Dropout(0.25))`: without the statement, the model lacks one layer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
-    name = last_name(part.func) if isinstance(part, ast.Call) else ""
-    sized = isinstance(part, ast.Call) and len(part.args) > 1  # maps one size to another, which other layers must match
-    several = around.loop and part.args if isinstance(part, ast.Call) else False  # a population
-    if call.func.attr in ("add", "append", "push") and name[:1].isupper() and not sized and not several:
-        yield _passed_over(source, statement, "the part", source.code(part), source.place(statement))
+    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # in a loop, a population
+        return
+    sized = len(part.args) > 1  # maps one size to another, which other layers match
+    if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:
+        yield _passed_over(source, statement, "the part", source.code(part))
 
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
@@ -184,7 +161,7 @@ def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around
     changes everything that the call changes: without the call, there is still a method."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
-        yield _passed_over(source, statement, "the stage", source.code(call), source.place(statement))
+        yield _passed_over(source, statement, "the stage", source.code(call))
     step = around.forms.own.get(name)
     if step is None or not around.loop or trains(name) or measures(name):
         return
@@ -192,7 +169,7 @@ def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around
     changed = {*(f".{each}" for each in step.stores), *given}
     others = [each for each in around.loop if isinstance(each, ast.stmt) and each is not statement]
     if changed and changed <= {name for each in others for name in _changed(each, call, around)}:
-        yield _passed_over(source, statement, "the stage", source.code(call), source.place(statement))
+        yield _passed_over(source, statement, "the stage", source.code(call))
 
 
 def _changed(statement: ast.stmt, besides: ast.Call, around: Around) -> Iterator[str]:
@@ -207,6 +184,6 @@ def _changed(statement: ast.stmt, besides: ast.Call, around: Around) -> Iterator
             yield from (f".{each}" for each in around.forms.own[name].stores)
 
 
-def _passed_over(source: PythonSource, statement: ast.stmt, what: str, code: str, place: Place) -> Site:
+def _passed_over(source: PythonSource, statement: ast.stmt, what: str, code: str) -> Site:
     change = Change(kind="toggle", value="left out", replacements=(source.replaced(statement, "pass"),))
-    return Site(what=what, text=short(code), place=place, changes=(change,), names=())
+    return Site(what=what, text=short(code), place=source.place(statement), changes=(change,))

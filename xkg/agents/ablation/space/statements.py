@@ -5,7 +5,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 
 from xkg.agents.ablation.space.exclusions import SPLIT
-from xkg.agents.ablation.space.python_source import Function, last_name, root_name
+from xkg.agents.ablation.space.python_source import Function, factors, last_name, root_name
 
 Lines = tuple[str, int, int]
 """A file with the first and last line of a statement; for a compound statement, of its head."""
@@ -50,6 +50,17 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
             inner = [each for each in given if isinstance(each, ast.Call) and last_name(each.func) in ("max", "min")]
             return [each for one in (call, *inner[:1]) for each in one.args if each not in inner] if inner else []
     return []
+
+
+def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The factors of the terms of sums, without those of a step that changes a value, as `rate * step` in `x = x + rate
+    * step` and in `v = decay * v + rate * step`."""
+    target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    for node in ast.walk(statement) if isinstance(statement, ast.Assign | ast.Return | ast.Expr) else ():
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            terms = [[*factors(term)] for term in (node.left, node.right)]
+            again = [term for term in terms if target in map(ast.unparse, term)]
+            yield from (each for term in again or terms if len(term) > 1 for each in term)
 
 
 def cut_to(statement: ast.stmt) -> ast.expr | None:

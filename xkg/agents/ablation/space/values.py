@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from xkg.agents.ablation.candidates import COMMAND, Kind
 from xkg.agents.ablation.space.python_source import words_of
-from xkg.agents.ablation.space.site import Change
 from xkg.agents.ablation.space.switches import Switch
 
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
@@ -41,9 +40,3 @@ def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tu
 def learns(name: str) -> bool:
     """Whether a name is that of a learning rate; with a rate of 0, no method would remain."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))
-
-
-def in_words(change: Change) -> str:
-    if change.kind == "toggle":
-        return "off"
-    return f"× {change.value}" if change.kind == "scale" else change.value
