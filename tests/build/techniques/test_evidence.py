@@ -84,13 +84,22 @@ def test_what_stands_before_a_colon_is_no_second_technique(tmp_path: Path) -> No
     assert [name for name in found if "atching" in name] == ["Matching method: path algorithm"]
 
 
-@pytest.mark.parametrize("text", ["We fold eggs below the sand.", "Egg folding hides the eggs that others see."])
-def test_titled_paragraphs_of_an_introduction(tmp_path: Path, text: str) -> None:
+def test_a_titled_paragraph_of_an_introduction_is_one_if_it_says_what_this_does(tmp_path: Path) -> None:
     body = (
         "\\section{Introduction}\nWe propose Tern Hiding (TH), a way to hide. TH is fast.\n"
-        f"\\paragraph{{Egg folding.}} {text}\n\\paragraph{{Motivation.}} We need it.\n"
+        "\\paragraph{Egg folding.} Egg folding hides the eggs that others see.\n"
+        "\\paragraph{Nest moving.} We move nests.\n\\paragraph{Motivation.} We need it.\n"
     )
     assert visible(whole(tmp_path, "Tern Hiding", body)) == ["TH", "Egg folding"]
+
+
+def test_what_a_paper_proposes_in_passing_or_gives_a_formula_is_none_without_a_name(tmp_path: Path) -> None:
+    method = (
+        "We propose a nest regularization. Nest regularization is cheap. The egg loss is defined as\n"
+        "\\begin{equation} a = b \\end{equation}\nEggs need an egg loss.\n"
+    )
+    after = "\\section{Ablation study}\nIt yields a policy, that we call \\emph{Weighted policy}. It picks eggs.\n"
+    assert set(techniques(tmp_path, method, after)) == {"TS"}
 
 
 def test_the_method_that_a_paper_builds_on_is_not_its_root(tmp_path: Path) -> None:
