@@ -22,8 +22,6 @@ _SYMBOL = re.compile(
     r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
     r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
 )
-# "ZEST$_{similarity}$" is a name of two words.
-_SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
 _QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 _ITEM = re.compile(r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+$", re.MULTILINE)
 _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[a-z]+s\s")
@@ -66,10 +64,6 @@ def _is_described(tree: Tree, part: Part) -> bool:
         return False
     if role_of_title(name) not in (None, Role.METHOD):
         return False
-    # PNAS describes the method under "Results": then the method's own name is a heading there.
-    around = part.parent.children if part.parent is not None and not tree.has_method else []
-    if any(tree.is_root(clean(each.title)) for each in around) and tree.opens_with(name, part):
-        return True
     opening = tree.reader.text(part.sentences[:1])
     elsewhere = [i for i in mentions([name], tree.reader) if tree.reader.part_of[i] is not part]
     if part.run_in and part.role in _SAID and opening.casefold().startswith(name.casefold()):
@@ -169,7 +163,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
         return is_method_like(name) or is_used(tree.reader, name)
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
     if is_method_like(name) or words(name)[0] in ACTIONS:
-        return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
+        return not part.run_in or stated or is_used(tree.reader, name)
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
     if any(is_used(tree.reader, each) for each in spellings):
         return True
@@ -240,8 +234,6 @@ def plain_title(title: str) -> str:
     so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance")."""
 
     def plain(match: re.Match[str]) -> str:
-        if word := _SUBSCRIPT.fullmatch(match[1].strip()):
-            return f" {word[1]} "
         if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
             return ""
         letter, greek, *script = (each or "" for each in symbol.groups())
