@@ -5,7 +5,6 @@ from xkg.build.techniques.evidence import is_data
 from xkg.build.techniques.headings import emphases
 from xkg.build.techniques.introduced import Term, defines
 from xkg.build.techniques.names import (
-    PREPOSITION,
     clean,
     is_method_like,
     is_name,
@@ -18,7 +17,6 @@ from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import Node, Tree
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
-_ALIKE = 5  # letters of a stem
 
 
 def add_terms(tree: Tree) -> None:
@@ -93,13 +91,6 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     if leads and len(inside) < 2 and not (outside and (named or inside)):
         return
     above = tree.above(tree.reader.part_of[(inside or [i])[0]])
-    # "Joint clustering" below "Joint proposal clustering over videos" is the same technique, and so is a "generator"
-    # below "generation".
-    if above is not None and above is not tree.root:
-        mine, theirs = ({stem[:_ALIKE] for stem in key(each)} for each in (name, PREPOSITION.split(above.name)[0]))
-        if mine <= theirs or theirs < mine:
-            above.naming.append(i)
-            return
     node = Node(name, tree.reader.sentences[(inside or [i])[0]].start, 1.5 + min(1.5, 0.3 * len(inside)), naming=[i])
     node.aliases += [short] if short else []
     tree.add(node, above)
