@@ -4,7 +4,7 @@ import re
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques.definitions import mentions
-from xkg.build.techniques.names import about, clean, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.names import about, clean, is_method_like, is_name, key, plain_title, resolve, words
 from xkg.build.techniques.section_roles import Part, part_at
 from xkg.build.techniques.tree import MAIN, Node, Tree
 
@@ -13,7 +13,9 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 def caption_name(title: str) -> str:
     """The technique's name in the caption of an algorithm; may be empty."""
-    name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
+    # Of the formulas in a caption, only one joined to a word belongs to the name: "$k$-modes".
+    plain = plain_title(re.sub(r"\$[^$]*\$(?!-)", "$$", title))
+    name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
     name = re.split(r"\.\s", name)[0].strip()
     return re.sub(r"\s(?:in|for|under) (?:the|an?) (?:[\w-]+ ){1,3}(?:setting|case|regime)s?$", "", name)

@@ -11,17 +11,22 @@ from xkg.build.paper.document import Emphasis
 from xkg.build.techniques.algorithms import caption_name
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import acts, is_data, is_spoken_of, is_used, shows
-from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
+from xkg.build.techniques.names import (
+    about,
+    clean,
+    head,
+    is_method_like,
+    is_name,
+    is_no_technique,
+    key,
+    plain_title,
+    resolve,
+    words,
+)
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
-_FORMULA = re.compile(r"\$([^$]*)\$")
-# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its script.
-_SYMBOL = re.compile(
-    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
-    r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
-)
 _QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 _ITEM = re.compile(r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+$", re.MULTILINE)
 _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[a-z]+s\s")
@@ -163,7 +168,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
         return is_method_like(name) or is_used(tree.reader, name)
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
     if is_method_like(name) or words(name)[0] in ACTIONS:
-        return not part.run_in or stated or is_used(tree.reader, name)
+        return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
     if any(is_used(tree.reader, each) for each in spellings):
         return True
@@ -227,21 +232,6 @@ def _describes_root(tree: Tree, part: Part) -> bool:
     first = next((p for p in tree.parts if p.role is Role.METHOD), None)
     named = set(part.sentences[:_OPENING]).intersection(mentions(tree.root.names, tree.reader))
     return part is first and not part.labelled and any(_OURS.search(tree.reader.sentences[i].text) for i in named)
-
-
-def plain_title(title: str) -> str:
-    """A heading without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as a word, and
-    so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance")."""
-
-    def plain(match: re.Match[str]) -> str:
-        if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
-            return ""
-        letter, greek, *script = (each or "" for each in symbol.groups())
-        if re.match(r"[\s-]+\w", title[match.end() :]):
-            return "".join((letter, greek, *script))
-        return greek if script[0] else letter + greek
-
-    return " ".join(_FORMULA.sub(plain, title).split())
 
 
 def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from xkg.build.techniques.names import MAX_WORDS, SHORT, is_name, key
+from xkg.build.techniques.names import MAX_WORDS, SHORT, abbreviations, is_name, key
 from xkg.build.techniques.word_lists import LEADING, LITTLE, STOP, VERBS
 
 _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
@@ -91,7 +91,12 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
 def terms(text: str) -> Iterator[Term]:
     """The names that a sentence proposes or introduces, each once."""
     seen: set[tuple[str, ...]] = set()
+    longs = abbreviations([text]).values()
     for name, how, end in _named(text):
+        # An abbreviation shows how far its long form goes: "we propose Eggs as Code (EaC)".
+        for long in longs:
+            if long.startswith(f"{name} ") and text.startswith(long, end - len(name)):
+                name, end = long, end - len(name) + len(long)
         if is_name(name, proper=True) and key(name) not in seen:
             seen.add(key(name))
             yield Term(name, how, _short_after(text, end))

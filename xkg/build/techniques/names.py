@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from xkg.build.techniques.word_lists import (
     ABOUT,
+    ACTIONS,
     ADJECTIVES,
     GENERIC,
     HEADS,
@@ -27,6 +28,14 @@ _LONGEST_FORM = 200  # characters of an abbreviation's long form
 _LOWER = r"[^\W\d_]"
 _PLURALS = re.compile(r"(?<=[^\W\d_]{2}[^\W\d_s])s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
+
+
+_FORMULA = re.compile(r"\$([^$]*)\$")
+# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its script.
+_SYMBOL = re.compile(
+    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
+    r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
+)
 
 
 def words(name: str) -> list[str]:
@@ -152,6 +161,29 @@ def clean(title: str) -> str:
         before, _, after = (part.strip() for part in text.partition(":"))
         text = before if is_name(before) else after
     return text.strip(" .:;,-–—*_")
+
+
+def plain_title(title: str) -> str:
+    """A heading or caption without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as
+    a word, and so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance"). Empty if the
+    only object of an action is a formula ("Compute $x^{t+1}$ for GD")."""
+
+    def plain(match: re.Match[str]) -> str:
+        if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
+            return ""
+        letter, greek, *script = (each or "" for each in symbol.groups())
+        if re.match(r"[\s-]+\w", title[match.end() :]):
+            return "".join((letter, greek, *script))
+        return greek if script[0] else letter + greek
+
+    text = " ".join(_FORMULA.sub(plain, title).split())
+    first = re.match(r"([^\W\d_]+)(\.?)\s*\$", title)
+    after = PREPOSITION.match(f" {text[first.end(2) :].strip()} ") if first else None
+    if first and (first[2] or (after and words(first[1])[0] in ACTIONS)):
+        return ""
+    # "Line search ($S_2^t$)", "Line search for $x^{t+1}$"
+    text = re.sub(r"\s?\(\s?\)", "", text)
+    return re.sub(rf"{PREPOSITION.pattern}$", "", f"{text} ", flags=re.IGNORECASE).strip()
 
 
 def about(title: str) -> str:

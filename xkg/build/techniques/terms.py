@@ -27,7 +27,7 @@ def add_terms(tree: Tree) -> None:
         if main or role in _LEAD:
             for term in tree.reader.terms[i]:
                 _add(tree, term, i)
-        elif role is Role.BACKGROUND:
+        elif role in (Role.BACKGROUND, Role.EXPERIMENTS):
             for term in tree.reader.terms[i]:
                 if term.how == "call" and (is_proper(term.name) or _is_emphasised(tree, term.name, i)):
                     _add(tree, term, i)
