@@ -26,6 +26,7 @@ from xkg.build.techniques.word_lists import (
 MAX_WORDS = 7
 _LONGEST_FORM = 200  # characters of an abbreviation's long form
 _LOWER = r"[^\W\d_]"
+PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
 _PLURALS = re.compile(r"(?<=[^\W\d_]{2}[^\W\d_s])s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
 
@@ -56,9 +57,12 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 @lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
     """The stems of a name's distinctive words, in order. Equal keys mean the same technique."""
-    stems = [stem(w) for w in words(re.sub(r"\([^()]*\)", " ", name)) if w not in LITTLE]
-    while len(stems) > 1 and stems[-1] in _KIND_STEMS:
-        stems.pop()
+    stems: list[str] = []
+    # "Mirror update in games" is "mirror in games".
+    for part in PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name), maxsplit=1):
+        stems += [stem(w) for w in words(part) if w not in LITTLE]
+        while len(stems) > 1 and stems[-1] in _KIND_STEMS:
+            stems.pop()
     while len(stems) > 1 and stems[0] in _PRAISE_STEMS:
         stems.pop(0)
     return tuple(stems)
@@ -96,9 +100,6 @@ def is_name(text: str, *, proper: bool = False) -> bool:
         return False
     plain = GENERIC | LITTLE | ADJECTIVES
     return any(w not in plain and len(w) > 1 for w in found) or (proper and is_proper(text))
-
-
-PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
 
 
 def head(name: str) -> str:
