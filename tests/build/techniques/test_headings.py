@@ -11,8 +11,10 @@ from xkg.build.techniques.extract import extract
 
 def test_symbols_are_no_part_of_a_heading_s_name(tmp_path: Path) -> None:
     method = "\\subsection{Neighbour sampling $S_{\\text{N}}$}\nWe sample neighbours.\n"
+    method += "\\subsection{Line search ($S_{\\text{L}}^2$)}\nWe search a line.\n"
+    method += "\\subsection{Nest pooling for $x^{t+1}_i$}\nWe pool nests.\n"
     method += "\\subsection{The Setting of Weight Matrix $\\mathbf{W}$}\nThe weight matrix is set by noise.\n"
-    assert {"Neighbour sampling", "Weight Matrix W"} <= set(techniques(tmp_path, method))
+    assert {"Neighbour sampling", "Line search", "Nest pooling", "Weight Matrix W"} <= set(techniques(tmp_path, method))
 
 
 @pytest.mark.parametrize(("symbol", "word"), [("W_{1}", "W_1"), (r"\ell_1", "ell_1"), (r"\mathcal{H}^2", "H^2")])
@@ -45,6 +47,14 @@ def test_of_the_titles_of_list_items_those_that_name_an_action_are_steps(tmp_pat
         "\\item \\emph{Update the nest.} It takes the egg.\n\\item \\textbf{Shell}: it breaks.\n\\end{itemize}\n"
     )
     assert set(techniques(tmp_path, method)) == {"TS", "Draw", "Update the nest"}
+
+
+def test_a_heading_and_a_part_of_the_appendix_about_its_update_are_one_technique(tmp_path: Path) -> None:
+    method = "\\subsection{Mirror Descent in Wide Nests}\nMirror descent moves eggs. We compute $a$.\n"
+    after = (
+        "\\appendix\n\\section{Mirror Descent Update in Wide Nest}\nWe update:\n\\begin{equation} a \\end{equation}\n"
+    )
+    assert [n for n in techniques(tmp_path, method, after) if "Mirror" in n] == ["Mirror Descent in Wide Nests"]
 
 
 def test_a_description_that_never_comes_again_is_no_name(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 def caption_name(title: str) -> str:
     """The technique's name in the caption of an algorithm; may be empty."""
     # Of the formulas in a caption, only one joined to a word belongs to the name: "$k$-modes".
-    plain = plain_title(re.sub(r"\$[^$]*\$(?!-)", "$$", title))
+    plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
     name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
     name = re.split(r"\.\s", name)[0].strip()

@@ -166,11 +166,14 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
         return False
     if part.children and not part.sentences:
         return is_method_like(name) or is_used(tree.reader, name)
+    # "Highlights." is a label.
+    if part.run_in and len(words(name)) == 1 and name[1:].islower() and not is_method_like(name):
+        return False
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
     if is_method_like(name) or words(name)[0] in ACTIONS:
         return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
-    if any(is_used(tree.reader, each) for each in spellings):
+    if any(tree.reader.part_of[i] is not part for i in mentions(spellings, tree.reader)):
         return True
     # A statement in a section of the method suffices; elsewhere the text must mention the name.
     main = part
