@@ -101,6 +101,10 @@ def test_what_a_paper_proposes_in_passing_or_gives_a_formula_is_none_without_a_n
     assert set(techniques(tmp_path, method)) == {"TS"}
 
 
+def test_a_loss_that_a_paper_proposes_is_a_part_of_its_method(tmp_path: Path) -> None:
+    assert "nest loss" in techniques(tmp_path, "We propose a nest loss. The nest loss is cheap.\n")
+
+
 def test_the_names_that_authors_give_in_their_experiments(tmp_path: Path) -> None:
     after = "\n\\section{Ablation study}\nIt yields a policy, that we call \\emph{Weighted policy}. It picks eggs.\n"
     assert "Weighted policy" in techniques(tmp_path, "We sample terns.\n", after)

@@ -15,6 +15,7 @@ from xkg.build.techniques.names import (
 )
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import Node, Tree
+from xkg.build.techniques.word_lists import PARTS
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 
@@ -78,8 +79,9 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     emphasised = _is_emphasised(tree, name, i)
     named = term.how == "call" and (is_proper(name) or short is not None or (emphasised and is_method_like(name)))
     defined = term.how == "define" and emphasised and bool(inside)
-    # "We propose a transfer learning method" describes one, and only the root's name may be a description.
-    if is_no_technique(name) or term.how == "propose" or not (is_method_like(name) or named or defined):
+    # "We propose a transfer learning method" describes the root; "we propose a margin loss" names a part of it.
+    described = term.how == "propose" and words(name)[-1] not in PARTS
+    if is_no_technique(name) or described or not (is_method_like(name) or named or defined):
         return
     if is_data(tree.reader, name):
         return
