@@ -16,7 +16,7 @@ PAUSE = 0.2
 
 
 def ask_twice(url: str) -> None:
-    web = Web("xkg", PAUSE, "try later", seconds=10)
+    web = Web(PAUSE, "try later", seconds=10)
     for _ in range(2):
         web.fetch(f"{url}/api/query?id_list=1", 1_000_000)
 

@@ -35,8 +35,8 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
 
 class Ask:
     def __init__(self, server: Arxiv, folder: Path, parsers: Parsers) -> None:
-        papers = ArxivSource(folder / "papers", server.url, parsers, pause=0)
-        index = ArxivIndex(server.url, pause=0, clock=TurnedClock())
+        papers = ArxivSource(folder / "papers", server.url, parsers, clock=TurnedClock())
+        index = ArxivIndex(server.url, clock=TurnedClock())
         self.titles, self.best = (TitleSource(index, papers, first=first) for first in (False, True))
         self.papers = papers
 

@@ -99,9 +99,8 @@ def checked_all(states: Sequence[Debugged], ask: FakeModel, codebase: Codebase =
     return check(states, quickly, ask, codebase, shared(*(state.draft for state in states)))
 
 
-def checked(draft: Draft, ask: FakeModel, *, rounds: int = ROUNDS) -> Checked:
-    state = proved(draft, quickly, ask, rounds=rounds)
-    return check([state], quickly, ask, EMPTY, shared(draft), rounds=rounds)[0]
+def checked(draft: Draft, ask: FakeModel) -> Checked:
+    return checked_all([proved(draft, quickly, ask)], ask)[0]
 
 
 def requested_prompts(ask: FakeModel) -> list[str]:
@@ -213,12 +212,12 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
             "repair": lambda inputs: edit("total = sum(values)", f"total = sum(values) + {len(inputs['tried'])}"),
         }
     )
-    done = checked(cubed(), ask, rounds=2)
+    done = checked(cubed(), ask)
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
     assert "a revision was not used, since it was no better (" in done.evidence[-1].reason
-    assert (done.rounds, requested_prompts(ask).count("fidelity")) == (2, 1)
+    assert (done.rounds, requested_prompts(ask).count("fidelity")) == (ROUNDS, 1)
 
 
 def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:

@@ -43,10 +43,10 @@ class Checked(Value):
         return self.evidence[-1].level
 
 
-def proved(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The debugged draft. A test that proves too little is strengthened once. `rounds` limits all repairs."""
-    state = debug(draft, trial, ask, rounds=rounds)
-    return strengthen(state, trial, ask, rounds=rounds) if state.passed else state
+def proved(draft: Draft, trial: Trial, ask: Ask) -> Debugged:
+    """The debugged draft. A test that proves too little is strengthened once."""
+    state = debug(draft, trial, ask)
+    return strengthen(state, trial, ask) if state.passed else state
 
 
 def check(
@@ -56,13 +56,11 @@ def check(
     codebase: Codebase,
     shared: Shared,
     *,
-    rounds: int = ROUNDS,
     jobs: int = 1,
 ) -> list[Checked]:
     """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins as the one that wrote them
     (`shared`), and may look at other places of the codebase. What is not faithful is revised once; the review of a
-    revision sees only its changes. What is made of it then has its new code. `rounds` limits all repairs of a draft
-    together, including those in `states`.
+    revision sees only its changes. What is made of it then has its new code.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error of `trial`."""
@@ -71,7 +69,7 @@ def check(
 
     def revised(name: str) -> Checked:
         state, fidelity, failed = reviewed[name]
-        return _revised(_refreshed(state, done, trial), fidelity, failed, trial, ask, rounds)
+        return _revised(_refreshed(state, done, trial), fidelity, failed, trial, ask)
 
     needs = {name: [c.name for c in state.draft.components] for name, (state, _, _) in reviewed.items()}
     for wave in waves(list(reviewed), needs):
@@ -96,12 +94,10 @@ def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> De
     return state.model_copy(update={"draft": changed, "proof": proof}) if better else state
 
 
-def _revised(
-    state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask, rounds: int
-) -> Checked:
+def _revised(state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask) -> Checked:
     unused = ""
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
-        after = revise(state, fidelity, trial, ask, rounds=rounds)
+        after = revise(state, fidelity, trial, ask)
         if _is_same_code(after.draft, state.draft):
             state = after
         else:
@@ -126,15 +122,8 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
     return _why_not_faithful(fidelity, "it was not compared")
 
 
-def revise(
-    state: Debugged,
-    fidelity: Fidelity,
-    trial: Trial,
-    ask: Ask,
-    *,
-    rounds: int = ROUNDS,
-) -> Debugged:
-    """The draft revised once by the findings, then debugged in the remaining `rounds`; it may not be better. If the
+def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
+    """The draft revised once by the findings, then debugged in the remaining rounds; it may not be better. If the
     model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
@@ -150,7 +139,7 @@ def revise(
     if answer is None or not answer.edits:
         return state
     changed, _ = with_old_test(applied(draft, answer.edits), draft, trial)
-    return with_counts(state, debug(changed, trial, ask, rounds=rounds - state.rounds))
+    return with_counts(state, debug(changed, trial, ask, rounds=ROUNDS - state.rounds))
 
 
 def _share(draft: Draft) -> float:
