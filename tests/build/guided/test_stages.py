@@ -186,21 +186,6 @@ def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
 # --- what the model could not be brought to ---------------------------------------------------------------------------
 
 
-def test_a_technique_without_an_answer_makes_the_paper_partial(build: Builder) -> None:
-    error = AnswerError("modularize, Exponential damping: no usable answer")
-    built = build(modularize=failing(error, "Exponential damping"))
-    paper = built.bundle.paper
-    assert (paper.state, built.stopped) == ("partial", None)
-    assert f"Exponential damping: {error}" in paper.incomplete
-    assert f"Exponential damping: {error}" in built.notes
-    assert hidden(built.bundle)[DAMPING] == f"its code could not be written: {error}"
-    assert CLIPPING not in hidden(built.bundle)
-    assert {c.technique for c in built.bundle.code} == {FILTER, CLIPPING}
-    assert build().bundle.paper.state == "complete"
-    assert {"extract", "ground", "strengthen"}.isdisjoint(build.requests)
-    assert build.requests.count("modularize") == 1, "one question writes it, and the composite, which is made of it"
-
-
 def test_what_could_not_be_located_says_so(build: Builder) -> None:
     built = build(ground=failing(AnswerError("ground: none")))
     assert built.bundle.paper.state == "partial"
