@@ -384,12 +384,6 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such file or folder"),
         (["build", "--paper", "nowhere.tex"], "does not exist"),
-        (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),
-        (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "http://127.0.0.1:9/a/b"], "https"),
-        (
-            ["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", f"{EXAMPLE / 'code'}@0123456"],
-            "0123456",
-        ),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "such as arxiv:1608.04471"),

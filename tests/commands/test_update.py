@@ -1,7 +1,6 @@
 """New versions of papers and new commits of repositories: a real arXiv client and git against loopback servers."""
 
 import itertools
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
 from tests.build.repositories import git_server
 from tests.build.repositories.git_server import GitServer
+from tests.build.repositories.test_checkout import committed, git
 from tests.clock import TurnedClock
 from tests.conftest import ROOT
 from xkg.commands import build
@@ -61,26 +61,18 @@ class Sources:
     def __init__(self, arxiv: Arxiv, git: GitServer, folder: Path) -> None:
         self.arxiv, self.folder, self.server = arxiv, folder / "code", git
         self.clock = TurnedClock()
-        self.folder.mkdir()
         self.settings = Settings(
             kg=folder / "kg",
             llm=LlmSettings(model="none"),
             arxiv=ArxivSettings(url=arxiv.url),
             environment=EnvironmentSettings(max_mb=0),
         )
-        self.git("init", "-q", "-b", "main")
         self.commit(GOOD)
         self.url = git.add(self.folder)
         self.publish(1)
 
-    def git(self, *arguments: str) -> None:
-        identity = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        subprocess.run(["git", *arguments], cwd=self.folder, check=True, env={**identity, "PATH": os.environ["PATH"]})
-
     def commit(self, code: str) -> None:
-        (self.folder / "filters.py").write_text(code)
-        self.git("add", ".")
-        self.git("commit", "-qm", "A change")
+        committed(self.folder, {"filters.py": code})
 
     def publish(self, version: int, more: str = "") -> None:
         source = tarball({"main.tex": TEX.format(more=more).encode()})
@@ -241,7 +233,7 @@ def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> Non
 
 
 def test_a_pinned_commit_is_not_followed_and_a_branch_is(sources: Sources) -> None:
-    first = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=sources.folder, text=True).strip()
+    first = git(sources.folder, "rev-parse", "HEAD")
     sources.build(f"@{first}")
     sources.commit(MOVED)
     assert sources.update().papers[0].state == "current"

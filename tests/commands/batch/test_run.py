@@ -15,6 +15,7 @@ import pytest
 from tests.clock import TurnedClock
 from tests.command import run as xkg
 from tests.commands.batch.engine_here import EngineHere
+from tests.commands.test_claims import store_of
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
 from xkg.cli.display.batch import show
@@ -25,7 +26,7 @@ from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
-from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
+from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine
 from xkg.errors import StoreError
@@ -237,11 +238,9 @@ def test_a_batch_gives_the_graph_that_single_builds_give(tmp_path: Path, corpus:
 def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
     neo4j_database: Neo4jServer, tmp_path: Path, corpus: Path
 ) -> None:
-    credentials = tmp_path / "credentials"
-    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
     for name in ("Folded", "Braided"):
         (tmp_path / f"{name}.tex").write_text(PAPER.format(name=name).replace(f"{name} smoothing", "Sorted smoothing"))
-    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    chosen = settings(tmp_path / "kg", store=store_of(neo4j_database, tmp_path))
     report = run(chosen, read_list(corpus), EngineHere())
     assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert report.notes == ()
@@ -271,9 +270,7 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     state: str,
 ) -> None:
     """A builder that was killed holds its lease until that expires; the same command goes on then."""
-    credentials = tmp_path / "credentials"
-    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
-    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    chosen = settings(tmp_path / "kg", store=store_of(neo4j_database, tmp_path))
     monkeypatch.setattr("xkg.commands.batch.side_by_side._LONGEST_WAIT", patience)
     lease = "CREATE (:XkgLease {id: 'title:Sorted', fence: 1, holder: 'one that died', expires: timestamp() + 900000})"
     waited: list[str] = []
