@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import arxiv_server
-from tests.build.arxiv_server import Arxiv, Listed, cut, feed, says, status, tarball, without_end, zipped
+from tests.build.arxiv_server import Arxiv, StandInPaper, cut, feed, says, status, tarball, without_end, zipped
 from tests.build.paper.pdfs import column, pdf
 from tests.clock import TurnedClock
 from xkg.build.paper.archive import MOST_UNPACKED
@@ -79,7 +79,7 @@ def test_the_source_comes_with_what_arxiv_says(server: Arxiv, fetch: Fetch) -> N
     ids=["one zipped file", "one plain file", "a PDF in the place of the source"],
 )
 def test_sources_of_other_shapes(server: Arxiv, fetch: Fetch, source: bytes, format: str) -> None:
-    server.publish("cs/0112017", source=source, published="2001-12-11T00:00:00Z")
+    server.publish("cs/0112017", source=source, published="2001-12-11")
     paper = fetch("arXiv:cs/0112017")
     assert parse_paper(paper.path).format == format
     assert (paper.arxiv_id, paper.year) == ("cs/0112017", 2001)
@@ -249,14 +249,14 @@ def test_an_unknown_id(server: Arxiv, told: Told) -> None:
     assert told(NUMBER + "v7") == f"arXiv has no paper {NUMBER}v7; check the id and the version"
     server.faults += [("/api", status(400))]
     assert "has no paper" in told()
-    server.faults += [("/api", says(feed(Listed("9999.00001").entry(1))))]
+    server.faults += [("/api", says(feed(StandInPaper("9999.00001", "Another").entry(1))))]
     assert "has no paper" in told()
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"<html>Log in to the network of this hotel</html>",
-     feed(Listed(NUMBER, published="soon").entry(1))],
+     feed(StandInPaper(NUMBER, "Merging", published="soon").entry(1))],
     ids=["nothing", "a page", "a date that is none"],
 )  # fmt: skip
 def test_what_is_no_feed_is_told(server: Arxiv, told: Told, body: bytes) -> None:
