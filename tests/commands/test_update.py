@@ -17,6 +17,7 @@ from tests.build.repositories.git_server import GitServer
 from tests.build.repositories.test_checkout import committed, git
 from tests.clock import TurnedClock
 from tests.conftest import ROOT
+from tests.timeless import timeless
 from xkg.commands import build
 from xkg.commands.graph import diff
 from xkg.commands.graph.contents import export_graphs
@@ -176,7 +177,7 @@ def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: P
     sources.publish(2, MORE)
     sources.commit(MOVED)
     sources.update()
-    after = without_times(sources.stored())
+    after = timeless(sources.stored())
     command = [sys.executable, "-m", "tests.killed_update", sources.settings.model_dump_json()]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdin is not None
@@ -188,25 +189,15 @@ def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: P
             driver.stdin.flush()
             if (outcome := driver.stdout.readline().strip()) != "killed":
                 break
-            assert sources.stored() == before or without_times(sources.stored()) == after
+            assert sources.stored() == before or timeless(sources.stored()) == after
             [paper] = sources.update().papers
             assert paper.state in ("updated", "current")
-            assert without_times(sources.stored()) == after
+            assert timeless(sources.stored()) == after
             with open_store(sources.settings) as store:
                 assert store.check() == []
         driver.stdin.close()
     assert outcome == "ended 0"
     assert event > first
-
-
-def without_times(bundle: PaperBundle) -> PaperBundle:
-    measured = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
-    code = tuple(
-        node.model_copy(update={"evidence": tuple(e.model_copy(update=measured) for e in node.evidence)})
-        for node in bundle.code
-    )
-    paper = bundle.paper.model_copy(update={"built_at": None})
-    return bundle.model_copy(update={"paper": paper, "code": code})
 
 
 def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> None:

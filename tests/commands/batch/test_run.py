@@ -17,6 +17,7 @@ from tests.command import run as xkg
 from tests.commands.batch.engine_here import EngineHere
 from tests.commands.test_claims import store_of
 from tests.neo4j_server import Neo4jServer
+from tests.timeless import timeless
 from xkg.build.stage_cache import StageReport
 from xkg.cli.display.batch import show
 from xkg.cli.main import main
@@ -254,9 +255,7 @@ def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
 def graph(settings: Settings) -> tuple[list[str], list[Link]]:
     """The papers without the time of their builds, and the links between them."""
     with open_store(settings) as store, store.snapshot() as snapshot:
-        papers = [bundle.paper.model_copy(update={"built_at": None}) for bundle in store.bundles()]
-        bundles = zip(store.bundles(), papers, strict=True)
-        texts = [bundle.model_copy(update={"paper": paper}).model_dump_json() for bundle, paper in bundles]
+        texts = [timeless(bundle).model_dump_json() for bundle in store.bundles()]
         return texts, sorted(snapshot.links(), key=str)
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.build.codebases import codebase_of, symbol
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import QuickRunner
+from tests.timeless import timeless_code
 from tests.tiny_world import (
     FILES,
     Question,
@@ -325,17 +326,7 @@ def test_a_result_without_its_registry_is_not_stored(build: Build) -> None:
 
 def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) -> None:
     def timeless(coded: Mapping[str, Coded]) -> dict[str, Any]:
-        update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
-        return {
-            key: c.model_copy(
-                update={
-                    "code": code_of(c).model_copy(
-                        update={"evidence": tuple(e.model_copy(update=update) for e in code_of(c).evidence)}
-                    )
-                }
-            )
-            for key, c in coded.items()
-        }
+        return {key: c.model_copy(update={"code": timeless_code(code_of(c))}) for key, c in coded.items()}
 
     one, _ = Build(tmp_path / "one")(modularize=code)
     four, _ = Build(tmp_path / "four")(modularize=code, jobs=4)
