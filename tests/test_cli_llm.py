@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.cli.test_main import Outcome
+from tests.command import run
 from tests.llm_endpoint import ScriptedEndpoint, status
 from tests.once import once_a_run
 from tests.tiny_world import CLIPPING, DAMPING, ID, Scripted, World, answers, question, settings_for, sound, written_to
-from xkg.cli.main import main
 from xkg.commands import build
 from xkg.llm.client import LanguageModel
 
@@ -37,11 +37,7 @@ class Desk:
         self._capsys = capsys
 
     def __call__(self, *arguments: object) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            main(["--kg", str(self.kg), *map(str, arguments)])
-        captured = self._capsys.readouterr()
-        code = ended.value.code
-        return Outcome(0 if code is None else int(code), captured.out, captured.err)
+        return Outcome(run("--kg", self.kg, *arguments), *self._capsys.readouterr())
 
     def build(self, *more: object) -> Outcome:
         return self("build", *self.world.arguments, *more)

@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.clock import TurnedClock
+from tests.command import run
 from tests.conftest import ROOT
 from tests.llm_endpoint import Fault, Handler, ScriptedEndpoint, cut, raw, silent, status, trickling
-from xkg.cli.main import main
 from xkg.commands import doctor
 from xkg.commands.graph.open import embedder, open_service, open_store
 from xkg.config import EmbeddingSettings, Settings, load
@@ -237,16 +237,12 @@ def test_another_provider_is_refused_until_the_index_is_rebuilt(
     for name, value in chosen.embedding.model_dump(include={"provider", "model", "base_url"}).items():
         monkeypatch.setenv(f"XKG_EMBEDDING__{name.upper()}", value)
     server.faults = [status(401)]
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(graph), "index", "rebuild"])
-    assert ended.value.code == 1
+    assert run("--kg", graph, "index", "rebuild") == 1
     assert "refuses the key" in capsys.readouterr().err
     with open_store(before) as store:
         assert store.check() == [], "a rebuild that fails changes nothing"
 
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(graph), "index", "rebuild"])
-    assert not ended.value.code
+    assert run("--kg", graph, "index", "rebuild") == 0
     with open_store(chosen) as store, store.snapshot() as snapshot:
         assert store.check() == []
         techniques = len(snapshot.vector_index())

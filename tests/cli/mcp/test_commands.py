@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cli.test_main import Outcome
 from tests.command import run
 from xkg.cli.mcp import clients
 from xkg.cli.mcp.clients import CLIENTS, Entry, Local, entry
@@ -34,12 +35,6 @@ OF_USERS = {
     "cline": ".cline/data/settings/cline_mcp_settings.json",
     "windsurf": ".codeium/windsurf/mcp_config.json",
 }
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 class Desk(NamedTuple):

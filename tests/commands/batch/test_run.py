@@ -20,7 +20,6 @@ from tests.neo4j_server import Neo4jServer
 from tests.timeless import timeless
 from xkg.build.stage_cache import StageReport
 from xkg.cli.display.batch import show
-from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Records, Row
 from xkg.commands.batch.run import BatchReport, run
@@ -191,8 +190,7 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(
 def test_an_option_that_would_do_nothing_is_refused(
     options: list[str], refused: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["--kg", str(tmp_path / "kg"), "build", *options])
+    assert xkg("--kg", tmp_path / "kg", "build", *options) == 2
     assert refused in capsys.readouterr().err
 
 
