@@ -61,7 +61,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _build(folder: Path) -> Path:
     world = written_to(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NO_PROXY", "127.0.0.1")
         patch.setenv("XKG_LLM_KEY", "key")
         with ScriptedEndpoint(answers(modularize=sound)) as endpoint:
             build.build(settings_for(folder / "kg", endpoint.url), world.paper, str(world.repository))
@@ -73,9 +72,6 @@ def desk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], built: Path
 ) -> Iterator[Desk]:
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM__MODEL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     monkeypatch.setenv("XKG_SANDBOX__SECONDS", "10")

@@ -250,8 +250,6 @@ def test_an_id_is_completed(xkg: Run, published: Path, tmp_path: Path, monkeypat
 
 def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_LLM__MODEL", "o4-mini")
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
     paper = EXAMPLE / "paper" / "svgd.tex"
     assert "nowhere.tex does not exist" in xkg("build", "--paper", "nowhere.tex", kg=tmp_path / "kg").line
     assert "nowhere does not exist" in xkg("build", "--paper", paper, "--repo", "nowhere", kg=tmp_path / "kg").line

@@ -97,7 +97,6 @@ class Sources:
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Sources]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     with arxiv_server.serving() as arxiv, git_server.serving(monkeypatch) as git:
         yield Sources(arxiv, git, tmp_path)
 

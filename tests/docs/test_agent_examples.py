@@ -72,7 +72,6 @@ def test_agent_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     ]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_LLM_KEY", "key")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     run = ""
     with AskedForChecks() as endpoint:
         monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)

@@ -57,9 +57,8 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_EMBEDDING__MODEL", "XKG_EMBEDDING__PROVIDER"):
+    for name in ("XKG_EMBEDDING__MODEL", "XKG_EMBEDDING__PROVIDER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_EMBEDDING_KEY", KEY)
     monkeypatch.chdir(tmp_path)
 

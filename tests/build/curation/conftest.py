@@ -33,9 +33,6 @@ particle by a moon kernel \cite{moon}, which we adapt from its authors.
 @pytest.fixture
 def scholarly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Scholarly]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
     with scholarly_stand_in.serving() as state:
         yield state
 

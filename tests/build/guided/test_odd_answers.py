@@ -59,7 +59,6 @@ class Pipeline:
 
 @pytest.fixture
 def build(tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeline]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_LLM_KEY", "a-key-of-mine")
     monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
     made = Pipeline(tmp_path, parsers)

@@ -29,7 +29,6 @@ PRINTED = pdf(
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with arxiv_server.serving() as state:
         yield state
 

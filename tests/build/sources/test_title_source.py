@@ -21,7 +21,6 @@ SOURCE = tarball({"main.tex": rb"\documentclass{article}\begin{document}\section
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with arxiv_server.serving() as state:
         for number, title in (
             ("2401.00001", "Merging Light Particles"),

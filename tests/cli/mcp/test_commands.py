@@ -59,7 +59,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     home.mkdir()
     monkeypatch.chdir(project)
     monkeypatch.setenv("HOME", str(home))
-    for variable in ("CODEX_HOME", "CLINE_MCP_SETTINGS_PATH", "XDG_CONFIG_HOME", "XKG_KG"):
+    for variable in ("CODEX_HOME", "CLINE_MCP_SETTINGS_PATH", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(variable, raising=False)
     return Desk(project, home, capsys)
 

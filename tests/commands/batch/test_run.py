@@ -167,11 +167,7 @@ def test_a_server_that_failed_is_asked_again(tmp_path: Path) -> None:
         assert "failed before" not in report.rows[0].reason
 
 
-def test_what_keeps_every_paper_ends_the_batch_at_once(
-    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
+def test_what_keeps_every_paper_ends_the_batch_at_once(tmp_path: Path, corpus: Path) -> None:
     chosen = settings(tmp_path / "kg").model_copy(update={"llm": LlmSettings(model="o4-mini")})
     ended: list[object] = []
     with pytest.raises(NoWorkerError, match="OPENAI_API_KEY"):

@@ -205,7 +205,6 @@ def test_the_better_proven_of_two_is_shown_and_both_are_kept(tmp_path: Path) -> 
 def test_an_attestation_that_comes_later_is_one_small_package_more(
     served: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "lab"))
     key, library, bundle = keys.make_key("lab"), str(tmp_path / "library"), a_paper(1)
     one, two = graph(tmp_path / "one", [bundle]), settings_of(tmp_path / "two")
