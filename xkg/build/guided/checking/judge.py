@@ -20,22 +20,16 @@ from xkg.build.slicing.compose import Part, compose
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import FAITHFUL_SHARE, Evidence, Fidelity, Level
-from xkg.sandbox.evidence.levels import Proof
 from xkg.value import Value
 
 
 class Checked(Value):
     """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
-    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs that the guard rejected, `rounds`
-    those of debugging. `unrelated` says why the code is not the technique's at all, `failed` why a check has no
-    answer."""
+    first run. `refused` counts repairs that the guard rejected. `failed` says why a check has no answer."""
 
     draft: Draft
-    proof: Proof
     evidence: tuple[Evidence, ...]
     refused: int
-    rounds: int
-    unrelated: str | None = None
     failed: str | None = None
 
     @property
@@ -244,11 +238,8 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
     final = evidence.model_copy(update=update)
     return Checked(
         draft=state.draft,
-        proof=state.proof,
         evidence=(state.first, final) if state.repairs else (final,),
         refused=state.refused,
-        rounds=state.rounds,
-        unrelated=fidelity.unrelated if fidelity is not None else None,
         failed=failed,
     )
 
