@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.build import scholarly_stand_in
-from tests.build.arxiv_server import tarball
-from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepository
+from tests.build.arxiv_server import StandInPaper, tarball
+from tests.build.scholarly_stand_in import Scholarly, StandInRepository
 
 TARGET = rb"""\documentclass{article}\title{Tidal Sampling of Posterior Fields}\author{Nia Ward}
 \begin{document}\begin{abstract}We propose tidal sampling (TS), a sampler for posterior fields. Our code is available at
