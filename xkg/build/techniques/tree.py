@@ -9,7 +9,6 @@ from typing import Literal
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques import method_name
 from xkg.build.techniques.definitions import MAX_CHARS, Reader, choose, excerpt_of, mentions
-from xkg.build.techniques.evidence import shows
 from xkg.build.techniques.method_name import Proposal
 from xkg.build.techniques.names import (
     PREPOSITION,
