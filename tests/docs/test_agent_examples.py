@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import command
-from tests.agents.codification.runs import METHOD, AskedForChecks, final, function, parts
+from tests.agents.codification.runs import METHOD, AskedForChecks, edit, final, function, parts
 from tests.build.repositories.test_checkout import committed, git
 from tests.conftest import ROOT
 from tests.docs.examples import blocks, calls

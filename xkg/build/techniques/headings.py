@@ -182,6 +182,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     while main.parent is not None:
         main = main.parent
     inside = main is not part and (main.labelled or tree.node_of.get(id(main)) is not None)
+    inside = inside or (main is part and part.run_in and part.role in MAIN)  # letters have no sections
     return stated and (inside or is_spoken_of(tree.reader, name))
 
 
