@@ -39,7 +39,7 @@ def test_undo_goes_back_edit_by_edit(workspace: Workspace) -> None:
     assert workspace.text("a.py") == "1\n"
     workspace.edit({"a.py": "3\n"}, "three")
     workspace.undo()
-    workspace.undo()
+    assert workspace.undo().reason == "Undo: one"
     assert "a.py" not in workspace.files
     assert not (workspace.tree / "a.py").exists()
     with pytest.raises(InputError, match="no edit to undo"):
