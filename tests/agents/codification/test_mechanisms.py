@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.codification.runs import World, parts, step
+from tests.agents.codification.runs import World, edit, parts, replace, step
 from xkg.agents.codification.protected import settings
 from xkg.agents.codification.task import read_method, read_task
 from xkg.build.parsing.parsers import Parsers
@@ -29,6 +29,24 @@ def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
     world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
     world.run(steps=3)
     assert world.asked("exactly the last action") == 1
+
+
+def test_edits_are_undone_one_after_the_other(world: World) -> None:
+    one, two = edit(replace("0.05", "0.04"), reason="one"), edit(replace("0.04", "0.03"), reason="two")
+    world.endpoint.answers = [parts(), one, two, step("undo_edit"), step("undo_edit")]
+    world.run(steps=4)
+    assert [v.reason for v in world.workspace.versions][3:] == ["Undo: two", "Undo: one"]
+    assert world.workspace.changed() == []
+
+
+def test_files_that_are_not_shown_are_named(world: World) -> None:
+    (world.starter / "large.py").write_text("# long\n" * 10_000)
+    (world.starter / "conf.yaml").write_text("rate: 1\n")
+    world.endpoint.answers = [parts(), step("list_files")]
+    world.run(steps=1)
+    shown = world.endpoint.requests[-1]["messages"][1]["content"]
+    assert "## model.py" in shown, "one file hides those after it"
+    assert "Not shown: conf.yaml, large.py\n" in shown
 
 
 def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> None:

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,18 @@ def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
     assert "none of its changed lines ran" in " ".join(result.faults)
     told = world.endpoint.requests[-1]["messages"][1]["content"]
     assert "not accepted" in told
+    *_, ended, _ = (event.outcome for event in world.events if isinstance(event, StepTaken))
+    assert ended.endswith("none of its changed lines ran; call it from what `run` starts"), "progress shows no fault"
+
+
+def test_edits_of_an_answer_that_is_not_accepted_stay_and_are_no_final_commit(world: World) -> None:
+    early = final(1, 1)
+    early["action_input"]["edits"] = [function("train", MOMENTUM)]
+    world.endpoint.answers = [parts(), early, final()]
+    assert world.run().result == "A"
+    told = world.endpoint.requests[-1]["messages"][1]["content"].partition("Observation: not accepted: ")[2]
+    assert "your edits stay: edited train.py: version 1" in told
+    assert [v.reason for v in world.workspace.versions] == ["starter code", "Edit train.py"]
 
 
 @pytest.mark.product("each place")
@@ -362,7 +375,7 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
     assert world.endpoint.requests == []
     (world.starter / "train.py").write_text("print('hello')\n")
     (world.starter / "weights.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 9\n")
-    with pytest.raises(InputError, match=r"no line in the output matches.*1 file is a Git LFS pointer"):
+    with pytest.raises(InputError, match=r"no line of the output matches.*1 file is a Git LFS pointer"):
         world.run()
 
 
@@ -377,20 +390,32 @@ def test_a_model_that_answers_nonsense_forever_ends_the_run_in_one_line(world: W
 
 def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Path) -> None:
     all_at_once = final()
-    all_at_once["action_input"]["edits"] = [function("train", MOMENTUM)]
+    all_at_once["action_input"] |= {"edits": [function("train", MOMENTUM)], "text": "Keep a velocity"}
     world.endpoint.answers = [parts(), step("list_files"), all_at_once]
     assert world.run(world.task(mode="single")).result == "A"
     assert world.asked("the action of this step is final_answer") == 1
-    assert [v.reason for v in world.workspace.versions] == ["starter code", "done"]
+    assert [v.reason for v in world.workspace.versions] == ["starter code", "Keep a velocity"]
     other = World(tmp_path / "other", world.endpoint, world.parsers, world.commands)
     note = final(13, 19)
     note["action_input"]["edits"] = [replace("    x, velocity", "    # a velocity\n    x, velocity")]
     skeleton = replace("def train", "def push(v):\n    return v\n\n\ndef train")
-    other.endpoint.answers = [parts(), edit(skeleton), edit(function("train", MOMENTUM)), step("execute_script"), note]
+    other.endpoint.answers = [parts(), edit(skeleton), edit(function("train", MOMENTUM)), note]
     result = other.run(other.task(mode="prescribed"))
     assert result.result == "A", result
     assert (result.steps, result.edits) == (4, 3)
     assert not other.endpoint.answers
+    data = re.compile(r"<<<(\w+ \w+)>>>.*?<<<end \1>>>", re.S)
+    orders = [data.sub("", body["messages"][1]["content"]) for body in other.endpoint.requests[-3:]]
+    assert ["skeleton" in orders[0], "in its function" in orders[1], "Compare" in orders[2]] == [True] * 3
+    assert sum("This step is" in order for order in orders) == 3
+
+
+def test_a_part_that_the_skeleton_has_already_needs_no_edit(world: World) -> None:
+    already = edit(reason="train has it")
+    world.endpoint.answers = [parts(), edit(function("train", MOMENTUM)), already, final()]
+    result = world.run(world.task(mode="prescribed"))
+    assert (result.result, result.steps, result.edits) == ("A", 4, 1)
+    assert [each.observation for each in steps(world.run_folder)][1] == "nothing was edited: train has it"
 
 
 def test_the_method_s_text_is_data_in_every_prompt(world: World) -> None:

@@ -39,7 +39,7 @@ def test_undo_goes_back_edit_by_edit(workspace: Workspace) -> None:
     assert workspace.text("a.py") == "1\n"
     workspace.edit({"a.py": "3\n"}, "three")
     workspace.undo()
-    workspace.undo()
+    assert workspace.undo().reason == "Undo: one"
     assert "a.py" not in workspace.files
     assert not (workspace.tree / "a.py").exists()
     with pytest.raises(InputError, match="no edit to undo"):
@@ -179,7 +179,7 @@ def test_a_branch_reaches_a_dirty_repository_without_touching_it(starter: Path, 
     users_repository(starter, tmp_path)
     (starter / "lib/model.py").write_text("def step(x):\n    return x + 7\n")
     read = read_starter(str(starter), tmp_path / "cache")
-    assert any("not committed" in note for note in read.notes)
+    assert any("uncommitted" in note for note in read.notes)
     workspace = Workspace.create(tmp_path / "run", read)
     workspace.edit({"lib/model.py": "def step(x):\n    return x + 8\n"}, "eight")
     before = git(starter, "status", "--porcelain")

@@ -24,6 +24,7 @@ from xkg.value import Value
 
 _MOST_STORED = 400_000
 _MOST_FILES = 60_000
+_MOST_NAMES = 4000
 
 
 class AddedModules(Value):
@@ -129,12 +130,12 @@ class Session:
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
+        library = self.method.library if task.graph else "This run has no library: do not search it"
         lines = [
             "# The method\n" + self.method.text,
             *([f"# Pseudocode\n{task.pseudocode}"] if task.pseudocode else []),
             *([f"# The data\n{task.data_description}"] if task.data_description else []),
-            *([f"# In the library, not in the workspace\n{library}"] if (library := self.method.library) else []),
-            *([] if task.graph else ["There is no library in this run"]),
+            *([f"# In the library, not in the workspace\n{library}"] if library else []),
             "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
             f"# The program\nRun by: {task.run}\n{measured_by}Start from: {self.script()}\n"
             f"Metric: {task.parsed_metric} (of the starter: {known})",
@@ -158,15 +159,12 @@ class Session:
     def related(self) -> list[str]:
         """Files that belong to the method: the starter's files named by the task, otherwise its Python files nearest to
         the script; then the related files from elsewhere. Both are limited to what fits in a prompt."""
-        return [*self.related_in_starter(), *_fitting(self.beside.texts, self.beside.texts)]
-
-    def related_in_starter(self) -> list[str]:
-        """Like `related`, without the read-only files."""
         script, texts = self.script(), self.workspace.texts(0)
-        if self.beside.of_starter:
-            return [path for path in self.beside.of_starter if path in texts]
-        near = sorted(texts, key=lambda path: (path != script, _distance(path, script), path))
-        return _fitting((path for path in near if path.endswith(".py")), texts)
+        chosen = [path for path in self.beside.of_starter if path in texts]
+        if not self.beside.of_starter:
+            near = sorted(texts, key=lambda path: (path != script, _distance(path, script), path))
+            chosen = _fitting((path for path in near if path.endswith(".py")), texts)
+        return [*chosen, *_fitting(self.beside.texts, self.beside.texts)]
 
     def text(self, path: str) -> str:
         """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
@@ -174,14 +172,17 @@ class Session:
         return self.workspace.text(path) if known is None else known
 
     def shown(self) -> str:
-        """The related and changed files for a prompt, with line numbers."""
+        """The related and changed files for a prompt, with line numbers, and the names of the others."""
         texts = self.workspace.texts()
         blocks = []
         room = _MOST_FILES * 2
-        for path in dict.fromkeys([*self.related(), *(path for path in self.workspace.changed() if path in texts)]):
+        paths = dict.fromkeys([*self.related(), *(path for path in self.workspace.changed() if path in texts)])
+        for path in paths:
             text = numbered(self.text(path).splitlines())
             blocks.append(f"## {path}\n{cut_middle(text, max(2000, room))}")
             room -= len(text)
+        if others := [path for path in [*self.workspace.files, *self.beside.texts] if path not in paths]:
+            blocks.append(f"Not shown: {cut_middle(', '.join(others), _MOST_NAMES)}")
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
@@ -197,13 +198,12 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """The first paths whose texts together fit into a prompt."""
-    chosen, size = [], 0
+    """The first paths whose texts together fit into a prompt, without those that would not."""
+    chosen, room = [], _MOST_FILES
     for path in paths:
-        size += len(texts[path])
-        if size > _MOST_FILES:
-            break
-        chosen.append(path)
+        if len(texts[path]) <= room:
+            room -= len(texts[path])
+            chosen.append(path)
     return chosen
 
 

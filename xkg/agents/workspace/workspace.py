@@ -190,7 +190,7 @@ class Workspace:
         if not self.current.undo:
             raise InputError("there is no edit to undo: the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
-        undone = self._state.versions[-1]
+        undone = self._state.versions[target.number + 1]
         files = self.files_of(target.number)
         changes: _Changes = dict.fromkeys(self.files.keys() - files.keys())
         changes |= {path: file for path, file in files.items() if self.files.get(path) != file}

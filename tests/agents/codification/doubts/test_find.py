@@ -60,7 +60,7 @@ def test_checks_that_were_written_before_the_code_are_part_of_what_is_done(world
     ]
     result = world.run()
     told = [each.observation for each in steps(world.run_folder)][1]
-    assert told.startswith("not accepted:\n- first step: the check of this property fails")
+    assert told.startswith("not accepted: first step: the check of this property fails")
     assert "the first step follows the gradient" in told
     assert (result.title, result.edits) == ("A: error-free and better than the starter", 2)
     asked = world.endpoint.requests[1]["messages"][1]["content"]

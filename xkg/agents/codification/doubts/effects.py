@@ -77,7 +77,8 @@ class _Trials:
             if not _known(found, each.path, each.start_line, each.end_line)
         ]
         left = len(versions) - tried
-        notes = (f"{left} of {len(versions)} changes were not tried separately because time ran out",) if left else ()
+        most = f"at most {_MOST_RUNS} are, within the time limit of one run"
+        notes = (f"{left} of {len(versions)} changes were not tried separately: {most}",) if left else ()
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:

@@ -1,7 +1,7 @@
 """Executes an agent's actions. Failures become observations; exceptions are raised only if no model can be asked."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xkg.agents.codification.doubts.find import doubted
 from xkg.agents.codification.prompting.answers import (
@@ -73,7 +73,7 @@ class Actions:
     def objection(self, step: Step) -> str | None:
         """Why a step cannot be taken, in words for the model: an input that its action lacks, or edits that do not
         apply."""
-        if missing := [name for name in _NEEDED.get(step.action, ()) if not getattr(step.action_input, name)]:
+        if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
             self._changes(step.action_input.edits or ())
@@ -87,9 +87,9 @@ class Actions:
         try:
             if step.action == "final_answer":
                 assert given.final is not None
-                if given.edits:
-                    self._edited(given)
-                return self.finish(given.final.places, given.final.changed_settings, given.final.answers)
+                edited = f"\nyour edits stay: {self._edited(given)}" if given.edits else ""
+                seen = self.finish(given.final.places, given.final.changed_settings, given.final.answers)
+                return replace(seen, text=seen.text + edited)
             text = self._do[step.action](given)
         except AnswerError as error:
             text = f"no usable answer of the expert: {error}"
@@ -111,15 +111,17 @@ class Actions:
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
         more = [f"{doubt.about}:\n{doubt.more}" for doubt in verdict.doubts if doubt.more and not doubt.answer]
         if verdict.faults:
-            return Observation("not accepted:\n" + "\n".join([*(f"- {f}" for f in verdict.faults), *more]), verdict)
+            return Observation("\n".join(["not accepted: " + "\n- ".join(verdict.faults), *more]), verdict)
         open_ = [doubt for doubt in verdict.doubts if not doubt.answer]
         lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" for doubt in open_)
         return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
     def _edited(self, given: ActionInput) -> str:
         changed = self._changes(given.edits or ())
-        reason = given.text or (given.final.summary if given.final else "")
-        version = self._workspace.edit(changed, " ".join(reason.split())[:200] or "edit")
+        if not changed:
+            return f"nothing was edited: {given.text}"
+        reason = " ".join((given.text or f"Edit {', '.join(sorted(changed))}").split())[:200]
+        version = self._workspace.edit(changed, reason)
         diff = cut_middle(self._workspace.diff(version.number - 1), self._session.settings.observation // 2)
         return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
 

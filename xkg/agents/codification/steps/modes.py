@@ -1,11 +1,28 @@
 """Asks for the next step of a run: the model chooses it (mode `agent`), or it is fixed (`prescribed`, `single`)."""
 
 from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
 
-from xkg.agents.codification.prompting.answers import Action, Step
+from xkg.agents.codification.prompting.answers import Action, ActionInput, Step
 from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.steps.actions import Actions
+
+_Block = Literal["skeleton", "part", "whole", "compared"]
+_RUN = Step(
+    plan_and_status="",
+    thought="",
+    action="execute_script",
+    action_input=ActionInput.model_validate(dict.fromkeys(ActionInput.model_fields)),
+)
+
+
+class _Order(NamedTuple):
+    """A fixed action, the block of the prompt that says what it is to do, and the parts for which it does that."""
+
+    action: Action
+    block: _Block
+    parts: Sequence[str]
 
 
 def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> Step | None:
@@ -13,7 +30,9 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
     orders = _orders(session)
     if orders is not None and len(history) == len(orders):
         return None
-    ordered, order = (None, "") if orders is None else orders[len(history)]
+    order = None if orders is None else orders[len(history)]
+    if isinstance(order, Step):
+        return order
     last = history[-1].step if history else None
     inputs = {
         "task": session.described(),
@@ -21,13 +40,16 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
         "log": log(history, session.settings.memory),
         "recent": recent(history, session.settings.memory),
         "experts": str(session.questions.expert_calls_left),
-        "order": order,
+        **dict.fromkeys(get_args(_Block), ""),
+        **({} if order is None else {order.block: "\n".join(order.parts)}),
     }
 
     def check(step: Step) -> str | None:
-        if ordered is not None and step.action != ordered:
-            return f"the action of this step is {ordered}"
-        if last is not None and (step.action, step.action_input) == (last.action, last.action_input):
+        if order is not None:
+            wrong = step.action != order.action
+            return f"the action of this step is {order.action}" if wrong else actions.objection(step)
+        again = last is not None and (step.action, step.action_input) == (last.action, last.action_input)
+        if again and step.action != "undo_edit":
             return "this is exactly the last action: its observation is above; choose another one"
         if step.action == "request_expert" and not session.questions.expert_calls_left:
             return "the expert cannot be asked any more: choose another action"
@@ -36,26 +58,15 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
     return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
 
 
-def _orders(session: Session) -> list[tuple[Action, str]] | None:
-    """The fixed steps of a mode: the action of each, and what it is to do. None if the model chooses."""
+def _orders(session: Session) -> list[Step | _Order] | None:
+    """The fixed steps of a mode, None if the model chooses."""
     if session.task.mode == "agent":
         return None
     if session.task.mode == "single":
-        return [("final_answer", "Implement the whole method: a final_answer with all edits.")]
+        return [_Order("final_answer", "whole", session.parts)]
     return [
-        ("edit", _SKELETON),
-        *(("edit", _PART.format(part)) for part in session.parts),
-        ("execute_script", "Run the task's command."),
-        ("final_answer", _FINAL),
+        _Order("edit", "skeleton", session.parts),
+        *(_Order("edit", "part", [part]) for part in session.parts),
+        _RUN,
+        _Order("final_answer", "compared", session.parts),
     ]
-
-
-_SKELETON = (
-    "Write a skeleton: for each part of the method, by its name, one function with a docstring that says what it takes "
-    "and gives, where it belongs in this code; its body may hand its input through. The program has to run as before."
-)
-_PART = "Implement the part {!r} in its function, completely, and call it where the method does."
-_FINAL = (
-    "Compare each part of the method with the code: the right quantities, order, signs and scope, reached when the "
-    "program runs. Give the final_answer, with the edits that this asks for."
-)
