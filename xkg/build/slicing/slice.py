@@ -47,14 +47,12 @@ class Slice(Value):
     """`source` is one module; it is empty if `refused` says why there is none (another language, Python 2, a broken
     file).
 
-    `entries` are the names that the requested symbols have in the module (for a method: its class). `derived_from`
-    lists the ids of the requested symbols, then of all other symbols in the module, in order. `packages` are top-level
-    imports from outside the standard library. `missing` maps names that nothing defines to the reason; `cut` lists ids
-    of dependencies beyond the length limit, `outlines` their signatures; `gaps`, keyed by path, are lines left out of
-    included definitions, in order; `notes` describe code that static slicing cannot follow."""
+    `derived_from` are the ids of the requested symbols, then of all others in it, in order. `packages` are top-level
+    imports from outside the standard library. `missing` maps names that nothing defines to the reason; `cut` are ids of
+    dependencies beyond the length limit, `outlines` their signatures; `gaps`, by path, are the lines of the definitions
+    in it that are left out, in order; `notes` list code that static slicing cannot follow."""
 
     source: str
-    entries: tuple[str, ...] = ()
     derived_from: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     missing: dict[str, str] = Field(default={})
@@ -169,7 +167,6 @@ class _Slicer:
                 missing[name] = "nothing in the slice defines it"
         return Slice(
             source=source,
-            entries=tuple(dict.fromkeys(name for seed in seeds for name in self._names_of(seed))),
             derived_from=self._derived(requested, order),
             packages=self._packages(),
             missing=missing,
@@ -229,10 +226,6 @@ class _Slicer:
             return None
         members = (member for member in node.body if isinstance(member, Function | ast.ClassDef))
         return next((m for m in members if first_line(m) <= symbol.start_line <= last_line(m)), None)
-
-    def _names_of(self, place: Place) -> Iterator[str]:
-        for name in sorted(self.need.statement(place).binds):
-            yield self.flat.get(Definition(place.path, name), name)
 
     # --- writing ---
 
