@@ -34,7 +34,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """All checks, in the order in which a build needs them."""
+    """All checks, in the order in which a build needs the parts."""
 
     findings: tuple[Check, ...]
 

@@ -24,8 +24,8 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """An occurrence of a blacklist entry. `where` is a paper, a node or a line of a log; `kind`: the graph holds the
-    `paper`, the `repository`, or a `copy` of it; or a `text` names one."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` says whether the graph
+    contains the `paper`, the `repository`, or a `copy` of it, or whether some `text` mentions it."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]

@@ -25,9 +25,9 @@ _WORTH = 400
 
 
 class JobQuestion(Value):
-    """A question of a build. `instructions` say what to do, `prompt` holds the data and the question, `answer_schema`
-    is the JSON schema of the answer. Data that `prompt` leaves out is in an earlier question, or was read before.
-    `given` says when a caller got this question, empty for never."""
+    """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
+    `answer_schema` is the JSON schema of the answer. Data that `prompt` omits is in an earlier question, or has already
+    been read. `given` says when a caller received this question, empty if none has."""
 
     question: str
     stage: str
@@ -39,7 +39,8 @@ class JobQuestion(Value):
 
 
 class QuestionsAnswer(Quoting):
-    """Questions of a job that wait for an answer. `waiting` counts all of them, `note` says what to do next."""
+    """Questions from a job that are waiting for an answer. `waiting` counts all of them, and `note` says what to do
+    next."""
 
     job: int
     state: State

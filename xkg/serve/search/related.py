@@ -35,8 +35,8 @@ class Pair(Value):
 
 
 class RelatedRow(Value):
-    """`score` in 0..1 combines all kinds of relation. `cites` and `cited`: the paper in question cites this one, or is
-    cited by it; `alike` in 0..1 is how similar their techniques are."""
+    """`score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the paper in question cites this
+    paper, or is cited by it; `alike` (0 to 1) is how similar their techniques are."""
 
     id: str
     title: str
