@@ -442,7 +442,7 @@ def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None
     ("arguments", "remedy"),
     [(["implement", "svgd"], "`xkg implement --method svgd`"), (["ablate", "p"], "`xkg ablate --paper p`"),
      (["search", "x", "-k", "abc"], "give a whole number"),
-     (["cypher", "component-tree", "paper=x"], "put a text of several words in quotes, and --param before each")],
+     (["cypher", "component-tree", "paper=x"], "put text with several words in quotes, and --param before each")],
 )  # fmt: skip
 def test_wrong_usage_names_what_is_meant(xkg: Run, arguments: list[str], remedy: str) -> None:
     failed = xkg(*arguments)
@@ -536,7 +536,8 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
     failed = xkg("show", "x", kg=published)
     assert failed.code == 1
     assert (
-        failed.err == "xkg: a bug in xkg (ZeroDivisionError: two lines); run again with -v, and report the traceback\n"
+        failed.err
+        == "xkg: this is a bug in xkg (ZeroDivisionError: two lines); run again with -v, and report the traceback\n"
     )
 
 
