@@ -355,7 +355,7 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
     result = xkg("import", tmp_path, kg=tmp_path / "graph")
     assert result.code == 1
     assert "half.json" in result.err
-    assert result.line.endswith("correct them, then import again")
+    assert result.line.endswith("fix them, then import again")
     assert result.out == "imported 1 paper, 1 file left out; the graph is generation 1\n"
     assert xkg("show", MEDIANS, kg=tmp_path / "graph").code == 0
 

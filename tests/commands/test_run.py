@@ -69,7 +69,7 @@ def test_what_it_leaves_is_named_and_stored_on_request(xkg: Xkg, tmp_path: Path)
     [
         (("median heuristic", "-c", "1"), "missing package numpy: environments are disabled"),
         ((FORCE, "nowhere.py"), "nowhere.py cannot be read (No such file or directory)"),
-        ((FORCE, "nowhere.py", "-c", "1"), "put a name of several words in quotes"),
+        ((FORCE, "nowhere.py", "-c", "1"), "put a name with several words in quotes"),
         ((FORCE, "-c", ""), "the script is empty"),
         (("no such technique at all", "-c", "1"), "no such technique at all"),
     ],

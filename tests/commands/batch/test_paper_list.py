@@ -66,10 +66,13 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "names no paper"),
-        (b"# nothing\n", "names no paper"),
+        (b"", "contains no papers"),
+        (b"# nothing\n", "contains no papers"),
         (b"a\tb\tc\td\n", "line 1: 4 columns"),
-        (b"2402.17135, https://github.com/o/n\n", "line 1: its columns are separated by commas: separate them by tabs"),
+        (
+            b"2402.17135, https://github.com/o/n\n",
+            "line 1: its columns are separated by commas: separate them with tabs",
+        ),
         (b"2402.17135 https://github.com/o/n\n", "separated by spaces"),
         (b"paper;repo\nx; https://github.com/o/n\n", "separated by semicolons"),
         (b"\xff\xfe", "not UTF-8"),
@@ -133,4 +136,4 @@ def test_other_forms_of_one_paper_are_one_paper_or_a_question(tmp_path: Path) ->
     ]  # fmt: skip
     assert found.repeated == {1: 2, 3: 2, 6: 8}
     assert [broken.line for broken in found.broken] == [4, 5]
-    assert "line 2 has the same paper" in found.broken[0].reason
+    assert "line 2 lists the same paper" in found.broken[0].reason

@@ -195,7 +195,7 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "$" in part or "{" in part or not part.isprintable():
-            raise InputError(f"{part!a} means something else to clients: give a folder with a plainer name")
+            raise InputError(f"{part!a} has a special meaning for clients: use a folder with a plainer name")
     return Local(command)
 
 
@@ -207,7 +207,7 @@ def remote(url: str, token: str | None) -> Remote:
     except ValueError:
         raise InputError(f"{url[:200]!a} is not an address: give https://HOST/mcp, without user or password") from None
     if "${" in url:
-        raise InputError(f"{url[:200]!a} means something else to clients: write the address out")
+        raise InputError(f"{url[:200]!a} has a special meaning for clients: write the address in full")
     here = place.is_loopback
     if not here and place.scheme != "https":
         raise InputError(f"{url} would send tokens and answers unencrypted: give an https address")
