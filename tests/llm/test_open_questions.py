@@ -48,7 +48,7 @@ def test_the_first_answer_counts(questions: OpenQuestions) -> None:
     assert questions.schema(1, id) == {"type": "object"}
     assert questions.answer(1, id, "{}")
     assert not questions.answer(1, id, '{"late": 1}')
-    with pytest.raises(InputError, match="answered already"):
+    with pytest.raises(InputError, match="already been answered"):
         questions.schema(1, id)
     with pytest.raises(UnknownIdError, match="no question"):
         questions.schema(2, id)

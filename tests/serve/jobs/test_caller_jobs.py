@@ -102,7 +102,7 @@ def test_an_answer_is_held_to_its_schema_and_counts_once(jobs: Jobs) -> None:
         with pytest.raises(InputError, match=f"is not answered: .*{why}.*answer it again"):
             taken(jobs, row.id, question, odd, ME)
     assert taken(jobs, row.id, question, {"n": 1}, ME).waiting == 0
-    with pytest.raises(InputError, match="answered already"):
+    with pytest.raises(InputError, match="already been answered"):
         taken(jobs, row.id, question, {"n": 2}, ME)
     assert OpenQuestions(jobs.graph).take(question) == '{"n": 1}'
 

@@ -107,8 +107,7 @@ def read_list(path: Path) -> PaperList:
             repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
             repeated[earlier.line] = number
         else:
-            reason = f"line {earlier.line} lists the same paper with a different version or repository: keep one of "
-            f"them"
+            reason = f"line {earlier.line} lists the same paper with another version or repository: keep one"
             broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""

@@ -79,7 +79,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
         wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
             f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from those that were sent, "
-            f"first {wrong[0]!a}: another process may be writing there; copy again"
+            f"starting with {wrong[0]!a}: another process may be writing there; copy again"
         )
     with target.snapshot() as snapshot:
         generation = snapshot.generation

@@ -42,8 +42,7 @@ class PushedPapers(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        ways = "use --claims-only to push them without code, or --allow-unlicensed to include code with an unknown "
-        "licence"
+        ways = "use --claims-only to push them without code, or --allow-unlicensed if their licence is unknown"
         return InputError(f"papers left out: {len(self.left_out)}; {ways}") if self.left_out else None
 
     def __str__(self) -> str:

@@ -209,7 +209,7 @@ class Jobs:
         if problem is not None:
             raise InputError(f"question {question} is not answered: {problem}; answer it again")
         if not self._questions.answer(job, question, json.dumps(answer, ensure_ascii=False)):
-            raise InputError(f"question {question} is answered already: `questions` lists those that wait")
+            raise InputError(f"question {question} has already been answered: `questions` lists the open questions")
         return row, len(self._questions.waiting(job))
 
     def _asks(self, job: int, caller: Caller) -> Row:
