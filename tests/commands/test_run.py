@@ -83,7 +83,7 @@ def test_what_cannot_be_run_is_one_line(xkg: Xkg, arguments: tuple[str, ...], me
 def test_without_a_sandbox_nothing_is_run(xkg: Xkg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_SANDBOX__RUNNER", "unsafe-subprocess")
     status, _, err = xkg(FORCE, "-c", "1")
-    assert (status, "in a sandbox or not at all" in err) == (1, True)
+    assert (status, "scripts run only in a sandbox" in err) == (1, True)
 
 
 def test_files_are_written_below_their_folder_alone(tmp_path: Path) -> None:

@@ -90,10 +90,10 @@ def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], call
 
 def _next(row: Row, waiting: int) -> str:
     if row.state not in ("queued", "running"):
-        return f"The job is {row.state}: job_status has its result; ask build again to continue one that did not end."
+        return f"The job is {row.state}: job_status has its result; call build again to continue an unfinished job."
     if waiting:
-        return "Answer each question by `answer`, then ask `questions` for the next ones."
-    return "No question waits now: ask `questions` again, it waits for the next one."
+        return "Answer each question with `answer`, then call `questions` for the next ones."
+    return "No question is open now: call `questions` again, which waits for the next one."
 
 
 def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
@@ -120,7 +120,7 @@ def _without_repeats(prompt: str, seen: set[str]) -> str:
         if (end := prompt.find(closing, at)) < 0:
             continue
         if end - at >= _WORTH and mark in seen:
-            pieces += (prompt[done:at], "(as you have it: not repeated)")
+            pieces += (prompt[done:at], "(you already have it: not repeated)")
             done = end
         seen.add(mark)
         at = end + len(closing)
