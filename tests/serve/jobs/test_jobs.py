@@ -104,7 +104,7 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs, tmp_path: Path
     [
         ("refused", "failed", "there is no such paper; give another"),
         ("crash", "failed", "signal 9"),
-        ("garbage", "failed", "ask for it again"),
+        ("garbage", "failed", "start it again"),
         ("partial", "partial", "0.25 dollars are spent; run again"),
     ],
 )

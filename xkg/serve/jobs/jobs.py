@@ -381,7 +381,7 @@ class Jobs:
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error line{signalled}: ask for it again to continue"
+            ended = f"its process ended without an error line{signalled}: start it again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):
