@@ -278,7 +278,7 @@ def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
 def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     listed = xkg("cypher", "--list", kg=tmp_path / "none")
     assert "\nconcepts\n" in listed.out
-    assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
+    assert "  component-tree\n    A paper's techniques as a tree" in listed.out
     assert "    limit: integer = 20  (maximum number of rows)\n" in listed.out
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
     assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
@@ -414,7 +414,7 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         ),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
-        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "such as arxiv:1608.04471"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "look like arxiv:1608.04471"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arXiv:1608.04471v2"], "write it as arxiv:1608.04471"),
     ],
 )

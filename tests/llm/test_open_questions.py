@@ -117,7 +117,7 @@ class Turning:
 
 def test_a_process_that_runs_for_no_job_has_no_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XKG_JOB", raising=False)
-    with pytest.raises(ModelUnavailableError, match="for builds that an agent asks for"):
+    with pytest.raises(ModelUnavailableError, match="for builds started by an agent"):
         LanguageModel(LlmSettings(model=CALLER), tmp_path)
     assert LlmSettings().seconds < SILENT_SECONDS
 

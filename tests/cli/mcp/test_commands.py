@@ -310,7 +310,7 @@ def test_empty_files_marks_and_line_ends_are_met(desk: Desk) -> None:
         (["--url", "http://kg.example.org/mcp"], "unencrypted"),
         (["--url", "https://user:pass@kg.example.org/mcp"], "without user"),
         (["--url", "kg.example.org"], "not an address"),
-        (["--url", "https://kg.example.org/${HOME}"], "written out|something else"),
+        (["--url", "https://kg.example.org/${HOME}"], "written out|special meaning"),
         (["--url", URL, "--token-env", "xkg_" + "a" * 43], "not a token"),
         (["--url", URL, "--token-env", "a b"], "not a token"),
         (["--token-env", "A"], "--url"),

@@ -81,7 +81,7 @@ def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
     left_out = {
         "references": paper.references,
         "code overview": paper.code_overview,
-        "code files": paper.code_files,
+        "files of code": paper.code_files,
         "descriptions of findings and resources": paper.findings or paper.resources,
         "passages and functions without a technique": paper.nothing_in,
     }
