@@ -101,7 +101,7 @@ def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
     asked = list(desk.asked)
     again = desk.build("--json")
     assert (again.code, json.loads(again.out)["published"]) == (0, False)
-    assert "nothing is left to ask; $0.02 spent" in desk.build("--dry-run").out
+    assert "no questions are left; $0.02 spent" in desk.build("--dry-run").out
     assert desk.asked == asked
     assert f"paper     {ID}\n" in desk("costs").out
     assert json.loads(desk("costs", "--json").out)["total"]["calls"] == len(asked)
@@ -155,7 +155,7 @@ def test_a_technique_that_failed_makes_the_paper_partial_and_is_tried_again(desk
     desk.changed["modularize"] = lambda asked: "no JSON" if asked.technique == "Exponential damping" else None
     failed = desk.build()
     assert failed.code == 1
-    assert "1 part of it failed; run again to retry" in failed.line
+    assert "1 part failed; run again to retry" in failed.line
     assert "note: Exponential damping: modularize" in failed.err
     assert "no usable answer after 4 attempts" in unfolded(failed.out)
     hidden = {technique["id"]: technique["reason"] for technique in desk.shown()["hidden"]}

@@ -191,14 +191,14 @@ class KnowledgeGraph(GraphChanges):
         """Renders a paper as Markdown for a prompt, in at most `budget_tokens` tokens of four characters; `str(answer)`
         is the Markdown.
 
-        `view` is "planning" (components with their definitions and dependencies, and which have code) or
-        "implementation" (pairs of a technique and its whole code, in build order; as many as fit).
+        `view` is "planning" (components with their definitions and dependencies, and whether they have code) or
+        "implementation" (each technique with its full code, in build order, up to the budget).
 
-        For studies, `include` names the kinds of nodes to include (`xkg.serve.context.context.KINDS`; None: all), and
-        `code` is "raw" (the source lines in the repository), "rewritten" (the code node of any level) or "verified"
+        For studies, `include` selects the kinds of nodes to include (`xkg.serve.context.context.KINDS`; None: all), and
+        `code` is "raw" (the source lines in the repository), "rewritten" (the code node at any level) or "verified"
         (level `executed` or above). Raw lines are read from the build's files, or from the clone `repository`; the last
-        line says why some are missing. Raises `InputError` for a budget that is too small, and for a clone without the
-        paper's commit.
+        line says why some are missing. Raises `InputError` if the budget is too small, or if a clone lacks the paper's
+        commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

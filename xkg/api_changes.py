@@ -126,10 +126,10 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "BatchReport":
-        """Builds the papers of a list, `jobs` at a time: a file as for `xkg build --papers`, or pairs of a paper and
-        its repository. Skips unchanged papers, and unless `retry_failed` those that failed before. One failure does not
-        stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s. Raises `InputError` if
-        the list cannot be read."""
+        """Builds the papers in a list, `jobs` at a time: a file as for `xkg build --papers`, or pairs of a paper and
+        its repository. Skips unchanged papers and, unless `retry_failed`, papers that failed before. One failure does
+        not stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s. Raises `InputError`
+        if the list cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
         from xkg.commands.engines import engine_of
@@ -318,8 +318,8 @@ class GraphChanges:
         return verify(self._settings, papers, number(jobs), progress or ignore, stale, attest=attest, key=path)
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
-        """Trusts attestations signed with a key (the line in a `.pub` file, or the file's path) in all graphs of this
-        user. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
+        """Trusts attestations signed with a key (the line in a `.pub` file, or the path to the file) in all of this
+        user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
         `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
@@ -380,7 +380,7 @@ class GraphChanges:
 
         `task` is a task file, which the other arguments override; `out` is the folder for the run, by default inside
         the graph's folder. Without a language model (`llm.model`), `run` and `metrics` are required. Raises
-        `BaselineError` if the experiment does not run, `InputError`, and `SandboxUnavailableError`."""
+        `BaselineError` if the experiment does not run; may also raise `InputError` or `SandboxUnavailableError`."""
         from xkg.agents.ablation.task import read_task
         from xkg.commands.ablate import ablate, has_model
 

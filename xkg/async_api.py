@@ -50,8 +50,8 @@ def _coroutine(
 
 
 class AsyncKnowledgeGraph:
-    """`xkg.KnowledgeGraph` with the same methods as coroutines, each run in a thread. A call that is cancelled while it
-    waits is never made; if it is already running, its result is discarded."""
+    """Like `xkg.KnowledgeGraph`, but its methods are coroutines, each run in a thread. A call that is cancelled while
+    it waits is never made; if it is already running, its result is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)

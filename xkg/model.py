@@ -159,9 +159,9 @@ class Fault(Node):
 
 
 class Departure(Node):
-    """A statement in a definition that the code, or the source lines that the code was generated from, do not follow.
-    Either both do it in another way (`differs`), neither does it (`absent`), the code follows the definition but the
-    lines do not (`added`), or other lines in the repository, named in the remark, do it but the code does not
+    """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
+    from. Either both do it differently (`differs`), neither does it (`absent`), the code follows the definition but the
+    lines do not (`added`), or other lines in the repository, given in the remark, do it but the code does not
     (`elsewhere`). `searched` says whether other lines in the repository were examined first. `component` is the name of
     the component whose code departs, empty for the code itself."""
 
@@ -219,12 +219,12 @@ class Evidence(Node):
     """How a level was reached, or why the next one was not.
 
     `missing` lists packages that the code needs but that could not be installed here (or not in a version that
-    imports), so missing the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the
-    lines in function bodies that the test did and did not run, None if coverage was not measured. `mutants` is the
-    number of mutants tried, and `mutation_score` the fraction that made the test fail. `survivors` lists the other
-    mutants, and the functions whose body the test does not need; `excused` mutants do not count, since they compute the
-    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
-    the code's imports to the name==version that it ran with."""
+    imports), so a missing level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines in
+    function bodies that the test did and did not run, None if coverage was not measured. `mutants` is the number of
+    mutants tried, and `mutation_score` the fraction that made the test fail. `survivors` lists the other mutants, and
+    the functions whose body the test does not need; `excused` mutants do not count, since they compute the same result.
+    `repairs` is the number of times that a language model repaired the code or test. `distributions` maps the code's
+    imports to the name==version that it ran with."""
 
     level: Level
     runner: str | None = None

@@ -1,5 +1,5 @@
-// Where the techniques of a paper are in its repository, best place first: the lines that an ablation edits.
-// Read doubtful ones before: they have little support.
+// Where the techniques of a paper are in its repository, best place first: the lines to edit for an ablation. Check
+// doubtful places before you rely on them: they have little support.
 //
 // Group: repositories
 // Parameters:

@@ -1,4 +1,4 @@
-// The shortest paths between two papers over citations in either direction, of at most six steps, as ids and titles.
+// The shortest citation paths between two papers, in either direction and with at most six steps, as ids and titles.
 //
 // Group: citations
 // Parameters:

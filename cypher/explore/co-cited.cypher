@@ -1,4 +1,4 @@
-// Papers that are cited together with a paper (co-citation): by how many papers of the graph both are cited.
+// Papers often cited alongside a paper (co-citation), ranked by how many papers in the graph cite both.
 //
 // Group: citations
 // Parameters:

@@ -1,9 +1,9 @@
-// Code nodes of exactly this level, with their techniques and the packages they need.
+// Code nodes at exactly this level, with their techniques and required packages.
 //
 // Group: code
 // Parameters:
 //   level: string -- none, parsed, imported, executed, tested or faithful
-//   paper: paper = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only this paper, by id; empty: all papers
 // Example: xkg cypher code-at-level --param level=executed
 
 MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code)

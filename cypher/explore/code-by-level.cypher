@@ -1,4 +1,4 @@
-// How much code has reached which level, strongest first, in each language.
+// How much code has reached each level, per language, highest level first.
 //
 // Group: code
 // Parameters: none

@@ -1,9 +1,9 @@
-// Techniques without code for which another paper has code of the same concept: where to borrow it from, the best
+// Techniques without code for which another paper has code for the same concept: where to borrow code from, best
 // proven first.
 //
 // Group: concepts
 // Parameters:
-//   paper: paper = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only this paper, by id; empty: all papers
 // Example: xkg cypher code-elsewhere --param paper=arxiv:1608.04471
 
 MATCH (t:Technique)-[:SAME_CONCEPT]-(u:Technique)-[:IMPLEMENTED_BY]->(c:Code)

@@ -1,9 +1,9 @@
-// Code that was made from a file or one symbol of a repository: what to build again when that changes.
+// Code generated from a file or symbol in a repository: what to rebuild when the file changes.
 //
 // Group: code
 // Parameters:
 //   path: string -- end of the path, such as kernels.py or svgd/kernels.py
-//   symbol: string = "" -- only from this class, function or method; empty takes all
+//   symbol: string = "" -- only this class, function or method; empty: all
 // Example: xkg cypher code-from-file --param path=kernels.py
 
 MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code)-[:DERIVED_FROM]->(s:Symbol)<-[:DEFINES]-(r:Repository)

@@ -1,9 +1,9 @@
-// Code that needs a package: what breaks when it changes, and who shows how it is used.
+// Code that depends on a package: what breaks when the package changes, and where to find usage examples.
 //
 // Group: code
 // Parameters:
-//   package: string -- its name as code lists it, such as numpy
-//   levels: strings = ["parsed", "imported", "executed", "tested", "faithful", "none"] -- only code of these levels
+//   package: string -- name of the package as listed by code, such as numpy
+//   levels: strings = ["parsed", "imported", "executed", "tested", "faithful", "none"] -- only code at these levels
 // Example: xkg cypher code-needing-package --param package=numpy --param levels=tested,faithful
 
 WITH toLower($package) AS wanted

@@ -1,5 +1,5 @@
-// The techniques of a paper as a tree, in the order of the paper: with depth, for indentation,
-// places in the repository and the level of the code.
+// A paper's techniques as a tree, in the paper's order, with their depth for indentation, their places in the
+// repository and the level of their code.
 //
 // Group: techniques
 // Parameters:

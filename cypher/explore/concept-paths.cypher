@@ -1,5 +1,5 @@
-// Paths between two papers over a third one: a concept that the third shares with the one paper, and a concept that it
-// shares with the other. For concepts that both share, see shared-concepts.
+// Paths between two papers through a third paper that shares one concept with each of them. For concepts that the two
+// papers share directly, see shared-concepts.
 //
 // Group: concepts
 // Parameters:

@@ -1,4 +1,4 @@
-// What the builds of each month cost, in dollars: a paper counts in the month of its last build.
+// Monthly cost of builds, in dollars. A paper counts towards the month of its last build.
 //
 // Group: papers
 // Parameters: none

@@ -1,4 +1,5 @@
-// Papers that cite the same works as a paper (bibliographic coupling), those with most in common first.
+// Papers that cite the same works as a paper (bibliographic coupling), starting with those that have the most works in
+// common.
 //
 // Group: citations
 // Parameters:

@@ -1,4 +1,4 @@
-// The deepest techniques of the hierarchies, without components of their own: the finest parts of papers.
+// Leaf techniques (those with no components of their own), starting with the deepest.
 //
 // Group: techniques
 // Parameters:

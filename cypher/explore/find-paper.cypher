@@ -1,4 +1,5 @@
-// Papers whose title or authors contain a text, with their ids. Cited works that were not built have the state cited.
+// Papers whose title or authors contain some text, with their ids. Cited works that have not been built have the state
+// cited.
 //
 // Group: papers
 // Parameters:

@@ -1,4 +1,4 @@
-// Techniques of a paper that its findings mention by name: what the paper says about each part. Names of one or two
+// Techniques that a paper's findings mention by name: what the paper reports about each part. Names of one or two
 // letters do not count.
 //
 // Group: findings

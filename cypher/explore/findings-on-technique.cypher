@@ -1,5 +1,5 @@
-// Findings whose text mentions a technique, by the name that is given or any other name of techniques that are called
-// so; names of one or two letters count only when given.
+// Findings whose text mentions a technique by the given name, or by another name of techniques called that. Names of
+// one or two letters count only if given.
 //
 // Group: findings
 // Parameters:

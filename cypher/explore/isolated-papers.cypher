@@ -1,5 +1,5 @@
-// Papers without a link to another built paper: no citation in either direction, and no shared concept. works
-// counts what they cite outside the graph.
+// Papers not linked to any other built paper: no citation in either direction, and no shared concept. works counts the
+// works outside the graph that they cite.
 //
 // Group: citations
 // Parameters: none

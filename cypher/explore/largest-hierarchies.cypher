@@ -1,4 +1,5 @@
-// Methods with the most techniques below and including them, how many levels these span, and how many have code.
+// Methods with the largest hierarchies: the number of techniques (including the method itself), the number of levels
+// they span, and how many have code.
 //
 // Group: techniques
 // Parameters:

@@ -1,4 +1,5 @@
-// Licenses of the repositories, with the papers and the code that come from them. Unknown licenses come last.
+// Licenses of the repositories, with the papers and code that come from these repositories. Unknown licenses come
+// last.
 //
 // Group: repositories
 // Parameters: none

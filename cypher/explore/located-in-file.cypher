@@ -1,4 +1,4 @@
-// The techniques in a file of a repository with their lines, from top to bottom.
+// The techniques located in a file, with their lines, from top to bottom.
 //
 // Group: repositories
 // Parameters:

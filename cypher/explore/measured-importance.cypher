@@ -1,10 +1,10 @@
-// Which techniques matter, by experiment: the metric without them, or with them changed, relative to the baseline.
+// Which techniques matter, by experiment: the metric when a technique is removed or changed, relative to the baseline.
 // Largest changes first.
 //
 // Group: techniques
 // Parameters:
-//   paper: string = "" -- id of a paper, such as arxiv:1608.04471; all papers if none is given
-//   least: number = 0 -- only relative changes of at least this size, either way (0.05: five per cent)
+//   paper: string = "" -- id of a paper, such as arxiv:1608.04471; empty: all papers
+//   least: number = 0 -- only relative changes of at least this size, in either direction (0.05: five per cent)
 // Example: xkg cypher measured-importance --param least=0.05
 
 MATCH (t:Technique)-[:ABLATED_IN]->(a:Ablation)

@@ -1,4 +1,4 @@
-// Packages by how much code needs them, in how many papers, and how much of that code runs.
+// Packages ranked by how much code needs them, with the number of papers, and how much of that code runs.
 //
 // Group: code
 // Parameters:

@@ -1,5 +1,5 @@
-// How far each paper has come: its techniques, those located in a repository, those with code, and code that runs, is
-// tested, or is faithful.
+// How far each paper has come: how many of its techniques exist, are located in a repository, and have code, and how
+// much of the code runs, is tested, or is faithful.
 //
 // Group: papers
 // Parameters: none

@@ -1,5 +1,5 @@
-// Papers of each year and domain (that of arXiv, such as cs) in the graph, with their techniques and how many of these
-// have code. Unknown ones come last.
+// Papers in the graph by year and arXiv domain (such as cs), with their techniques and how many of these have code.
+// Papers without a year or domain come last.
 //
 // Group: papers
 // Parameters: none

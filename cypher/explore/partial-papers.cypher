@@ -1,4 +1,4 @@
-// Papers whose build is not complete, and why: one row a reason.
+// Papers whose build is incomplete, with one row per reason.
 //
 // Group: papers
 // Parameters: none

@@ -1,5 +1,5 @@
-// Repositories with commit and license, whose they are, what GitHub says about them, and what was found
-// in them: symbols, those with a technique, and code made from them. Official ones come first.
+// Repositories with their commit, license and paper, what GitHub says about them, and what was found in them: symbols,
+// symbols that implement a technique, and symbols that code was generated from. Official repositories come first.
 //
 // Group: repositories
 // Parameters: none

@@ -1,8 +1,8 @@
-// Datasets, weights and other resources that papers release, with the paper.
+// Datasets, weights and other resources released by papers, with the paper.
 //
 // Group: findings
 // Parameters:
-//   text: string = "" -- only those whose name or description holds this, in any case; empty takes all
+//   text: string = "" -- only resources whose name or description contains this, in any case; empty: all
 // Example: xkg cypher resources --param text=dataset
 
 MATCH (p:Paper)-[:RELEASES]->(r:Resource)

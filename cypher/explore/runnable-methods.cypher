@@ -1,5 +1,5 @@
-// Methods whose every part has code that runs (executed, tested or faithful): what can be reproduced from the graph
-// alone. tested counts those whose test can fail.
+// Methods in which every part has code that runs (executed, tested or faithful): what can be reproduced from the graph
+// alone. tested counts parts whose test can fail.
 //
 // Group: techniques
 // Parameters: none

@@ -1,10 +1,10 @@
-// What two papers have in common: their techniques that are one concept, how that was found (name, vectors, model),
-// and the level of the code on both sides.
+// What two papers have in common: techniques that are the same concept, how the match was found (name, vectors,
+// model), and the level of the code on both sides.
 //
 // Group: concepts
 // Parameters:
-//   paper: paper -- id of one paper
-//   other: paper -- id of the other
+//   paper: paper -- id of the first paper
+//   other: paper -- id of the other paper
 // Example: xkg cypher shared-concepts --param paper=arxiv:1608.04471 --param other=arxiv:2101.00001
 
 MATCH (a:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[s:SAME_CONCEPT]-(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(b:Paper {id: $other})

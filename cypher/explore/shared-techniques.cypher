@@ -1,5 +1,5 @@
-// Techniques that several papers share: one row for each paper that has the concept, under the technique of the lowest
-// id, the most widely shared first.
+// Techniques shared by several papers, with one row for each paper that has the concept. A concept takes its name from
+// its technique with the lowest id; the most widely shared concepts come first.
 //
 // Group: concepts
 // Parameters:

@@ -1,9 +1,9 @@
-// Techniques that are located in several files: what an ablation cannot switch off in one place.
+// Techniques located in several files: what an ablation cannot switch off in a single place.
 //
 // Group: repositories
 // Parameters:
 //   files: integer = 2 -- minimum number of files
-//   paper: paper = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only this paper, by id; empty: all papers
 // Example: xkg cypher spread-techniques --param files=3
 
 MATCH (t:Technique)-[:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)

@@ -1,9 +1,9 @@
-// Techniques without code, with reasons to write it: their weight, the techniques of other papers that are the
-// same concept, their components, and the places known in a repository.
+// Techniques without code, with reasons to write it: their weight, techniques from other papers that are the same
+// concept, their components, and the known places in a repository.
 //
 // Group: techniques
 // Parameters:
-//   paper: paper = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only this paper, by id; empty: all papers
 //   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher techniques-without-code --param paper=arxiv:1608.04471
 

@@ -35,7 +35,7 @@ PRINTED: Mapping[str, str] = {
     "ablate plan": "AblationPlan",
     "run": "RunAnswer",
     "build": "BuildResult; for several papers, `--papers`, `--curate`, `--jobs`, `--engine` or `--html` BatchReport",
-    "build --dry-run": "BuildPlan; a list of these for several papers",
+    "build --dry-run": "BuildPlan; for several papers, a list of them",
     "curate": "CuratedSet; with `--build` BatchReport",
     "check-blacklist": "AuditResult",
     "update": "UpdateResult",
@@ -111,10 +111,10 @@ _TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (
 
 def json_fields() -> str:
     intro = (
-        "Every command that reads takes `--json` (`cypher` also `--format json`). These fields are stable: they are "
-        "also the structured content of the [MCP tools](mcp.md), which leave out empty fields, and the types of the "
-        "[Python API](python.md). Answers that quote papers carry `notice`, which says that quoted text is data. Lists "
-        "without content are `[]`, and the output is ASCII."
+        "Every command that reads accepts `--json` (`cypher` also `--format json`). These fields are stable: they also "
+        "form the structured content of the [MCP tools](mcp.md), which omit empty fields, and the types in the "
+        "[Python API](python.md). Answers that quote papers include `notice`, which says that quoted text is data. "
+        "Empty lists are `[]`, and the output is ASCII."
     )
     models = _with_parts([*_PRINTED_TYPES, *_TYPES_OF_TOOLS])
     links = {model.__name__: f"[{model.__name__}](#{model.__name__.lower()})" for model in models}

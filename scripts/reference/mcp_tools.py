@@ -37,9 +37,9 @@ async def mcp() -> str:
             resources = (await client.list_resources()).resources
         service.close()
     intro = (
-        "`xkg serve` offers these. `build`, `questions`, `answer`, `implement`, `job_status` and `cancel_job` appear "
-        "only if you [allow builds](../howto/models.md#let-agents-have-papers-built), `run_code` only if you "
-        "[allow scripts](../howto/run.md#let-agents-try-code). Fields of the answers: [JSON](json.md)."
+        "This is what `xkg serve` offers. `build`, `questions`, `answer`, `implement`, `job_status` and `cancel_job` "
+        "appear only if you [allow builds](../howto/models.md#let-agents-have-papers-built), `run_code` only if you "
+        "[allow scripts](../howto/run.md#let-agents-try-code). For the fields in answers, see [JSON](json.md)."
     )
     listed = [
         table(
@@ -79,7 +79,7 @@ def _tool(tool: Any) -> str:
     hints = tool.annotations
     answer = tool.output_schema["title"]
     kind = "Read-only" if hints.read_only_hint else "Not read-only"
-    says = f"{kind}. Answers with [{answer}](json.md#{answer.lower()})."
+    says = f"{kind}. Returns [{answer}](json.md#{answer.lower()})."
     return "\n\n".join(
         [
             f"### {tool.name}",

@@ -275,7 +275,7 @@ def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
 def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     listed = xkg("cypher", "--list", kg=tmp_path / "none")
     assert "\nconcepts\n" in listed.out
-    assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
+    assert "  component-tree\n    A paper's techniques as a tree" in listed.out
     assert "    limit: integer = 20  (maximum number of rows)\n" in listed.out
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
     assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
@@ -331,7 +331,7 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
     result = xkg("import", tmp_path, kg=tmp_path / "graph")
     assert result.code == 1
     assert "half.json" in result.err
-    assert result.line.endswith("correct them, then import again")
+    assert result.line.endswith("fix them, then import again")
     assert result.out == "imported 1 paper, 1 file left out; the graph is generation 1\n"
     assert xkg("show", MEDIANS, kg=tmp_path / "graph").code == 0
 
@@ -384,7 +384,7 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["build", "--paper", "nowhere.tex"], "does not exist"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
-        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "such as arxiv:1608.04471"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "look like arxiv:1608.04471"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arXiv:1608.04471v2"], "write it as arxiv:1608.04471"),
     ],
 )
@@ -412,7 +412,7 @@ def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None
     ("arguments", "remedy"),
     [(["implement", "svgd"], "`xkg implement --method svgd`"), (["ablate", "p"], "`xkg ablate --paper p`"),
      (["search", "x", "-k", "abc"], "give a whole number"),
-     (["cypher", "component-tree", "paper=x"], "put a text of several words in quotes, and --param before each")],
+     (["cypher", "component-tree", "paper=x"], "put text with several words in quotes, and --param before each")],
 )  # fmt: skip
 def test_wrong_usage_names_what_is_meant(xkg: Run, arguments: list[str], remedy: str) -> None:
     failed = xkg(*arguments)
@@ -505,7 +505,8 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
     failed = xkg("show", "x", kg=published)
     assert failed.code == 1
     assert (
-        failed.err == "xkg: a bug in xkg (ZeroDivisionError: two lines); run again with -v, and report the traceback\n"
+        failed.err
+        == "xkg: this is a bug in xkg (ZeroDivisionError: two lines); run again with -v, and report the traceback\n"
     )
 
 

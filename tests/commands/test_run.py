@@ -69,7 +69,7 @@ def test_what_it_leaves_is_named_and_stored_on_request(xkg: Xkg, tmp_path: Path)
     [
         (("median heuristic", "-c", "1"), "missing package numpy: environments are disabled"),
         ((FORCE, "nowhere.py"), "nowhere.py cannot be read (No such file or directory)"),
-        ((FORCE, "nowhere.py", "-c", "1"), "put a name of several words in quotes"),
+        ((FORCE, "nowhere.py", "-c", "1"), "put a name with several words in quotes"),
         ((FORCE, "-c", ""), "the script is empty"),
         (("no such technique at all", "-c", "1"), "no such technique at all"),
     ],
@@ -83,7 +83,7 @@ def test_what_cannot_be_run_is_one_line(xkg: Xkg, arguments: tuple[str, ...], me
 def test_without_a_sandbox_nothing_is_run(xkg: Xkg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_SANDBOX__RUNNER", "unsafe-subprocess")
     status, _, err = xkg(FORCE, "-c", "1")
-    assert (status, "in a sandbox or not at all" in err) == (1, True)
+    assert (status, "scripts run only in a sandbox" in err) == (1, True)
 
 
 def test_files_are_written_below_their_folder_alone(tmp_path: Path) -> None:

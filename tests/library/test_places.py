@@ -169,5 +169,5 @@ def test_a_git_repository_sends_no_more_than_a_limit(tmp_path: Path, monkeypatch
 def test_what_is_no_address_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="gopher"):
         open_place("gopher://example.org/library", tmp_path)
-    with pytest.raises(InputError, match="only read"):
+    with pytest.raises(InputError, match="read-only"):
         open_place("http://127.0.0.1:9/", tmp_path).write("x", b"")

@@ -480,7 +480,7 @@ def test_an_endpoint_that_never_answers_is_given_up(desk: Desk) -> None:
 def test_an_answer_without_end_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.llm.chat_completions._MAX_BYTES", 1000)
     desk.script(Said("x" * 10_000))
-    assert "answers without end" in fails(desk, ModelUnavailableError)
+    assert "keeps sending data without end" in fails(desk, ModelUnavailableError)
 
 
 # --- an end that nobody planned ---------------------------------------------------------------------------------------
@@ -618,6 +618,6 @@ def test_a_call_that_was_killed_is_known_to_the_ledger_and_asked_again(desk: Des
         process.kill()
     report = costs(desk.folder, LlmSettings())
     assert (report.open, report.total.calls) == (1, 0)
-    assert "calls under way, or cut off with their process: 1; they may be billed, at about $0.01" in str(report)
+    assert "calls in progress, or cut off with their process: 1; they may be billed, at about $0.01" in str(report)
     with ScriptedEndpoint([GOOD]) as other, desk.open(base_url=other.url) as model:
         assert model.for_paper("arxiv:1")(PROMPT, Place, {"text": "1"}).name == "kernel"

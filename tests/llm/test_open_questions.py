@@ -48,7 +48,7 @@ def test_the_first_answer_counts(questions: OpenQuestions) -> None:
     assert questions.schema(1, id) == {"type": "object"}
     assert questions.answer(1, id, "{}")
     assert not questions.answer(1, id, '{"late": 1}')
-    with pytest.raises(InputError, match="answered already"):
+    with pytest.raises(InputError, match="already been answered"):
         questions.schema(1, id)
     with pytest.raises(UnknownIdError, match="no question"):
         questions.schema(2, id)
@@ -117,7 +117,7 @@ class Turning:
 
 def test_a_process_that_runs_for_no_job_has_no_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XKG_JOB", raising=False)
-    with pytest.raises(ModelUnavailableError, match="for builds that an agent asks for"):
+    with pytest.raises(ModelUnavailableError, match="for builds started by an agent"):
         LanguageModel(LlmSettings(model=CALLER), tmp_path)
     assert LlmSettings().seconds < SILENT_SECONDS
 

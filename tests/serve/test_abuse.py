@@ -62,7 +62,7 @@ def in_one_line(result: CallToolResult) -> str:
     assert "\n" not in said.strip()
     assert len(said) < 1200
     assert "Traceback" not in said
-    assert "fault of the server" not in said
+    assert "error in the server" not in said
     return said
 
 
@@ -228,6 +228,6 @@ async def test_a_cursor_outlives_a_new_generation_or_is_refused(tmp_path: Path, 
         gone = await client.call_tool("get_paper", {"paper": "title:one", "cursor": listed["cursor"]})
         assert "ask again without it" in in_one_line(gone)
         other = await client.call_tool("search_techniques", {"query": "another", "cursor": first["cursor"]})
-        assert "another question" in in_one_line(other)
+        assert "another query" in in_one_line(other)
     service.close()
     store.close()

@@ -79,7 +79,7 @@ async def test_a_paper_is_built_and_found(building: Running, graph_copy: Path) -
         job = await ask(client, "build", paper="paper/svgd.tex", repository="code")
         assert (job["job"], job["state"] in ("queued", "running"), job["asked_by"]) == (1, True, "laptop")
         again = await ask(client, "build", paper=str(EXAMPLE / "paper" / "svgd.tex"), repository="code")
-        assert (again["job"], "job of an earlier request" in again["note"]) == (1, True)
+        assert (again["job"], "started by an earlier request" in again["note"]) == (1, True)
         row = await ended(client, 1)
         assert (row["state"], row["error"], row["result"]["paper"]) == ("done", "", SVGD)
         assert [stage["name"] for stage in row["stages"]][:2] == ["parse", "fetch"]

@@ -62,7 +62,7 @@ def test_a_token_reads_the_graphs_that_it_names(graph_copy: Path, other: Path) -
     with running(graph_copy, graphs=(other,)) as server:
         assert len(titles(told(server, "list_papers", bread, graph="bread"))) == 1
         refused = told(server, "list_papers", bread)
-        assert (refused["isError"], "does not name the graph kg" in refused["content"][0]["text"]) == (True, True)
+        assert (refused["isError"], "does not cover the graph kg" in refused["content"][0]["text"]) == (True, True)
         assert len(titles(told(server, "list_papers", whole))) > 1
         assert told(server, "list_papers", foreign) == {"status": 401}
         page = server.client(bread, accept="text/html").get("/papers")
@@ -133,5 +133,5 @@ def test_pages_show_the_graph_that_a_reader_chooses(both: Running) -> None:
 
 
 def test_graphs_need_names_of_their_own(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="two of the graphs have one name"):
+    with pytest.raises(InputError, match="two graphs have the same name"):
         served_folders(Settings(kg=tmp_path / "a" / "kg", serve=ServeSettings(graphs=(tmp_path / "b" / "kg",))))

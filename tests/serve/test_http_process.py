@@ -67,7 +67,7 @@ def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
             said = ended(process)
             assert asked.exception(60) is not None or asked.result().status_code >= 500
         assert process.returncode == 0
-        assert "a call under way was aborted" in [line["event"] for line in said]
+        assert "a call in progress was aborted" in [line["event"] for line in said]
 
 
 @pytest.mark.product("a server of several processes", every=True)

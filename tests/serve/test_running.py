@@ -101,7 +101,7 @@ steam(2)
         assert fields["output"] == "[31mred[0m\n3400\n"
         left_out = " ".join(fields["left_out"])
         assert "huge.png: it has 3,145,732 bytes" in left_out
-        assert "evil ?[2Jname: its name holds more" in left_out
+        assert "evil ?[2Jname: its name contains more" in left_out
         assert "\x1b" not in texts(result)
         assert "3400" in texts(result)
         failed = await client.call_tool("run_code", {"id": STEAM, "script": "x = 1\nsteam(None) + x"})
@@ -183,7 +183,7 @@ def test_a_caller_has_one_run_at_a_time_and_installations_are_not_waited_for(
     first = threading.Thread(target=runs.run, args=(STEAM, "steam(1)", OPERATOR))
     first.start()
     assert begun.wait(60)
-    with pytest.raises(InputError, match="another run of yours is under way"):
+    with pytest.raises(InputError, match="another of your runs is in progress"):
         runs.run(STEAM, "steam(1)", OPERATOR)
     monkeypatch.setattr(callers_runs, "INSTALLING_SECONDS", 0.01)
     with pytest.raises(PackagesError, match="ask again in a minute"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST_OFFERED = 5
 
 ablate_app = typer.Typer(cls=FoldedGroup, invoke_without_command=True, no_args_is_help=True)
-Run = Annotated[str, typer.Argument(help="Name or folder of a run.")]
+Run = Annotated[str, typer.Argument(help="Name or folder of the run.")]
 
 
 @ablate_app.callback()
@@ -40,7 +40,7 @@ def ablate(
     fields: AllFields,
     task: Annotated[Path | None, typer.Option("--task", help="Task file (ablate.yaml); options override it.")] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Without --run: take the first command from README and scripts.")
+        bool, typer.Option("--yes", "-y", help="Without --run, use the first command found in the README and scripts.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the run (default: inside the graph's folder).")] = None,
     where: EngineFields,
@@ -65,11 +65,13 @@ def ablate(
 
 
 @ablate_app.command("plan")
-@command(llm="Name of the language model, or none for the graph alone.")
+@command(llm="Name of the language model, or none to plan from the graph alone.")
 def plan(
     service: "Service",
     paper: Paper,
-    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, with or without changes.")] = None,
+    repo: Annotated[
+        Path | None, typer.Option(help="Folder with a clone of a repository, with or without local changes.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="Maximum number of ablations.")] = 5,
 ) -> "AblationPlan":
     """Plan ablations of a paper: what to remove, replace or add, why, how to measure it, and which lines to edit."""
@@ -92,9 +94,13 @@ def report(settings: "Settings", run: Run) -> "AblateResult":
 def apply(
     settings: "Settings",
     run: Run,
-    candidate: Annotated[str, typer.Argument(help="Id of a candidate in the report, or `baseline` for its repairs.")],
-    to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, if not the original.")] = None,
-    patch: Annotated[bool, typer.Option("--patch", help="Print a patch; add no branch.")] = False,
+    candidate: Annotated[
+        str, typer.Argument(help="Id of a candidate from the report, or `baseline` for the baseline's repairs.")
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="Repository to add the branch to, if not the original repository.")
+    ] = None,
+    patch: Annotated[bool, typer.Option("--patch", help="Print a patch instead of adding a branch.")] = False,
 ) -> None:
     """Add one candidate's change to the repository as a branch."""
     from xkg.commands import ablate
@@ -111,17 +117,19 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
     """Returns the first command if the user agrees to it."""
     if not commands:
         raise InputError(
-            "no run is given, and no command of README or scripts starts a file of the repository: name it with --run, "
-            "or let a model find it with --llm"
+            "no command was given, and none found in the README or scripts starts a file in the repository: give the "
+            "command with --run, or let a model find it with --llm"
         )
     first, *others = (f"`{command}`" for command in commands)
     more = f" ({len(others)} other{'s' * (len(others) > 1)}: {', '.join(others[:_MOST_OFFERED])})" if others else ""
     if yes:
         print_text(f"run {first}{more}", err=True)
     elif not sys.stdin.isatty():
-        raise InputError(f"no run is given; README and scripts have {first}{more}: take it with --yes, or give --run")
+        raise InputError(
+            f"no command was given; the README and scripts have {first}{more}: accept it with --yes, or give --run"
+        )
     else:
         print_text(f"run {first}?{more}", err=True)
         if not typer.confirm("Run it", default=True, err=True):
-            raise InputError("no command was chosen: give one with --run")
+            raise InputError("no command was selected: give one with --run")
     return commands[0]

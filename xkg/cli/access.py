@@ -19,7 +19,7 @@ token_app = typer.Typer(help="Manage access tokens of the HTTP server.")
 
 @command()
 def key(
-    name: Annotated[str | None, typer.Option(help="Name that others see; creates the key if you have none.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name that others see; creates a key if you have none.")] = None,
 ) -> str:
     """Print your public key, so that others can `xkg trust add` it; `xkg verify --attest` signs with the private
     key."""
@@ -28,7 +28,7 @@ def key(
     if name is not None:
         trust.add(keys.make_key(name))
     elif not keys.own_key_file().exists():
-        raise InputError("you have no key: `xkg key --name NAME` makes one, which your own graphs trust")
+        raise InputError("you have no key: create one with `xkg key --name NAME` (your own graphs trust it)")
     return keys.own_public_line()
 
 
@@ -36,7 +36,7 @@ def key(
 @command()
 def add(
     key: Annotated[str, typer.Argument(help="A line such as `ssh-ed25519 AAAA… NAME`, or a .pub file.")],
-    name: Annotated[str, typer.Option(help="Your name for the key, instead of its owner's.")] = "",
+    name: Annotated[str, typer.Option(help="Your name for the key, instead of the name in the key.")] = "",
     again: Annotated[bool, typer.Option("--again", help="Trust the key again after it was revoked.")] = False,
 ) -> str:
     """Trust attestations signed with a key, in all your graphs."""
@@ -56,7 +56,7 @@ def trust_list(as_json: Json = False) -> None:
         print_text(json.dumps([_fields(each) for each in known], indent=2))
         return
     if not known:
-        print_text("no key is trusted; `xkg trust add KEY` adds one", err=True)
+        print_text("no keys are trusted; `xkg trust add KEY` adds a key", err=True)
     for each in known:
         print_text(_line(each))
 
@@ -74,7 +74,7 @@ def trust_revoke(name: Annotated[str, typer.Argument(help="Name or fingerprint o
 @command()
 def create(
     settings: "Settings",
-    name: Annotated[str, typer.Argument(help="Name of the token's holder.")],
+    name: Annotated[str, typer.Argument(help="Name of the token holder.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(help="Rights of the token: read, build, agents, run, admin (repeatable; default read)."),
@@ -91,7 +91,7 @@ def create(
 
     until = None if expires is None else lifetime(expires)
     print_text(Tokens(settings.kg).create(name, scopes_of(scope or ["read"]), until, graph or ()))
-    print_text("keep it: it is not shown again; a client sends it as `Authorization: Bearer TOKEN`", err=True)
+    print_text("save the token: it is not shown again; clients send it as `Authorization: Bearer TOKEN`", err=True)
 
 
 @token_app.command("list")
@@ -109,7 +109,7 @@ def token_list(settings: "Settings", as_json: Json = False) -> None:
         print_text(json.dumps(rows, indent=2))
         return
     if not tokens:
-        print_text("there is no token; `xkg token create NAME` makes one", err=True)
+        print_text("there are no tokens; `xkg token create NAME` creates one", err=True)
     for token in tokens:
         until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "no end"
         graphs = f"; graphs {', '.join(token.graphs)}" if token.graphs else ""

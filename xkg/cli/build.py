@@ -49,25 +49,30 @@ def build(
     ] = None,
     repo: Annotated[
         list[str] | None,
-        typer.Option(help="URL, folder or git directory, optionally with @commit; or auto: the paper's own."),
+        typer.Option(
+            help="URL, folder or git directory, optionally with @commit; or auto, to find the paper's own repository."
+        ),
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     papers: Annotated[
         Path | None,
-        typer.Option(help="File of papers, one per line: paper, repository and id, separated by tabs; or JSON lines."),
+        typer.Option(
+            help="File that lists papers, one per line: paper, repository and id, separated by tabs; or JSON lines."
+        ),
     ] = None,
     where: EngineFields,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Retry papers of --papers that failed before.")
+        bool, typer.Option("--retry-failed", help="Retry papers from --papers that failed before.")
     ] = False,
     first: Annotated[
-        bool, typer.Option("--first", help="If several papers have the title given as --paper, take the best match.")
+        bool, typer.Option("--first", help="If several papers have the title given as --paper, use the best match.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the report of several papers to this file, as HTML.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML report on several papers to this file.")] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print the questions that a build would ask and their estimated cost; ask nothing."
+            "--dry-run",
+            help="Print the number of questions a build would ask and their estimated cost, without asking them.",
         ),
     ] = False,
     curated: Annotated[
@@ -135,7 +140,7 @@ def update(
     *,
     papers: Papers = None,
     where: EngineFields,
-    check: Annotated[bool, typer.Option("--check", help="Show what is new; build nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Show what is new, without building it.")] = False,
     blacklist: Blacklisted = None,
 ) -> "UpdateResult":
     """Rebuild papers that have a new arXiv version or new commits, and show what changed.
@@ -162,11 +167,13 @@ def verify(
     settings: "Settings",
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes to run in parallel.")] = 2,
-    stale: Annotated[str | None, typer.Option(help="Only code whose last run is older than this, such as 90d.")] = None,
+    stale: Annotated[
+        str | None, typer.Option(help="Only code that was last run longer ago than this, such as 90d.")
+    ] = None,
     attest: Annotated[bool, typer.Option("--attest", help="Sign the levels for people who trust your key.")] = False,
     key: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Private key, or public key whose private half ssh-agent holds."),
+        typer.Option(readable=False, help="Private key, or public key whose private key is in ssh-agent."),
     ] = None,
 ) -> "VerifyResult":
     """Run the stored code and its tests again in the sandbox, and update the levels."""
@@ -200,7 +207,7 @@ def costs(
 
 
 @command(
-    llm="Language model (llm.model, or o4-mini); 'none' leaves open pairs open.",
+    llm="Language model (llm.model, or o4-mini); 'none' leaves open pairs undecided.",
     max_cost="Maximum dollars, including earlier runs.",
 )
 def concepts(settings: "Settings") -> "LinkResult":
@@ -221,7 +228,9 @@ def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | N
     """Pairs each paper with its repository."""
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
-        raise InputError(f"{given}: give each --paper its --repo, in the same order, and --id for a single paper only")
+        raise InputError(
+            f"{given}: give one --repo for each --paper, in the same order, and --id only for a single paper"
+        )
     if len(repositories) > len(papers):
-        raise InputError("more --repo than --paper: a paper has one repository")
+        raise InputError("more --repo than --paper: each paper has one repository")
     return list(zip_longest(papers, repositories))

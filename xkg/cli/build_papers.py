@@ -63,4 +63,4 @@ def build_papers(
                 raise
             print_text(f"xkg: {error}", err=True)
     if failed:
-        raise SomeFailedError(f"{plural(failed, 'paper')} failed or only partly built; the reasons are above")
+        raise SomeFailedError(f"{plural(failed, 'paper')} failed or were only partly built; the reasons are above")

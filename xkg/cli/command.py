@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STATIC = "Language model (llm.model, or o4-mini); 'none' uses static analysis and needs no key."
 PER_PAPER = "Maximum dollars per paper, including earlier builds."
 PACKAGES: Mapping[str, str] = {
-    "packages": "Package to install in addition: h5py, 'numpy<2' (repeatable).",
+    "packages": "Additional package to install, e.g. h5py or 'numpy<2' (repeatable).",
     "cpu": "Run CUDA code on the CPU.",
 }
 """Options for commands that run code."""

@@ -64,7 +64,7 @@ def _completed(incomplete: str, find: "Callable[[Snapshot, str], Iterator[str]]"
                     found[reference] = None
                 if len(found) == _MOST:
                     break
-    except Exception:  # a shell would show printed text in the middle of the line that is being typed
+    except Exception:  # a shell would show printed text in the middle of the line being typed
         return list(found)
     return list(found)
 

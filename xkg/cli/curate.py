@@ -29,12 +29,12 @@ _DROPPED = 12
 def curate(
     settings: "Settings",
     *,
-    target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
+    target: Annotated[str, typer.Argument(help="Paper, as for `xkg build --paper`: an arXiv id, or files.")],
     most: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of papers.")] = 10,
     where: EngineFields,
     blacklist: Blacklisted = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
-    build: Annotated[bool, typer.Option("--build", help="Then build the papers that were found.")] = False,
+    build: Annotated[bool, typer.Option("--build", help="Also build the papers that are found.")] = False,
     progress: ProgressForm = "text",
     as_json: Json = False,
 ) -> None:
@@ -65,7 +65,7 @@ def curate(
         papers = paper_list((paper, repository, None, record) for paper, repository, record in curated.pairs())
         build_papers(settings, papers, where, again=True, blacklist=blacklist, as_json=as_json)
     if curated.notes and not curated.papers:
-        raise SomeFailedError("nothing was found, and not every source answered: see the notes, and try again")
+        raise SomeFailedError("nothing was found, but not every source answered: see the notes, and try again")
 
 
 def with_curated(
@@ -97,13 +97,13 @@ def with_curated(
 
 def table(curated: "CuratedSet") -> str:
     """Renders a curated set as text: the chosen papers with reasons, then the dropped papers with reasons."""
-    by = f"with {curated.by}" if curated.by else "without a language model: by how it cites them, and vectors"
+    by = f"with {curated.by}" if curated.by else "without a language model, by citations and vectors"
     lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
     lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]
     for number, paper in enumerate(curated.papers, start=1):
         lines += ["", f"{number:>2}  {paper.title}", *(f"      {line}" for line in _about(paper))]
     if not curated.papers:
-        lines += ["", "no paper with a repository of its own was found"]
+        lines += ["", "no paper with its own repository was found"]
     if curated.dropped:
         more = f", the first {_DROPPED}" if len(curated.dropped) > _DROPPED else ""
         lines += ["", f"dropped {plural(len(curated.dropped), 'paper')}{more}:"]
@@ -135,9 +135,9 @@ def _about(paper: "CuratedPaper") -> list[str]:
 @command()
 def check_blacklist(
     settings: "Settings",
-    blacklist: Annotated[Path, typer.Argument(help="File of repositories and papers, one per line.")],
+    blacklist: Annotated[Path, typer.Argument(help="File that lists repositories and papers, one per line.")],
     log: Annotated[
-        list[Path] | None, typer.Option(help="File with answers, such as an agent's log (repeatable).")
+        list[Path] | None, typer.Option(help="File that contains answers, such as an agent's log (repeatable).")
     ] = None,
 ) -> "AuditResult":
     """Check that a graph and logs of answers contain nothing from a blacklist; fail if they do.

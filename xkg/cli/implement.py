@@ -22,7 +22,7 @@ implement_app = typer.Typer(
     invoke_without_command=True,
     help="Let an agent implement a method in starter code, run it and check it.",
 )
-Run = Annotated[str, typer.Argument(help="Name of the run, or its first characters.")]
+Run = Annotated[str, typer.Argument(help="Name of the run, or the start of its name.")]
 
 
 @implement_app.callback()
@@ -37,9 +37,9 @@ def implement(
     fields: AllFields,
     task: Annotated[
         Path | None,
-        typer.Option(help="File with all these options (implement.yaml); explicit options override it."),
+        typer.Option(help="File with all these options (implement.yaml); options given explicitly override it."),
     ] = None,
-    pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode of the method.")] = None,
+    pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode for the method.")] = None,
     data_description: Annotated[Path | None, typer.Option(help="File that describes the data.")] = None,
     progress: ProgressForm = "text",
     within: Within = None,
@@ -66,7 +66,7 @@ def transcript(
     settings: "Settings",
     run: Run,
     inspect: Annotated[
-        Path | None, typer.Option(help="Write a log for `inspect view` to this file, which ends with .eval or .json.")
+        Path | None, typer.Option(help="Write a log for `inspect view` to this file (.eval or .json).")
     ] = None,
 ) -> None:
     """Print the steps of a finished run or a run in progress as JSON lines, or write an Inspect log."""
@@ -81,8 +81,8 @@ def apply(
     settings: "Settings",
     run: Run,
     patch: Annotated[Path | None, typer.Option(help="Write a patch to this file instead of a branch.")] = None,
-    branch: Annotated[str | None, typer.Option(help="Name of the branch (xkg/RUN).")] = None,
-    to: Annotated[Path | None, typer.Option(help="Clone of the starter's repository that gets the branch.")] = None,
+    branch: Annotated[str | None, typer.Option(help="Name of the branch (default: xkg/RUN).")] = None,
+    to: Annotated[Path | None, typer.Option(help="Clone of the starter's repository to add the branch to.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Apply a result even if it was not accepted.")] = False,
 ) -> "Applied":
     """Add the result of a run to your repository as a branch, or write a patch."""

@@ -86,7 +86,8 @@ def _global_options(
         typer.Option(
             "--kg",
             readable=False,
-            help="Folder of the graph [XKG_KG, or storage/default]; may follow the command. `serve` takes several.",
+            help="Folder of the graph [XKG_KG, or storage/default]; can also follow the command. `serve` accepts "
+            "several.",
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
@@ -97,7 +98,9 @@ def _global_options(
     several = kg or []
     first, more = next(iter(several), None), several[1:]
     if more and context.invoked_subcommand != "serve":
-        raise InputError(f"`xkg {context.invoked_subcommand}` works on one graph: give one --kg; `serve` takes several")
+        raise InputError(
+            f"`xkg {context.invoked_subcommand}` works on one graph: give one --kg; only `serve` accepts several"
+        )
     context.obj = {"kg": first, "more": more, "verbose": verbose}
 
 
@@ -115,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(_usage(error), error.exit_code, words)
     except Exception as error:  # a bug in xkg itself: still one line
         line = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"a bug in xkg ({line}); run again with -v, and report the traceback", 1, words)
+        _fail(f"this is a bug in xkg ({line}); run again with -v, and report the traceback", 1, words)
     if code == INTERRUPTED:
         _fail("interrupted; stored data is unchanged, and the next run continues from here", code, words)
     sys.exit(code)
@@ -131,7 +134,7 @@ def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
     for word in waiting:
         if word == "--kg":
             if (value := next(waiting, None)) is None:
-                _fail("--kg takes the folder of a graph: --kg FOLDER (`xkg --help` says more)", _USAGE, words)
+                _fail("--kg requires the folder of a graph: --kg FOLDER (see `xkg --help`)", _USAGE, words)
             first += [word, value]
         elif word.startswith("--kg=") or word in ("-v", "--verbose"):
             first.append(word)
@@ -155,7 +158,7 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
     message = _NO_NUMBER.sub("give a whole number", message)
-    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which a shell's glob can make long
+    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which can be long if a shell expanded a glob
         message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
@@ -163,9 +166,9 @@ def _usage(error: typer.TyperException) -> str:
     option = _MEANT_AS.get(context.info_name or "")
     if option and (word := _NO_COMMAND.match(message)):
         named = f"xkg {context.info_name} {option} {word[1]}"
-        return f"{word[1]} is not a command of `{context.command_path}`: name it with {option}, as in `{named}`"
+        return f"{word[1]} is not a command of `{context.command_path}`: pass it with {option}, as in `{named}`"
     if more := _TOO_MUCH.match(message):
         after = ", and --param before each parameter" if context.info_name == "cypher" else ""
-        message = f"{more[1]} is more than the command takes: put a text of several words in quotes{after}"
+        message = f"unexpected argument {more[1]}: put text with several words in quotes{after}"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
     return f"{message}; {usage} (`{context.command_path} --help` says more)"

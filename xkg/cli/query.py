@@ -23,9 +23,9 @@ InPapers = Annotated[
     list[str] | None,
     typer.Option("--paper", help="Search only this paper (repeatable).", autocompletion=completion.papers),
 ]
-FirstYear = Annotated[int | None, typer.Option(help="Only papers of this year or later.")]
-LastYear = Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")]
-WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")]
+FirstYear = Annotated[int | None, typer.Option(help="Only papers from this year or later.")]
+LastYear = Annotated[int | None, typer.Option(help="Only papers from this year or earlier.")]
+WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques with code; also print the code.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to exclude (repeatable).")]
 
 
@@ -33,15 +33,16 @@ Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, techniqu
 def papers(
     service: "Service",
     text: Annotated[
-        list[str] | None, typer.Argument(help="Words of title, id or authors; without any, lists all papers.")
+        list[str] | None, typer.Argument(help="Words in the title, id or authors; if omitted, lists all papers.")
     ] = None,
     first_year: FirstYear = None,
     last_year: LastYear = None,
     with_code: Annotated[bool, typer.Option("--with-code", help="Only papers with code.")] = False,
     tested: Annotated[bool, typer.Option("--tested", help="Only papers with code that is tested or faithful.")] = False,
-    field: Annotated[str, typer.Option(help="Only papers of this arXiv domain or subfield, such as cs or cs.LG.")] = "",
+    field: Annotated[str, typer.Option(help="Only papers in this arXiv domain or subfield, such as cs or cs.LG.")] = "",
     state: Annotated[
-        Literal["complete", "partial"] | None, typer.Option(help="Only papers whose build is complete, or partial.")
+        Literal["complete", "partial"] | None,
+        typer.Option(help="Only papers whose build is complete, or only papers whose build is partial."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of papers.")] = 1000,
     as_json: Json = False,
@@ -69,7 +70,9 @@ def search(
     query: Annotated[list[str], typer.Argument(help="What the code should do, or the name of a technique.")],
     task: Annotated[
         bool,
-        typer.Option("--task", help="The words describe a whole task: let the language model find code for each part."),
+        typer.Option(
+            "--task", help="Treat the query as a whole task, and let the language model find code for each part."
+        ),
     ] = False,
     k: Annotated[
         int | None, typer.Option("-k", min=1, max=100, help="Maximum number of rows (5; 2 for each part of a task).")
@@ -78,11 +81,14 @@ def search(
     with_code: WithCode = False,
     first_year: FirstYear = None,
     last_year: LastYear = None,
-    level: Annotated[LevelName | None, typer.Option(help="Only code of this level or a higher one.")] = None,
-    package: Annotated[list[str] | None, typer.Option(help="Only code that needs this package (repeatable).")] = None,
+    level: Annotated[LevelName | None, typer.Option(help="Only code at this level or above.")] = None,
+    package: Annotated[
+        list[str] | None, typer.Option(help="Only code that requires this package (repeatable).")
+    ] = None,
     language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
     attested_by: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Only code whose level this trusted key attests, by its name.")
+        str | None,
+        typer.Option(metavar="KEY", help="Only code whose level is attested by the trusted key with this name."),
     ] = None,
     exclude: Exclude = None,
     verify: Annotated[
@@ -127,7 +133,10 @@ def search(
 def show(
     service: "Service",
     id: Annotated[
-        str, typer.Argument(help="Id or name of a paper or technique, or id of code.", autocompletion=completion.nodes)
+        str,
+        typer.Argument(
+            help="Id or name of a paper or technique, or id of a code node.", autocompletion=completion.nodes
+        ),
     ],
     everything: Annotated[
         bool, typer.Option("--all", help="Also show references, files, the code overview and all descriptions.")
@@ -135,7 +144,7 @@ def show(
     related: Annotated[
         bool,
         typer.Option(
-            "--related", help="Papers related to this one instead: by citation, shared concepts, similar techniques."
+            "--related", help="Show related papers instead, by citation, shared concepts or similar techniques."
         ),
     ] = False,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of related papers.")] = 10,
@@ -158,7 +167,7 @@ def context(
     budget: Annotated[int, typer.Option(min=1, help="Maximum number of tokens (four characters each).")] = 2000,
     view: Annotated[
         Literal["planning", "implementation"],
-        typer.Option(help="For planning: no code; for implementation: techniques with their code."),
+        typer.Option(help="For planning (no code) or for implementation (techniques with their code)."),
     ] = "planning",
     include: Annotated[
         list[str] | None,
@@ -169,12 +178,14 @@ def context(
     ] = None,
     code: Annotated[
         Literal["raw", "rewritten", "verified"],
-        typer.Option(help="Lines of the repository, the code nodes, or those whose test has run."),
+        typer.Option(
+            help="Use source lines from the repository, all code nodes, or only code nodes whose test has run."
+        ),
     ] = "rewritten",
     repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
 ) -> "ContextAnswer":
     """Print a paper as Markdown for a prompt, within a token budget; the last line lists omissions."""
-    # an unknown kind of node is refused by its name
+    # an unknown kind of node is refused by name
     return service.context(paper, budget, view, include=include, code=code, repository=repo)  # type: ignore[arg-type]
 
 
@@ -185,7 +196,9 @@ def locate(
         list[str],
         typer.Argument(help="Technique id or name, or what the code should do.", autocompletion=completion.nodes),
     ],
-    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, with or without changes.")] = None,
+    repo: Annotated[
+        Path | None, typer.Option(help="Folder with a clone of a repository, with or without local changes.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of places.")] = 10,
 ) -> "LocateAnswer":
     """Find the lines that implement a technique; each place is certain, doubtful or weak."""
@@ -198,14 +211,14 @@ def cypher(
     query: Annotated[
         str | None,
         typer.Argument(
-            help="Name of a query that --list shows, or one read-only statement.", autocompletion=completion.queries
+            help="Name of a query listed by --list, or one read-only statement.", autocompletion=completion.queries
         ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json in full.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the named queries (with --json, in full).")] = False,
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
     ] = None,
-    format: Annotated[Literal["table", "json", "csv"], typer.Option(help="How to print the rows.")] = "table",
+    format: Annotated[Literal["table", "json", "csv"], typer.Option(help="Output format for the rows.")] = "table",
     rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 1000,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit in seconds.")] = 30,
     as_json: Json = False,
@@ -235,7 +248,7 @@ def cypher(
         short = tables.short_ids_in(table, snapshot) if shown == "table" and width() < UNBOUNDED else {}
     typer.echo(tables.render(table, shown, short), nl=False)
     if table.truncated:
-        typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
+        typer.echo(f"only the first {len(table.rows)} rows are shown; use --rows for more", err=True)
 
 
 def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:

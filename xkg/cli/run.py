@@ -20,7 +20,7 @@ def run(
     settings: "Settings",
     code: Annotated[
         str,
-        typer.Argument(help="Id of code or of its technique, or a technique's name.", autocompletion=completion.nodes),
+        typer.Argument(help="Id of the code or its technique, or a technique's name.", autocompletion=completion.nodes),
     ],
     script: Annotated[
         str | None, typer.Argument(help="Python file, or - for stdin; without it, prints a script to start from.")
@@ -28,7 +28,7 @@ def run(
     lines: Annotated[str | None, typer.Option("-c", metavar="LINES", help="Python code instead of a file.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Folder for files and figures of the script; created if missing."),
+        typer.Option(readable=False, help="Folder for the script's files and figures; created if missing."),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(min=0.1, help="Time limit in seconds (default: sandbox.seconds).")
@@ -45,12 +45,12 @@ def run(
 
     if lines is not None and script is not None:
         raise InputError(
-            f"there are two scripts, {script!r} and -c: leave one out, and put a name of several words in quotes"
+            f"there are two scripts, {script!r} and -c: omit one, and put a name with several words in quotes"
         )
     if lines is None and script is None:
         print_text(scripts.example(settings, code), nl=False)
         name = shlex.quote(code)
-        print_text(f"to run it or lines of your own: `xkg run {name} FILE`, or `xkg run {name} -c LINES`", err=True)
+        print_text(f"to run this or your own code: `xkg run {name} FILE`, or `xkg run {name} -c LINES`", err=True)
         return
     text, name = (lines, "<lines>") if lines is not None else scripts.read_script(script or "-")
     with steps() as show:

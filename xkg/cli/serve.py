@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    allow_build="Let callers build papers; over HTTP their token needs the scope build.",
+    allow_build="Let callers build papers; over HTTP, their token needs the scope build.",
     allow_agents="Let callers start `implement` jobs; over HTTP their token needs the scope agents.",
     allow_run="Let callers run scripts in the sandbox; over HTTP their token needs the scope run.",
 )
@@ -28,7 +28,7 @@ def serve(
     libraries: Annotated[
         list[str] | None, typer.Option("--library", metavar="PLACE", help="Library to pull from (repeatable).")
     ] = None,
-    every: Annotated[float, typer.Option(min=1, help="Minutes between two pulls from libraries.")] = 60,
+    every: Annotated[float, typer.Option(min=1, help="Minutes between pulls from libraries.")] = 60,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         typer.Option(help="Log level over HTTP; debug includes contents."),
@@ -60,7 +60,7 @@ def explore(
         Path | None,
         typer.Option(
             readable=False,
-            help="Write one page (levels and coverage by paper, mutation scores, costs) to this file instead.",
+            help="Write a single page (levels and coverage by paper, mutation scores, costs) to this file instead.",
         ),
     ] = None,
 ) -> None:
@@ -77,7 +77,7 @@ def explore(
         settings,
         http,
         browser=browser,
-        notify=lambda url: print_text(f"pages of the graph: {url} (Ctrl-C ends)"),
+        notify=lambda url: print_text(f"serving the graph's pages at {url} (press Ctrl-C to stop)"),
         warn=lambda note: print_notes([note]),
     )
 

@@ -24,11 +24,13 @@ Place = Annotated[
     str,
     typer.Argument(
         metavar="PLACE",
-        help="A folder, https://…, s3://bucket/folder, git repository, or any other address that fsspec opens.",
+        help="A folder, https://…, s3://bucket/folder, git repository, or any other address supported by fsspec.",
     ),
 ]
 OnlyPapers = Annotated[list[str] | None, typer.Option("--paper", help="Id or title of a paper (repeatable).")]
-Excluded = Annotated[Path | None, typer.Option("--blacklist", help="File of repositories and papers to exclude.")]
+Excluded = Annotated[
+    Path | None, typer.Option("--blacklist", help="File that lists repositories and papers to exclude.")
+]
 
 
 @command()
@@ -37,7 +39,7 @@ def import_(
     places: Annotated[
         list[Path],
         typer.Argument(
-            readable=False, metavar="PLACE", help="Graph files and folders of them: the peer's JSON, or bundles."
+            readable=False, metavar="PLACE", help="Graph files, or folders of graph files: the peer's JSON, or bundles."
         ),
     ],
     own: Annotated[bool, typer.Option("--own", help="Keep the levels: the bundles are your own exports.")] = False,
@@ -79,7 +81,7 @@ def push(
     place: Place,
     papers: OnlyPapers = None,
     claims_only: Annotated[
-        bool, typer.Option("--claims-only", help="Push places and definitions, without code.")
+        bool, typer.Option("--claims-only", help="Push places and definitions only, without code.")
     ] = False,
     allow_unlicensed: Annotated[
         bool, typer.Option("--allow-unlicensed", help="Push code whose licence is unknown.")
@@ -111,13 +113,13 @@ def pull(
     place: Place,
     papers: OnlyPapers = None,
     topic: Annotated[
-        str, typer.Option(help="Papers with all these words in their title or the names of their techniques.")
+        str, typer.Option(help="Only papers with all these words in their title or technique names.")
     ] = "",
     level: Annotated[
-        LevelName | None, typer.Option(help="Papers with code that is claimed to be of this level or above.")
+        LevelName | None, typer.Option(help="Only papers with code claimed to be at this level or above.")
     ] = None,
     verify: Annotated[
-        int, typer.Option(min=0, help="Run this many of the new code nodes first, and pull nothing if one fails.")
+        int, typer.Option(min=0, help="First run this many of the new code nodes, and pull nothing if one fails.")
     ] = 0,
     blacklist: Excluded = None,
 ) -> "PulledPapers":
@@ -149,7 +151,7 @@ def diff(
     first: Annotated[str | None, typer.Argument(help="Generation, paper, or folder of exported bundles.")] = None,
     second: Annotated[str | None, typer.Argument(help="The newer state (default: the current graph).")] = None,
     library: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Library whose version of the paper is compared with yours.")
+        str | None, typer.Option(metavar="PLACE", help="Library whose version of the paper to compare with yours.")
     ] = None,
 ) -> "DiffResult":
     """Compare two generations, two papers, or exported bundles: techniques, places, levels.

@@ -41,7 +41,7 @@ from xkg.sandbox.select import runner_for
 from xkg.value import Value
 
 RESULTS = "results.json"
-_WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; finished work is kept"
+_WHEN_FULL = "free some space, or choose a folder with --out, and run the same command again; finished work is kept"
 REPORT = "report.md"
 
 
@@ -91,9 +91,9 @@ class AblateResult(Value):
         lines += [self.summary] if self.summary else []
         if self.model_calls:
             cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
-            lines.append(f"{self.model_calls} calls of the model, {cost}")
+            lines.append(f"{self.model_calls} model calls, {cost}")
         if self.stored:
-            lines.append(f"{self.stored} measurements of techniques are in the graph")
+            lines.append(f"{self.stored} measurements of techniques were added to the graph")
         return "\n".join([*lines, f"report: {self.run}/{REPORT}"])
 
 
@@ -117,10 +117,10 @@ def ablate(
 
     _require_paper(settings, task)
     if settings.environment.cpu and task.devices:
-        raise InputError("--cpu and --device contradict each other: leave one of them out")
+        raise InputError("--cpu and --device contradict each other: omit one of them")
     if engine and task.allow_hosts:
         raise InputError(
-            "--allow-host fetches to this machine: fetch by hand on a cluster, and name the folder with --data"
+            "--allow-host downloads to this machine: on a cluster, download by hand and pass the folder with --data"
         )
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
@@ -190,7 +190,7 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
             notify(str(call))
 
     private_folder(settings.kg)
-    without = "`--llm none` ablates what the code alone shows, with --run and --metric"
+    without = "`--llm none`, with --run and --metric, ablates only what can be found in the code"
     return LanguageModel(settings.llm, settings.kg, tell, without_key=without)
 
 
@@ -218,7 +218,7 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
     workspace = _workspace_of(settings, run, candidate)
     name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
     commit = branch(workspace, name, to)
-    return f"branch {name} at {commit[:12]}; see it with `git diff {commit[:12]}^ {commit[:12]}`"
+    return f"branch {name} at {commit[:12]}; to see it, run `git diff {commit[:12]}^ {commit[:12]}`"
 
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:
@@ -234,7 +234,7 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
     found = [id for id in known if id.startswith(candidate)]
     if len(found) != 1:
         listed = ", ".join(list(known)[:8])
-        raise InputError(f"{folder} has no candidate {candidate!a}: its report lists them ({listed} …)")
+        raise InputError(f"{folder} has no candidate {candidate!a}: the report lists all candidates ({listed} …)")
     base, chosen, place = Workspace.open(folder / "baseline"), known[found[0]], folder / "candidates" / found[0]
     rmtree(place, ignore_errors=True)
     return base.copied(place, changed(chosen.replacements, base.texts()), f"Ablate: {chosen.description}")

@@ -60,7 +60,7 @@ class BuildPlan(Value):
 
     def __str__(self) -> str:
         if not self.stages:
-            return f"{self.title}\n  {self.paper}: nothing is left to ask; ${self.spent:.2f} spent"
+            return f"{self.title}\n  {self.paper}: no questions are left; ${self.spent:.2f} spent"
         rows = [*self.stages, PlannedCalls(stage="all", **self.model_dump(include=_PLANNED))]
         lines = [
             f"  {row.stage:<12}{row.calls:>6} calls {row.input_tokens:>9,} tokens in {row.output_tokens:>8,} out  "
@@ -90,7 +90,7 @@ def require_paper_id(text: str) -> None:
 
         known = arxiv_id(text)
         if known is None:
-            raise InputError(f"{text!a} cannot be an id: arXiv's have a form such as arxiv:1608.04471")
+            raise InputError(f"{text!a} cannot be an id: arXiv ids look like arxiv:1608.04471")
         if text != f"arxiv:{known.number}":
             raise InputError(f"{text!a} cannot be an id: write it as arxiv:{known.number}, without a version")
     elif text.casefold().startswith("doi:"):
@@ -131,7 +131,7 @@ class Builder(AbstractContextManager["Builder"]):
         share_pace(settings)
         with ExitStack() as opened:
             parsers = opened.enter_context(Parsers())
-            parsers.start()  # imports while the sandbox is tried and the model is loaded
+            parsers.start()  # imports modules while the sandbox is being tried and the model is loading
             runner = runner_in_force(settings)
             environments = UvEnvironments(settings.environment, runner, notify) if runner else None
             sources = paper_sources(settings, parsers, first=first, clock=clock)
@@ -182,7 +182,7 @@ class Builder(AbstractContextManager["Builder"]):
             try:
                 return once()
             except OtherFormError:
-                return once()  # from cached stages, under the id of the other form
+                return once()  # from cached stages, under the other form's id
         except SamePaperError as same:
             return self._graph.stored(same.paper, str(same))
 
@@ -280,7 +280,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     if settings.llm.model == "none":
         raise ConfigError("--dry-run needs a language model: a build without one asks nothing and costs nothing")
     if repository == AUTO:
-        raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds repositories")
+        raise InputError("a plan needs the actual repository: pass it with --repo; `xkg curate` finds repositories")
     require_folder(settings.kg)
     share_pace(settings)
     with embedder(settings) as embed, Parsers() as parsers:

@@ -72,12 +72,13 @@ class Claims(AbstractContextManager["Claims"]):
                     known = known_as(snapshot, document, identity)
                     replaced = known == identity and _replaces_other_text(snapshot, document, known)
                 if known != identity:
-                    note = f"the graph has this paper as {known}, from another form: it was built under that id"
+                    note = f"the graph already has another form of this paper, {known}: it was built under that id"
                     self.notes.append(note)
                 if replaced:
                     self.notes.append(
-                        f"the graph had {known} with another text, which this build replaces; if it is another paper, "
-                        f"give this one an id of its own (--id, or the list's third column), such as {known}-2"
+                        f"the graph had {known} with a different text, which this build replaces; if that is a "
+                        f"different paper, give this one its own id (--id, or the list's third column), such as "
+                        f"{known}-2"
                     )
                 identity = known
             self.fences[identity] = self._opened.enter_context(store.lease(identity, builder_name()))

@@ -132,12 +132,12 @@ def own_repository(
         return looked_at[0]
     if not looked_at:
         why = f": {notes[0]}" if notes else ""
-        raise InputError(f"no repository of this paper was found{why}; name one with --repo, or leave --repo out")
+        raise InputError(f"no repository of this paper was found{why}; pass one with --repo, or omit --repo")
     likeliest = looked_at[0]
     reasons = "; ".join(likeliest.evidence)[:400]
     raise InputError(
-        f"no repository could be verified as the paper's own; the likeliest is {likeliest.url} ({reasons}): name it "
-        "with --repo if you know it to be"
+        f"no repository could be verified as the paper's own; the likeliest is {likeliest.url} ({reasons}): if you "
+        f"know that it is, pass it with --repo"
     )
 
 
@@ -152,7 +152,7 @@ def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
             chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
-    # arXiv answers once in three seconds, so it is asked last, for papers that the others do not know.
+    # arXiv allows one request every three seconds, so it is queried last, for papers unknown to the other sources.
     return [*chosen, ArxivIndex(settings.arxiv.url, clock=clock)]
 
 
@@ -168,6 +168,6 @@ def _host(settings: Settings, clock: Clock) -> "GitHub | None":
 
 def _missing(error: ImportError) -> ConfigError:
     return ConfigError(
-        f"curation needs packages that are not installed ({error.name}): {install_extra('curation')}, or switch "
-        "their sources off (curation.openalex and curation.github: none)"
+        f"curation needs packages that are not installed ({error.name}): {install_extra('curation')}, or switch off "
+        f"the sources that need them (curation.openalex and curation.github: none)"
     )

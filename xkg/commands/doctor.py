@@ -34,7 +34,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """All checks, in the order in which a build needs them."""
+    """All checks, in the order in which a build needs the parts."""
 
     findings: tuple[Check, ...]
 
@@ -124,7 +124,7 @@ def _language_model(settings: Settings) -> Check:
 
     def look() -> str:
         if settings.llm.model == "none":
-            return "none: builds are static analysis alone"
+            return "none: builds use only static analysis"
         if not uses_server(settings.llm):
             return f"{settings.llm.model}; not asked"
         where = access(settings.llm)
@@ -134,7 +134,8 @@ def _language_model(settings: Settings) -> Check:
         "language model",
         look,
         cost="`xkg build` works only with `--llm none` (static analysis)",
-        remedy="OPENAI_API_KEY, llm.base_url and llm.model of another endpoint, or a program below as --llm",
+        remedy="set OPENAI_API_KEY, or llm.base_url and llm.model for another endpoint, or use a program below as "
+        "--llm",
         optional=True,
     )
 
@@ -162,7 +163,7 @@ def _pages() -> Check:
         name="pages",
         ok=not missing,
         seen=f"not installed: {', '.join(missing)}" if missing else "installed",
-        cost="`xkg explore`, `xkg explore --save`, `export --format html` and the pages of `xkg serve --http`",
+        cost="`xkg explore`, `xkg explore --save`, `export --format html` and the pages served by `xkg serve --http`",
         remedy=install_extra("web"),
         optional=True,
     )
@@ -224,7 +225,7 @@ def _parsing() -> Check:
     return Check(
         name="parsing",
         ok=bool(barriers),
-        seen=f"in a separate process: {', '.join(barriers)}" if barriers else "in a process with limits only",
+        seen=f"in a separate process: {', '.join(barriers)}" if barriers else "in a process with only limits",
         cost="a hostile paper or repository could exploit a vulnerability in a parser",
         remedy="Linux 5.13 or later with Landlock enabled, and libseccomp2",
     )
@@ -261,8 +262,10 @@ def _interpreters(settings: Settings) -> Check:
         name="interpreters",
         ok=not missing,
         seen=f"{own().version}{''.join(f', {version}' for version in found)}; {downloads}",
-        cost=f"code whose packages only have wheels for Python {' or '.join(missing)} gets later versions of them",
-        remedy="uv python install 3.8 (pyenv install 3.7 for older code), or environment.python_downloads true",
+        cost=f"code whose packages have wheels only for Python {' or '.join(missing)} gets later versions of these "
+        f"packages",
+        remedy="run `uv python install 3.8` (`pyenv install 3.7` for older code), or set "
+        "environment.python_downloads to true",
         optional=True,
     )
 
@@ -279,7 +282,7 @@ def _neo4j(settings: Settings) -> Iterator[Check]:
     yield _try(
         f"Neo4j at {settings.store.url}",
         look,
-        cost="nothing of this graph can be read or written; papers built meanwhile wait for `xkg store push`",
+        cost="this graph cannot be read or written; papers built in the meantime wait for `xkg store push`",
         remedy="see the message: start the server, or correct store.url, store.database and the credentials",
     )
 

@@ -16,11 +16,13 @@ MOST_PROCESSES = 64
 class EngineFields(TypedDict, total=False):
     """Where to run the work, and how much of it in parallel."""
 
-    jobs: Annotated[int, Option("Papers or runs at a time: 1, or with --engine ray as many as the nodes offer.")]
-    engine: Annotated[
-        Literal["local", "ray"], Option("Where to work: in processes of this machine (default), or on a Ray cluster.")
+    jobs: Annotated[
+        int, Option("Number of papers or runs at a time (default: 1; with --engine ray, as many as the nodes allow).")
     ]
-    address: Annotated[str, Option("HOST:PORT of the Ray cluster's head, or auto; by default RAY_ADDRESS.")]
+    engine: Annotated[
+        Literal["local", "ray"], Option("Where to work: in processes on this machine (default), or on a Ray cluster.")
+    ]
+    address: Annotated[str, Option("HOST:PORT of the Ray cluster's head, or auto (default: RAY_ADDRESS).")]
     allow_public: Annotated[bool, Option("Allow a Ray cluster with public internet addresses.")]
 
 

@@ -49,7 +49,7 @@ class BuildResult(Value):
         if self.stopped:
             return f"{self.stopped}; run the same command again to continue"
         failed = len(self.incomplete)
-        return f"{failed} part{'s' * (failed > 1)} of it failed; run again to retry" if failed else ""
+        return f"{failed} part{'s' * (failed > 1)} failed; run again to retry" if failed else ""
 
     @property
     def failure(self) -> XkgError | None:
@@ -177,7 +177,11 @@ def publish_together(
     fences = {identity: fence for number in new for identity, fence in papers[number].fences.items()}
     try:
         generation = store.publish([built.bundle for built in new.values()], fences, recognise) if new else 0
-    except (StoreBusyError, CorruptStoreError, ModelMismatchError) as error:  # a problem of the graph, not of a paper
+    except (
+        StoreBusyError,
+        CorruptStoreError,
+        ModelMismatchError,
+    ) as error:  # a problem with the graph, not with a paper
         return [outcome or error for outcome in outcomes]
     except Exception as error:
         if len(papers) == 1:
@@ -197,7 +201,9 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
     def check(bundle: PaperBundle, others: Sequence[Paper]) -> None:
         paper = bundle.paper
         if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
-            raise OtherFormError(f"another form of it was published as {known} while it was built: build it again")
+            raise OtherFormError(
+                f"another form of the paper was published as {known} during this build: build it again"
+            )
 
     return check
 
@@ -218,8 +224,8 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
     if not built.bundle.repositories and stored.repositories and stored.paper.origin == "build":
         place = stored.repositories[0].url or stored.repositories[0].id
         note = (
-            f"the graph has this paper with the repository {place}, and was not changed: build it with one, "
-            "or first remove it with `xkg remove`"
+            f"the graph has this paper with the repository {place}, and was not changed: build it with a repository, "
+            f"or first remove it with `xkg remove`"
         )
         return stored_result(store, stored.paper.id, note)
     built = replace(built, bundle=_with_known_records(built.bundle, stored))

@@ -107,7 +107,7 @@ def end_with_process(jobs: "Jobs") -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def on_signal(number: int, _frame: object) -> None:
-        # Nothing more here: the interrupted code may hold a lock that closing waits for.
+        # Do nothing else here: the interrupted code may hold a lock that closing would wait for.
         signal.signal(number, signal.SIG_DFL)
         os.write(signalled, b".")
 

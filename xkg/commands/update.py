@@ -235,7 +235,7 @@ class _News:
         news = []
         spec = f"{arxiv_id}{version}"
         if version is not None and isinstance(latest, str) and _number(latest) > _number(version):
-            news.append(f"arXiv has {latest}, and {version} was built")
+            news.append(f"arXiv has {latest}, but {version} was built")
             spec = f"{arxiv_id}{latest}"
         followed = [each for each in bundle.repositories if _is_followed(each)]
         head = followed[0] if followed else None
@@ -246,7 +246,7 @@ class _News:
             elif commit is not None and commit != head.commit:
                 news.append(f"{head.url} is at {commit[:12]}, and {(head.commit or '')[:12]} was built")
             elif len({each.name for each in bundle.repositories}) < len(bundle.repositories):
-                news.append("code of an earlier commit is shown until the new code reaches its level")
+                news.append("code from an earlier commit is shown until the new code reaches its level")
         if problems:
             return _Found(bundle, "failed", tuple(news), "; ".join(problems))
         if not news:
@@ -271,7 +271,7 @@ class _News:
             return None
         if (reason := self._excluded.repository(repository.url)) is not None:
             return InputError(
-                f"{repository.url} is excluded: {reason}; update it without --blacklist, or correct that file"
+                f"{repository.url} is excluded: {reason}; update without --blacklist, or correct that file"
             )
         if asked not in self._commits:
             try:

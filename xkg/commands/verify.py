@@ -185,7 +185,7 @@ def verify_sample(
     with warmed(runner) as warm:
         results = run(chosen, folder, warm, environments, limits, jobs=2, only=claims.keys(), notify=notify)
     forget(folder, claims)
-    # A limit of this machine is no evidence against the code, so its level stays a claim.
+    # This machine's limits are no evidence against the code, so its level stays a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
     )  # fmt: skip
@@ -255,7 +255,7 @@ def _none_stale(stale: set[str] | None) -> tuple[str, ...]:
 def _visibility(hidden: "Counter[bool]") -> list[str]:
     notes = []
     if hidden[True]:
-        notes.append(f"{plural(hidden[True], 'technique')} hidden now, below the required level")
+        notes.append(f"{plural(hidden[True], 'technique')} now hidden, below the required level")
     if hidden[False]:
         notes.append(f"{plural(hidden[False], 'technique')} visible again, at the required level")
     return notes

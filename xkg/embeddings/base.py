@@ -145,7 +145,7 @@ def word_sums(
 
     others = range(text.start, text.end) if isinstance(text, Text) else range(0)
     spans: dict[int, tuple[int, int]] = {}
-    tokens: dict[int, list[int]] = {}  # one entry per word of the text
+    tokens: dict[int, list[int]] = {}  # one entry per word in the text
     for token, (word, (start, end)) in enumerate(zip(word_ids, offsets, strict=True)):
         if word is None or start in others:
             continue

@@ -143,7 +143,7 @@ class _Graph:
         """The shape of a tensor and its byte range in the file."""
         entry = self.tensors[self.prefix + name]
         if entry["dtype"] != "F32":
-            raise EmbeddingError(f"{self.location} holds {entry['dtype']} numbers: only 32-bit floats are supported")
+            raise EmbeddingError(f"{self.location} holds {entry['dtype']} values: only 32-bit floats are supported")
         first, end = entry["data_offsets"]
         return entry["shape"], self.start + first, self.start + end
 

@@ -96,7 +96,7 @@ class CachedEmbedder:
             dimension, known, missing = self._drop_vectors(), {}, list(wanted)
         for chunk in _chunks(missing):
             with self._embedding:
-                known |= self._read(chunk, dimension, words=words)  # another thread may have embedded them meanwhile
+                known |= self._read(chunk, dimension, words=words)  # another thread may have embedded them by now
                 absent = [key for key in chunk if key not in known]
                 if absent:
                     chosen, model = [wanted[key] for key in absent], self._loaded()
@@ -120,7 +120,7 @@ class CachedEmbedder:
 
     def _drop_vectors(self) -> int:
         """Deletes the vectors of an earlier model of this name, and returns the dimension of the present model."""
-        self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")
+        self._warn("model", f"embedding cache {self._path}: dropping vectors from a different {self.model}")
         for table in _SCHEMA:
             forget = f"DELETE FROM {table} WHERE model = ?"
             self._try("write", methodcaller("execute", forget, (self.model,)))

@@ -58,15 +58,17 @@ class OnnxEmbedder:
                 "with tokenizer.json and model.safetensors"
             )
         if not (folder / "tokenizer.json").is_file():
-            raise EmbeddingError(f"{folder} has no tokenizer.json: set embedding.weights to the folder of a model")
+            raise EmbeddingError(
+                f"{folder} has no tokenizer.json: set embedding.weights to a folder that contains a model"
+            )
         self.model = model
         config = read_json(folder / "config.json")
         self._max_tokens = _max_tokens(folder, config)
         self._tokenizer = load_tokenizer(folder, self._max_tokens)
         file = weights_file(folder)
         if file is None:
-            raise EmbeddingError(f"{folder} holds neither model.safetensors nor model.onnx: set embedding.weights")
-        # The texts of a query are short: they run in parallel, because threads inside one run would mostly wait.
+            raise EmbeddingError(f"{folder} contains neither model.safetensors nor model.onnx: set embedding.weights")
+        # Query texts are short, so they run in parallel: threads inside a single run would mostly wait.
         self._session = load_session(file, config, 1 if eight_bits else threads, eight_bits=eight_bits)
         self._map = ThreadPoolExecutor(threads, "encode").map if eight_bits else map
         self._inputs = [each.name for each in self._session.get_inputs()]
@@ -108,7 +110,7 @@ class OnnxEmbedder:
         return [encoded[_identity(text)] for text in texts]
 
     def _tokenized(self, texts: Sequence[str]) -> Sequence[Tokenized]:
-        if len(texts) <= _FEW:  # waking the pool of threads pays off only for a batch
+        if len(texts) <= _FEW:  # waking the thread pool pays off only for a batch
             return [self._tokenizer.encode(_readable(text)) for text in texts]
         return self._tokenizer.encode_batch([_readable(text) for text in texts])
 
@@ -179,7 +181,7 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _readable(text: str) -> str:
-    # A word piece seldom has more than a few characters, so the rest is beyond the model's limit.
+    # Word pieces seldom have more than a few characters, so the rest is beyond the model's limit.
     return encodable(text[:ENCODED_CHARACTERS])
 
 

@@ -72,7 +72,7 @@ def model(
     ir_version: int,
 ) -> bytes:
     """A `ModelProto` with one graph; `opsets` gives the version of each operator domain."""
-    # The graph may contain the weights, so parts are joined once: each copy costs milliseconds.
+    # The graph may contain the weights, so parts are joined only once: each copy takes milliseconds.
     graph = [
         *(_bytes(1, each) for each in nodes),
         _text(2, "graph"),

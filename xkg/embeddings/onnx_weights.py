@@ -126,8 +126,8 @@ def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_b
     if weights.suffix == ".safetensors":
         weights = (
             weights.resolve()
-        )  # the hub's cache holds links, and the runtime does not follow links out of the folder
-        # The graph already uses fused operators, so optimising costs load time and gains nothing.
+        )  # the hub's cache contains links, and the runtime does not follow links out of the folder
+        # The graph already uses fused operators, so optimising would add load time and gain nothing.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights.parent))
         source = _graph_in_eight_bits(weights, config) if eight_bits else _graph(weights, config)
@@ -148,9 +148,9 @@ def load_token_rows(weights: Path) -> TokenRows:
         kind, (count, width), (first, _) = entry["dtype"], entry["shape"], entry["data_offsets"]
         rows = TokenRows(weights, start + first, count, width)
     except (KeyError, TypeError, ValueError, OSError) as error:
-        raise EmbeddingError(f"{weights} lacks the vectors of its tokens ({error}): fetch the model again") from error
+        raise EmbeddingError(f"{weights} lacks its token vectors ({error}): fetch the model again") from error
     if kind != "F32":
-        raise EmbeddingError(f"{weights} holds {kind} numbers: only 32-bit floats are supported")
+        raise EmbeddingError(f"{weights} holds {kind} values: only 32-bit floats are supported")
     return rows
 
 

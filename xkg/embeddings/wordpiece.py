@@ -46,7 +46,7 @@ class WordPiece:
             "BertNormalizer",
             "BertPreTokenizer",
         ):
-            raise ValueError("it does not split text as BERT does")
+            raise ValueError("it does not split text like BERT")
         self._vocabulary: dict[str, int] = model["vocab"]
         self._prefix: str = model["continuing_subword_prefix"]
         self._longest: int = model["max_input_chars_per_word"]
@@ -64,7 +64,7 @@ class WordPiece:
         self._added: dict[str, int] = {}
         for token in definition.get("added_tokens") or ():
             if token["normalized"] or token["lstrip"] or token["rstrip"] or token["single_word"]:
-                raise ValueError("it has tokens of an unknown type")
+                raise ValueError("it has tokens with an unknown type")
             self._added[token["content"]] = token["id"]
         longest_first = sorted(self._added, key=len, reverse=True)
         self._names = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None

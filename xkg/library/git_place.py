@@ -64,7 +64,7 @@ class GitPlace(Place):
         if path in self._waiting:
             yield self._waiting[path][start : start + most]
             return
-        with self._lock:  # one request and its answer
+        with self._lock:  # one request and its response
             if self._reader is None:
                 self._reader = subprocess.Popen(
                     ["git", "-C", str(self._folder), "cat-file", "--batch"],
@@ -126,7 +126,9 @@ class GitPlace(Place):
             raise UnsafeInputError(f"{self.name} sends more than {_MOST_FETCHED >> 20} MB at once; nothing was pulled")
         if ran.returncode != 0:
             said = _last_line(said)
-            raise InputError(f"{self.name} cannot be reached by git: {said}; check the address and your access rights")
+            raise InputError(
+                f"{self.name} cannot be reached with git: {said}; check the address and your access rights"
+            )
         return ran.stdout
 
     def _run(

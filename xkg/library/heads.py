@@ -66,16 +66,16 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
-        # if writers merge, one may put back an older head for a moment
+        # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
                 f"{place.name} went back: it has version {head.version}, and version {before.version} was seen before; "
-                f"ask its maintainer, and if that is intended delete {seen.folder if seen else ''}"
+                f"ask its maintainer, and if this was intended, delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(
                 f"the head of {place.name} is signed by {signer or 'nobody'}, before by {before.signer}: ask its "
-                "maintainer, then trust the new key with `xkg trust add`"
+                f"maintainer, then trust the new key with `xkg trust add`"
             )
     return OpenHead(head, signer, data, token)
 
@@ -100,14 +100,14 @@ def merged(row: Row | None, change: Change) -> Row:
     """Returns a paper's row, merged with a writer's addition."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
-    # what others added to a version that is replaced may speak of code that is still the same
+    # what others added to a replaced version may be about code that has not changed
     replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
     carried = {package.name: package for each in replaced for package in each.packages[1:]}
     packages = (*new.packages, *carried.values())
     if (same := versions.get(new.content)) is not None:
         added = [package for package in packages if set(package.holds) - same.holds]
         versions[new.content] = same.model_copy(update={"packages": (*same.packages, *added)})
-    else:  # of two with the same proof and date the new one is first
+    else:  # if two have the same proof and date, the new one comes first
         versions = {new.content: new.model_copy(update={"packages": packages}), **versions}
     best = sorted(versions.values(), key=lambda each: (each.proof, each.pushed), reverse=True)
     return change.row.model_copy(update={"versions": tuple(best[:MOST_VERSIONS])})
@@ -152,14 +152,15 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # if the answer to a first try was lost, a second one is refused, and the next round finds everything there
+        # if the response to a first attempt was lost, the second attempt is refused, and the next round finds
+        # everything there
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:
             note(seen, OpenHead(head, signer, data, None))
             break
     else:
-        raise InputError(f"{place.name} was changed by others {_TRIES} times meanwhile; push again")
+        raise InputError(f"{place.name} was changed by others {_TRIES} times in the meantime; push again")
     return len(changed)
 
 

@@ -130,7 +130,7 @@ def unzip(data: bytes, most: int, what: str) -> bytes:
     except zlib.error as error:
         raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask the library's maintainer") from error
     if len(unpacked) > most or not unpacker.eof or unpacker.unused_data:
-        raise UnsafeInputError(f"{what} is cut short, or has more than {most >> 20} MB in it; nothing was pulled")
+        raise UnsafeInputError(f"{what} is cut short, or contains more than {most >> 20} MB; nothing was pulled")
     return unpacked
 
 

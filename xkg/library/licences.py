@@ -27,7 +27,7 @@ def unlicensed(bundle: PaperBundle) -> str | None:
         (repositories[symbol.repository].url or symbol.repository, symbol.path): repositories[symbol.repository]
         for symbol in used
     }
-    if len({each.code for each in bundle.derivations}) < len(bundle.code):  # the files of some code are unknown
+    if len({each.code for each in bundle.derivations}) < len(bundle.code):  # the source files of some code are unknown
         files |= {(each.url or each.id, ""): each for each in bundle.repositories}
     without = sorted(key for key, repository in files.items() if licence_of(repository, key[1]) is None)
     if not without:

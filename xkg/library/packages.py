@@ -105,7 +105,9 @@ def contents(
     except (KeyError, CorruptStoreError, InputError) as error:
         raise UnsafeInputError(f"{paper[:200]}: no bundle of this version of xkg is in {place}") from error
     if not whole or len(bundle.techniques) > MOST_TECHNIQUES:
-        raise UnsafeInputError(f"{paper[:200]}: {place} has another paper under this name, or more than any paper has")
+        raise UnsafeInputError(
+            f"{paper[:200]}: {place} has a different paper under this name, or the package is larger than any paper"
+        )
     ablations = [parse(Ablation, part.data, "an ablation") for part in by_kind.get(_ABLATION, ())]
     return Contents(
         bundle=bundle,

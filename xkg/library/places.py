@@ -53,7 +53,7 @@ class Place:
         return data, data
 
     def write(self, path: str, data: bytes) -> None:  # noqa: ARG002
-        raise InputError(f"{self.name} is only read: push to the folder or bucket that it serves")
+        raise InputError(f"{self.name} is read-only: push to the folder or bucket behind it")
 
     def replace(self, head: bytes, token: Any) -> bool:
         """Replaces the head that came with this token; returns False if the head has changed since."""
@@ -232,7 +232,7 @@ class WebPlace(Place):
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
-            # at the end, a read would cost another turn of the thread that fsspec reads in
+            # at the end, a read would cost another round trip to fsspec's thread
             while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
                 passed_over -= skipped
@@ -259,7 +259,7 @@ class WebPlace(Place):
             if file.r.status not in (200, 206, 304):
                 where = file.r.headers.get("Location", "another address")
                 raise InputError(
-                    f"{url} leads to {where[:200]}, which is not followed: give that address if you trust it"
+                    f"{url} leads to {where[:200]}, which xkg does not follow: use that address if you trust it"
                 )
             yield file
 
@@ -291,13 +291,15 @@ def patiently(
         except FileNotFoundError:
             raise
         except PermissionError as error:
-            raise InputError(f"{place.name} denies access ({error}); check yours there") from error
+            raise InputError(f"{place.name} denies access ({error}); check your access rights there") from error
         except OSError as error:
             tries = 1 if (there := progress()) - before >= _PIECE // 4 else tries + 1
             before = there
             if tries == _TRIES:
                 line = " ".join(f"{error}".split())[:200]
-                raise UnreachableError(f"{place.name} did not answer in {_TRIES} tries ({line}); try later") from error
+                raise UnreachableError(
+                    f"{place.name} did not answer in {_TRIES} tries ({line}); retry later"
+                ) from error
             clock.sleep(0.25 * 2**tries)
 
 
@@ -326,7 +328,7 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     try:
         data = read(place, path_of(name), MOST_NODE, clock)
     except FileNotFoundError as error:
-        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try later, or ask its maintainer") from error
+        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try again later, or ask its maintainer") from error
     if hashlib.sha256(data).hexdigest() != name:
         raise UnsafeInputError(f"{path_of(name)} of {place.name} does not match its name; ask its maintainer")
     return data
@@ -353,13 +355,13 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
     except FileNotFoundError as error:
         raise UnreachableError(
-            f"{place.name} lacks {path_of(package.name)}; try later, or ask its maintainer"
+            f"{place.name} lacks {path_of(package.name)}; try again later, or ask its maintainer"
         ) from error
     with partial.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
-    partial.unlink()  # else the next try would continue with it
+    partial.unlink()  # otherwise the next try would continue from it
     raise UnsafeInputError(f"{path_of(package.name)} of {place.name} does not match its name; ask its maintainer")
 
 
@@ -372,4 +374,4 @@ def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Ite
         if left <= 0:
             return
         if clock.monotonic() > deadline:
-            raise UnreachableError(f"{path} was not there in time; try later")
+            raise UnreachableError(f"{path} did not arrive in time; try again later")

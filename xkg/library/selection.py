@@ -24,7 +24,7 @@ def named(files: Files, head: Head, name: str, place: str) -> Row:
         found = files.find(head, key)
         if len(found) > 1:
             ids = [row.paper for row in found]
-            raise AmbiguousIdError(f"{name!a} means several papers of {place}: {', '.join(ids[:5])}", ids)
+            raise AmbiguousIdError(f"{name!a} matches several papers in {place}: {', '.join(ids[:5])}", ids)
         if found:
             return found[0]
     raise UnknownIdError(f"{place} has no paper {name!a}: give its id, arXiv id or title")

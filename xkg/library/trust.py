@@ -21,7 +21,7 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
     try:
         payload, key, _ = envelope.unseal(data, PAYLOAD_TYPE)
     except InputError as error:
-        raise UnsafeInputError(f"the head of {place} is not signed as it says ({error}); ask its maintainer") from error
+        raise UnsafeInputError(f"the head of {place} has an invalid signature ({error}); ask its maintainer") from error
     return payload, key.fingerprint
 
 
@@ -33,7 +33,7 @@ def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str 
     try:
         signer = keys.signer()
     except InputError as error:
-        raise InputError(f"the head of {place} is signed, and you have no key to do so: {error}") from error
+        raise InputError(f"the head of {place} is signed, but you have no key to sign it with: {error}") from error
     return envelope.seal(payload, PAYLOAD_TYPE, signer).encode("ascii"), signer.key.fingerprint
 
 

@@ -28,8 +28,8 @@ class CallerEndpoint:
         job = os.environ.get(JOB_VARIABLE, "")
         if not job.isdecimal():
             raise ModelUnavailableError(
-                "llm.model caller is for builds that an agent asks for, over MCP (`xkg serve --allow-build`, then the "
-                "tool build) or in Python (kg.start_build): here, name another --llm"
+                "llm.model caller is for builds started by an agent, over MCP (`xkg serve --allow-build`, then the "
+                "tool build) or in Python (kg.start_build): choose another --llm here"
             )
         self.at = "the caller"
         self.remedy = "ask for the job again"
@@ -45,7 +45,8 @@ class CallerEndpoint:
             silent = self._clock.now() - max(begun, self._questions.last_visit(self._job))
             if silent > SILENT_SECONDS:
                 raise ModelUnavailableError(
-                    f"nobody took or answered a question for {SILENT_SECONDS / 60:.0f} minutes: ask for the job again "
+                    f"nobody fetched or answered a question for {SILENT_SECONDS / 60:.0f} minutes: ask for the job "
+                    f"again "
                     "to continue"
                 )
             if self._closing.wait(_TICK_SECONDS):

@@ -217,7 +217,9 @@ class ChatCompletions:
                 async for piece in response.iter_bytes():
                     body += piece
                     if len(body) > _MAX_BYTES:
-                        raise ModelUnavailableError(f"{self._where.at} answers without end: check llm.base_url")
+                        raise ModelUnavailableError(
+                            f"{self._where.at} keeps sending data without end: check llm.base_url"
+                        )
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise self._failed(error, model) from None
@@ -240,7 +242,7 @@ class ChatCompletions:
                 whole = whole_of_stream(body)
             choice = whole["choices"][0]
             message = choice["message"]
-            # Some servers return the whole answer as reasoning, or as the arguments of a tool.
+            # Some servers return the whole answer as reasoning, or as a tool's arguments.
             text = next(filter(None, (text_of(message.get(key)) for key in _ANSWERS)), "")
             refusal = text_of(message.get("refusal"))
             finish = str(choice.get("finish_reason"))
@@ -283,7 +285,7 @@ class ChatCompletions:
         if status in (400, 413, 422) and (status == 413 or TOO_LONG.search(f"{error.code} {words}")):
             return Reply("barred", f"the question is too long for {model}{because}")
         if status in (400, 403, 422) and _FILTERED.search(f"{error.code} {words}"):
-            return Reply("barred", f"the endpoint's filter holds it back{because}")
+            return Reply("barred", f"the endpoint's filter blocked it{because}")
         raise self._failed(error, model) from None
 
     def _failed(self, error: Exception, model: str) -> Exception:

@@ -26,7 +26,7 @@ from xkg.llm.request import Message
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
-_TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries that name the mistake, then the expert model
+_TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries that explain the mistake, then the expert model
 _MOST_LATE = 2
 _BARRED = "barred: "
 _MOST_SILENT = 4
@@ -145,7 +145,7 @@ class LanguageModel:
         `settings.concurrency` turns. Calls with the same key take `once`, one at a time wherever the ledger is shared.
         `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
-            raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
+            raise ConfigError("llm.model is none: to build with a model, set it, for example to o4-mini")
         self._settings = settings
         self._notify = notify
         self._prices = Prices(settings.prices)
@@ -158,7 +158,7 @@ class LanguageModel:
         self._once = once
         self._changed = threading.Condition()
         self._under_way: Counter[str] = Counter()  # calls by paper
-        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while a question is open
+        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while a question is pending
         self._silent = 0  # calls that timed out since the last answer
         self._down: tuple[float, str] | None = None
         self._closed = False
@@ -199,7 +199,7 @@ class LanguageModel:
         try:
             return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, temperature)
         except StoreError:
-            self._require_open()  # the client and its ledger were closed in the meantime
+            self._require_open()  # the client and its ledger have been closed in the meantime
             raise
 
     def recall(
@@ -292,7 +292,7 @@ class LanguageModel:
                 if reply.ending == "late":
                     timeouts, complaint = timeouts + 1, reply.text
                     continue
-                if reply.ending == "barred":  # a retry would only be longer
+                if reply.ending == "barred":  # a retry would only make the question longer
                     complaint = f"{_BARRED}{reply.text}"
                     break
                 if reply.ending == "ok":

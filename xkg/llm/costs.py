@@ -55,17 +55,17 @@ class Costs(Value):
     def cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]], Sequence[str]]:
         """Column names, rows (with a sum if there are several), and one note per line."""
         if not self.total.calls and not self.total.reused and not self.open:
-            return (), (), ("no language model was asked for this graph yet",)
+            return (), (), ("no language model has been used for this graph yet",)
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
         columns = (self.by, "calls", "unusable", "reused", "input", "cached", "share", "output", "seconds", "dollars")
         lines = []
         if self.open:
             lines.append(
-                f"calls under way, or cut off with their process: {self.open}; they may be billed, at about "
+                f"calls in progress, or cut off with their process: {self.open}; they may be billed, at about "
                 f"${self.open_dollars:.4f}, and are not counted above"
             )
         if self.unpriced_models:
-            lines.append(f"price unknown: {', '.join(self.unpriced_models)}; llm.prices can give it")
+            lines.append(f"price unknown: {', '.join(self.unpriced_models)}; set it in llm.prices")
         return columns, [_cells(row) for row in rows], lines
 
 

@@ -32,4 +32,4 @@ def _environment_url() -> str | None:
     try:
         return plain_url(url)
     except ValueError as error:
-        raise ConfigError(f"OPENAI_BASE_URL of the environment is not an address: {error}") from None
+        raise ConfigError(f"the environment variable OPENAI_BASE_URL is not an address: {error}") from None

@@ -43,7 +43,7 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
-    # Running totals of all calls. Every process updates them, whatever its version.
+    # Running totals for all calls. Every process updates them, whatever its version.
     "sums": """CREATE TABLE IF NOT EXISTS sums AS
         SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
             TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
@@ -233,7 +233,7 @@ class Ledger:
         if spent is None:
             raise ConfigError(
                 f"llm.{setting} cannot be enforced for {spender}, since earlier calls have no price: `xkg costs --by "
-                "model` says of which models; give theirs in llm.prices, or leave out the limit"
+                f"model` lists the models; set their prices in llm.prices, or omit the limit"
             )
         if spent + dollars > limit:
             raise BudgetError(
@@ -285,7 +285,7 @@ def _enter(
 
 def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection | None = None) -> sqlite3.Connection:
     """Replaces a corrupt file with a new one that has its readable rows. Raises any other error again."""
-    if type(error) is not sqlite3.DatabaseError:  # subclasses mean a full disk, a lock or a missing permission
+    if type(error) is not sqlite3.DatabaseError:  # subclasses indicate a full disk, a lock or a missing permission
         raise error
     if old is not None:
         old.close()

@@ -105,9 +105,9 @@ class OpenQuestions:
         with self._reading() as db:
             row = db.execute("SELECT job, schema, answer IS NOT NULL FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] != job:
-            raise UnknownIdError(f"job {job} has no question {id[:40]!a}: `questions` lists those that wait")
+            raise UnknownIdError(f"job {job} has no question {id[:40]!a}: `questions` lists the open questions")
         if row[2]:
-            raise InputError(f"question {id} is answered already: `questions` lists those that wait")
+            raise InputError(f"question {id} has already been answered: `questions` lists the open questions")
         return cast(Mapping[str, Any], json.loads(row[1]))
 
     def answer(self, job: int, id: str, answer: str) -> bool:
@@ -129,7 +129,7 @@ class OpenQuestions:
             yield db
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        return opened(self._folder / FILE, _SCHEMA, "remove it, and ask for the job again")
+        return opened(self._folder / FILE, _SCHEMA, "remove it, and start the job again")
 
 
 def _visit(db: sqlite3.Connection, job: int, now: float) -> None:

@@ -55,7 +55,7 @@ def read_answer(text: str, kind: type[A]) -> A:
             return _validated(value, kind)
         except ValidationError as error:
             complaints.append(complaint_of(error))
-    if complaints[0].shapeless:  # some models name the whole answer
+    if complaints[0].shapeless:  # some models wrap the whole answer in an object with a single name
         for inner in objects[-1].values():
             with suppress(ValidationError):
                 return _validated(inner, kind)

@@ -102,7 +102,7 @@ class Accepted:
         """The shape after a refusal that names the parameter `limit`."""
         if self.limit is None:
             return replace(self, limit=limit)
-        # The refusal of a value names it, or lower ones: the model's own maximum, or what is left of its context.
+        # The error for a refused value quotes it, or lower values: the model's own maximum, or the rest of its context.
         numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(words)]
         half = self.room // 2 if self.room in numbers and self.room > _LEAST_ROOM else 0
         if room := max((number for number in numbers if number < self.room), default=half):

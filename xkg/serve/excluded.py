@@ -106,7 +106,7 @@ class _Without:
         if papers and not within:
             return []
         more = k
-        while True:  # until k hits may be shown, or there are no more
+        while True:  # until k hits can be shown, or none are left
             hits = find(query, more, within)
             shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:
@@ -131,6 +131,7 @@ def query_refused(hidden: Mapping[str, str]) -> str | None:
     if not hidden:
         return None
     return (
-        f"this graph holds {len(hidden)} papers that serve.exclude keeps out, so Cypher, which would reach them, is "
-        "off: use the other tools, or serve a graph without them (xkg remove)"
+        f"this graph contains {len(hidden)} papers that serve.exclude hides, so Cypher, which could reach them, is "
+        f"off: "
+        f"use the other tools, or serve a graph without them (xkg remove)"
     )

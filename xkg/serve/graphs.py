@@ -29,9 +29,9 @@ def served_folders(settings: Settings) -> dict[str, Path]:
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
-        raise InputError("two of the graphs have one name, that of their folder: rename one")
+        raise InputError("two graphs have the same name, which is the folder's: rename one folder")
     if len(folders) > 1 and settings.store.url is not None:
-        raise InputError("several graphs are served from folders: store.url names one graph, so give one --kg")
+        raise InputError("only folders can be served together: store.url is a single graph, so give one --kg")
     return named
 
 
@@ -132,7 +132,9 @@ def require_graph(name: str) -> None:
     if not _may_read(name):
         from xkg.serve.jobs.authority import NotAllowedError
 
-        raise NotAllowedError(f"this token does not name the graph {name}: ask the server's operator for another one")
+        raise NotAllowedError(
+            f"this token does not cover the graph {name}: ask the server's operator for another token"
+        )
 
 
 def _may_read(graph: str) -> bool:

@@ -225,7 +225,7 @@ class Service:
             known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
         statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
         table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
-        self._require_cypher()  # a paper may have been published meanwhile
+        self._require_cypher()  # a paper may have been published in the meantime
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
@@ -251,7 +251,7 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # closed meanwhile: close what was opened since
+            if self._closed:  # closed in the meantime: close what was opened since
                 self.close()
 
     def close(self) -> None:
@@ -322,7 +322,7 @@ class Service:
         what = f"there is no folder {self.folder}" if nowhere else f"the graph in {self._place} is empty"
         return (
             f"{what}: run `xkg build --paper FILE --repo URL` or "
-            "`xkg import FOLDER`, then ask again; another graph is chosen with --kg"
+            "`xkg import FOLDER`, then ask again; to use another graph, pass --kg"
         )
 
     def _working_copies(self) -> "WorkingCopies":
@@ -388,7 +388,7 @@ class Service:
             if self._cached is None:
                 own = self.folder.is_dir()
                 folder = self.folder if own else user_cache_folder()
-                with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
+                with contextlib.suppress(OSError):  # if a cache cannot be written, that only costs time
                     private_folder(folder)
                 self._cached = CachedEmbedder(
                     self._models.texts,

@@ -21,7 +21,7 @@ class TechniqueChange(Value):
 
 class PlaceChange(Value):
     """The best code location for a technique before and after, as `path::symbol:first-last`, or None if it has none.
-    `moved` means that the same symbol in the same file is now at other lines."""
+    `moved` means that the same symbol is now on different lines of the same file."""
 
     id: str
     name: str

@@ -69,7 +69,7 @@ class PaperSources:
                     from xkg.serve.context.raw_code import codebase_of
 
                     known = codebase_of(bundle, repository, self._folder, paths, self._parsers())
-                except (XkgError, ImportError):  # an installation that only serves has no parsers
+                except (XkgError, ImportError):  # a serving-only installation has no parsers
                     known = None
                 if known is not None:
                     with self._turn:

@@ -32,7 +32,7 @@ from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import flowing, formulas, inline_formulas
 from xkg.web.rendering.long_texts import finalized
 
-if TYPE_CHECKING:  # where scripts are run
+if TYPE_CHECKING:  # pages on which scripts are run
     from xkg.serve.running.callers_runs import CallersRuns
 
 STATIC = Path(__file__).parent / "static"
@@ -98,7 +98,7 @@ class Site:
                 notices=values.get("notices", ()),
             )
         )
-        # A paper may hold half a pair of surrogates, which has no UTF-8.
+        # A paper may contain an unpaired surrogate, which has no UTF-8 form.
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
 
     def _others(self, request: Request) -> list[str]:

@@ -38,7 +38,7 @@ def test_no_text_names_a_tool() -> None:
 
 
 def test_a_plan_of_ablations_names_commands() -> None:
-    note = "the graph stores no place of it; name the folder of a repository to search that"
+    note = "the graph stores no place for it; name the folder of a repository to search that"
     planned = PlannedAblation(
         name="Without steam", component="p#steam", ablated_part="steam", action="REMOVE", replacement=(), metrics=(),
         why="so", note=note,

@@ -141,7 +141,7 @@ def test_a_client_that_cannot_read_a_token_elsewhere_is_given_none(desk: Desk, c
 
 @pytest.mark.parametrize("client", OF_USERS)
 def test_a_client_without_files_of_projects_says_so(desk: Desk, client: str) -> None:
-    assert "give --scope user" in desk.install(client, "--write", "--scope", "project").err
+    assert "use --scope user" in desk.install(client, "--write", "--scope", "project").err
 
 
 @pytest.mark.parametrize("client", [client for client in CLIENTS if client not in ("claude-desktop", "cline", "zed")])
@@ -281,7 +281,7 @@ def test_files_that_are_none_are_left_alone(desk: Desk, tmp_path: Path) -> None:
     assert "too large" in desk.install("claude-code", "--write").err
     path.unlink()
     path.symlink_to(tmp_path / "victim.json")
-    assert "leads out of" in desk.install("claude-code", "--write").err
+    assert "is a link to a file outside" in desk.install("claude-code", "--write").err
     assert not (tmp_path / "victim.json").exists()
     desk.file("cursor").parent.write_text("mine")
     assert desk.install("cursor", "--write").code == 1
@@ -302,12 +302,12 @@ def test_empty_files_marks_and_line_ends_are_met(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--url", "http://kg.example.org/mcp"], "in the clear"),
+        (["--url", "http://kg.example.org/mcp"], "unencrypted"),
         (["--url", "https://user:pass@kg.example.org/mcp"], "without user"),
         (["--url", "kg.example.org"], "not an address"),
-        (["--url", "https://kg.example.org/${HOME}"], "written out|something else"),
-        (["--url", URL, "--token-env", "xkg_" + "a" * 43], "never a token"),
-        (["--url", URL, "--token-env", "a b"], "never a token"),
+        (["--url", "https://kg.example.org/${HOME}"], "written out|special meaning"),
+        (["--url", URL, "--token-env", "xkg_" + "a" * 43], "not a token"),
+        (["--url", URL, "--token-env", "a b"], "not a token"),
         (["--token-env", "A"], "--url"),
         (["--url", URL, "--allow-build"], "the operator of --url decides"),
         (["--name", "a b"], "not a valid server name"),

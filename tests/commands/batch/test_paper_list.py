@@ -54,7 +54,7 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
     assert [p.line for p in found.papers] == [1]
     assert found.repeated == {3: 1}
     assert [(b.line, b.reason.partition(":")[0]) for b in found.broken] == [
-        (2, "4 columns"),
+        (2, "4 columns, but there are only three"),
         (4, "paper"),
         (5, "it is not valid JSON"),
         (6, "'an id' cannot be an id"),
@@ -66,10 +66,13 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "names no paper"),
-        (b"# nothing\n", "names no paper"),
+        (b"", "contains no papers"),
+        (b"# nothing\n", "contains no papers"),
         (b"a\tb\tc\td\n", "line 1: 4 columns"),
-        (b"2402.17135, https://github.com/o/n\n", "line 1: its columns are separated by commas: separate them by tabs"),
+        (
+            b"2402.17135, https://github.com/o/n\n",
+            "line 1: its columns are separated by commas: separate them with tabs",
+        ),
         (b"2402.17135 https://github.com/o/n\n", "separated by spaces"),
         (b"paper;repo\nx; https://github.com/o/n\n", "separated by semicolons"),
         (b"\xff\xfe", "not UTF-8"),
@@ -133,4 +136,4 @@ def test_other_forms_of_one_paper_are_one_paper_or_a_question(tmp_path: Path) ->
     ]  # fmt: skip
     assert found.repeated == {1: 2, 3: 2, 6: 8}
     assert [broken.line for broken in found.broken] == [4, 5]
-    assert "line 2 has the same paper" in found.broken[0].reason
+    assert "line 2 lists the same paper" in found.broken[0].reason

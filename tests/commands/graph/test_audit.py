@@ -29,7 +29,7 @@ def test_a_graph_without_anything_of_it_is_clean(published: Path, tmp_path: Path
     assert result.clean
     assert result.papers == 5
     assert result.code > 0
-    assert "nothing of the blacklist was found in 5 papers" in str(result)
+    assert "nothing from the blacklist was found in 5 papers" in str(result)
 
 
 def test_a_log_of_answers(published: Path, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_closing_ends_a_program_under_way(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_or_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailableError, match=r"gave no answer \(exit status 3: no such key\)"):
+    with pytest.raises(ModelUnavailableError, match=r"returned no answer \(exit status 3: no such key\)"):
         answered(tmp_path, "import sys; print('no such key', file=sys.stderr); sys.exit(3)")
     known = program_of("command:no-such-program-anywhere")
     assert known is not None
@@ -99,7 +99,7 @@ def test_a_program_that_fails_or_is_not_there_is_named(tmp_path: Path) -> None:
         ProgramEndpoint(*known, seconds=1)
     with pytest.raises(ConfigError, match="close its quotes"):
         program_of("command:python 'answer.py")
-    with pytest.raises(ConfigError, match="names no command"):
+    with pytest.raises(ConfigError, match="contains no command"):
         program_of("command:")
 
 

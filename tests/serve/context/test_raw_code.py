@@ -97,7 +97,7 @@ def test_a_folder_without_commits_must_hold_the_same_files(tmp_path: Path, parse
     bundle = built_from(folder, "bake")
     assert raw_code(bundle, tmp_path / "kg", parsers, folder)[0]
     (folder / "oven.py").write_text(SOURCE + "\n")
-    with pytest.raises(InputError, match="plain does not hold the files that the code was made from"):
+    with pytest.raises(InputError, match="plain does not contain the files that the code was generated from"):
         raw_code(bundle, tmp_path / "kg", parsers, folder)
 
 
@@ -105,7 +105,7 @@ def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path, parse
     bundle = built_from(repository, "bake", url="https://example.org/o/oven")
     assert raw_code(bundle, tmp_path / "kg", parsers) == (
         {},
-        "the files of https://example.org/o/oven are not on this machine; name a clone with `repository`",
+        "the files of https://example.org/o/oven are not on this machine; pass a clone as `repository`",
     )
     imported = built_from(repository, origin="import")
     assert "was imported" in raw_code(imported, tmp_path / "kg", parsers)[1]

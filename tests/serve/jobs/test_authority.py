@@ -152,7 +152,7 @@ def test_every_entry_point_gives_the_same_answer(server: Running, kg: Path, scop
             assert fields["job"] not in jobs.values()
             assert (fields["asked_by"], fields["note"]) == ("me", "")
             again = asked(program, kind, f"other-{kind}").json()["result"]["structuredContent"]
-            assert (again["job"], "job of an earlier request" in again["note"]) == (fields["job"], True)
+            assert (again["job"], "started by an earlier request" in again["note"]) == (fields["job"], True)
         else:
             assert "structuredContent" not in answer.text
 

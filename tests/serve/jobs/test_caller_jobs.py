@@ -74,7 +74,7 @@ def test_a_model_that_is_not_there_is_refused_and_a_question_needs_its_job(jobs:
     other = Jobs(settings_in(tmp_path, model="none"), STAND_IN)
     try:
         row, _ = other.ask("fine", None, ME)
-        with pytest.raises(InputError, match="asks the server's language model"):
+        with pytest.raises(InputError, match="uses the server's language model"):
             offered(other, row.id, ME, 4, (), 0)
     finally:
         other.close()
@@ -102,7 +102,7 @@ def test_an_answer_is_held_to_its_schema_and_counts_once(jobs: Jobs) -> None:
         with pytest.raises(InputError, match=f"is not answered: .*{why}.*answer it again"):
             taken(jobs, row.id, question, odd, ME)
     assert taken(jobs, row.id, question, {"n": 1}, ME).waiting == 0
-    with pytest.raises(InputError, match="answered already"):
+    with pytest.raises(InputError, match="already been answered"):
         taken(jobs, row.id, question, {"n": 2}, ME)
     assert OpenQuestions(jobs.graph).take(question) == '{"n": 1}'
 
@@ -115,7 +115,7 @@ def test_data_that_was_read_is_not_repeated_and_stays_marked(jobs: Jobs) -> None
     first, second = shown.questions
     assert DATA in first.prompt
     assert DATA not in second.prompt
-    assert "<<<paper 0a1b2c3d>>>\n(as you have it: not repeated)\n<<<end paper 0a1b2c3d>>>" in second.prompt
+    assert "<<<paper 0a1b2c3d>>>\n(you already have it: not repeated)\n<<<end paper 0a1b2c3d>>>" in second.prompt
     assert first.instructions == "Count."
     again = offered(jobs, row.id, ME, 1, ["0a1b2c3d"], 0)
     assert DATA not in again.questions[0].prompt

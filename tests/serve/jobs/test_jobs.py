@@ -104,7 +104,7 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs, tmp_path: Path
     [
         ("refused", "failed", "there is no such paper; give another"),
         ("crash", "failed", "signal 9"),
-        ("garbage", "failed", "ask for it again"),
+        ("garbage", "failed", "start it again"),
         ("partial", "partial", "0.25 dollars are spent; run again"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
     listed = jobs_answer(jobs, LISTED, OPERATOR)
     assert [job.job for job in listed.jobs] == [7, 6, 5, 4, 3]
     assert "2 older jobs" in listed.cut
-    assert jobs_answer(jobs, LISTED + 2, OPERATOR).cut == "stages and results: ask for a job by its number"
+    assert jobs_answer(jobs, LISTED + 2, OPERATOR).cut == "stages and results: ask for a job by number"
     assert budget.size(listed) <= budget.TOKENS["concise"]
     assert "job 7: failed" in text(listed)
 
@@ -174,7 +174,7 @@ def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_pa
     assert (row.state, alive(row.pid)) == ("failed", False)
     assert "the server ended" in row.error
     assert first.get(waiting.id, OPERATOR).state == "queued"
-    with pytest.raises(StoreError, match="about to end"):
+    with pytest.raises(StoreError, match="shutting down"):
         first.ask("fine", None, OPERATOR)
     second = Jobs(settings_in(tmp_path), STAND_IN)
     try:
@@ -270,7 +270,7 @@ def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
         os.killpg(pid, signal.SIGKILL)
         jobs.start()
         row = ended(jobs, job)
-        assert (row.state, "ask for it again" in row.error) == ("failed", True)
+        assert (row.state, "start it again" in row.error) == ("failed", True)
         assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
     finally:
         jobs.close()

@@ -85,7 +85,7 @@ def test_a_waiting_job_ends_at_once_and_a_running_one_is_marked(tmp_path: Path) 
 def test_too_many_are_refused(tmp_path: Path) -> None:
     table = JobTable(tmp_path)
     add(table, "a", waiting=1)
-    with pytest.raises(InputError, match="wait already"):
+    with pytest.raises(InputError, match="already waiting"):
         add(table, "b", waiting=1)
     with pytest.raises(InputError, match="tomorrow"):
         add(table, "b", per_day=1)

@@ -72,7 +72,7 @@ async def test_from_a_search_to_the_code(server: MCPServer) -> None:
         for reference in (rows[0]["id"], rows[0]["id"] + rows[0]["code"], "steam injection", STEAM):
             code = await ask(client, "get_code", id=reference)
             assert "water * 1700" in code["implementation"]
-        assert "put the id of its technique before it" in await refused(client, "get_code", id=rows[0]["code"])
+        assert "put the technique's id before it" in await refused(client, "get_code", id=rows[0]["code"])
         paper = await ask(client, "get_paper", paper=(await ask(client, "get_technique", id=SHORT))["paper"])
         assert SHORT in [technique["id"] for technique in paper["techniques"]]
 

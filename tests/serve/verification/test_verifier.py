@@ -136,7 +136,7 @@ def test_without_a_key_the_search_answers_and_says_so(graph: Path, monkeypatch: 
     assert all(f"Candidate {n}: {row.name}" in quoted for n, row in enumerate(answer.rows, 1))
     without.close()
     none = Service(Settings(kg=graph, llm=LlmSettings(model="none")))
-    assert none.search(QUERY, 5, verify=True).verified == "not verified: no language model is set where xkg runs"
+    assert none.search(QUERY, 5, verify=True).verified == "not verified: no language model is set on this machine"
     none.close()
 
 

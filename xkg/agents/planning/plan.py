@@ -34,7 +34,7 @@ class PlannedAblation(Value):
 
 class AblationPlan(Quoting):
     """The ablations for a paper, those that say most about its claims first. `planned_by` is the model, or the reason
-    why only the graph was read. `searched` says where the lines come from, and `note` what could not be done.
+    why only the graph was used. `searched` says where the lines come from, and `note` what could not be done.
 
     Its string form is Markdown."""
 

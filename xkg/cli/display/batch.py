@@ -56,7 +56,7 @@ def show(report: BatchReport) -> None:
 def require_place(path: Path) -> None:
     """Raises `InputError` if a page cannot be written to this file, so that hours of building are not wasted."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"the report {path} cannot be written: name a file in an existing folder")
+        raise InputError(f"the report {path} cannot be written: choose a file in an existing folder")
 
 
 def page(report: BatchReport, path: Path) -> None:
@@ -66,7 +66,7 @@ def page(report: BatchReport, path: Path) -> None:
     try:
         path.write_text(console.export_html(), encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(f"the report {path} cannot be written ({error.strerror}): name another file") from error
+        raise InputError(f"the report {path} cannot be written ({error.strerror}): choose another file") from error
 
 
 def _print(console: Console, report: BatchReport) -> None:

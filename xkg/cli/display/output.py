@@ -78,15 +78,17 @@ def json_of(value: object) -> str:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON (docs/reference/json.md lists the fields).")]
 Blacklisted = Annotated[
     Path | None,
-    typer.Option("--blacklist", help="File of repositories and papers to exclude, with their forks and copies."),
+    typer.Option(
+        "--blacklist", help="File that lists repositories and papers to exclude, along with their forks and copies."
+    ),
 ]
 ProgressForm = Annotated[
-    Literal["text", "json"], typer.Option("--progress", help="Format of progress on stderr: text or JSON lines.")
+    Literal["text", "json"], typer.Option("--progress", help="Format of the progress on stderr: text or JSON lines.")
 ]
 Within = Annotated[
-    list[str] | None, typer.Option("--within", hidden=True, help="Folders that may hold the code; '' allows none.")
+    list[str] | None, typer.Option("--within", hidden=True, help="Folders that may contain the code; '' allows none.")
 ]
-Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
+Paper = Annotated[str, typer.Argument(help="Id, title or method name of a paper.", autocompletion=completion.papers)]
 Papers = Annotated[
     list[str] | None,
     typer.Argument(help="Ids or titles of papers (default: all).", autocompletion=completion.papers),

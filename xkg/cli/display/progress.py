@@ -65,7 +65,7 @@ def json_lines() -> Iterator[Notify]:
 
     def notify(event: Any) -> None:
         about: dict[str, object] = {}
-        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # an event of one of several papers
+        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # an event from one of several papers
             listed, event = event
             about["paper"] = listed.paper
         bill.take(event)
@@ -78,7 +78,9 @@ def json_lines() -> Iterator[Notify]:
         if name:
             dollars = None if bill.dollars is None else round(bill.dollars, 6)
             cost = {"calls": bill.calls, "tokens": bill.tokens, "dollars": dollars}
-            sys.stderr.write(json.dumps({"event": name, **cost, **fields, **about}) + "\n")  # one write: threads call
+            sys.stderr.write(
+                json.dumps({"event": name, **cost, **fields, **about}) + "\n"
+            )  # written at once: several threads call this
             sys.stderr.flush()
 
     yield notify
@@ -94,7 +96,7 @@ class _Bill:
 
     def take(self, event: Any) -> None:
         if type(event).__name__ == "StepTaken":
-            self.dollars = event.dollars  # also of earlier sessions of the run
+            self.dollars = event.dollars  # includes earlier sessions of the run
         if not isinstance(event, Call):
             return
         with self._lock:

@@ -62,7 +62,7 @@ def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
             lines += [f"    {parameter}  ({parameter.description})" for parameter in query.parameters]
             lines += [f"    {query.example}"] if query.parameters else []
         lines += [""]
-    usage = "xkg cypher NAME --param NAME=VALUE ... runs one; a parameter without '=' is required."
+    usage = "To run a query: xkg cypher NAME --param NAME=VALUE ...; parameters without '=' are required."
     return layout.wrapped("\n".join([*lines, usage]), layout.width()) + "\n"
 
 

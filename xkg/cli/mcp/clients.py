@@ -195,7 +195,7 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "$" in part or "{" in part or not part.isprintable():
-            raise InputError(f"{part!a} means something else to clients: give a folder with a plainer name")
+            raise InputError(f"{part!a} has a special meaning for clients: use a folder with a plainer name")
     return Local(command)
 
 
@@ -207,12 +207,12 @@ def remote(url: str, token: str | None) -> Remote:
     except ValueError:
         raise InputError(f"{url[:200]!a} is not an address: give https://HOST/mcp, without user or password") from None
     if "${" in url:
-        raise InputError(f"{url[:200]!a} means something else to clients: write the address out")
+        raise InputError(f"{url[:200]!a} has a special meaning for clients: write the address in full")
     here = place.is_loopback
     if not here and place.scheme != "https":
-        raise InputError(f"{url} would send tokens and answers in the clear: give an https address")
+        raise InputError(f"{url} would send tokens and answers unencrypted: give an https address")
     if token is not None and not re.fullmatch(r"(?!xkg_)[A-Za-z_][A-Za-z0-9_]{0,99}", token):
-        raise InputError("--token-env takes the name of an environment variable, such as XKG_TOKEN, never a token")
+        raise InputError("--token-env requires the name of an environment variable, such as XKG_TOKEN, not a token")
     return Remote(url, token if token is not None or here else TOKEN_VARIABLE)
 
 
@@ -241,8 +241,8 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
         case Remote(url, token):
             if form.url is None:
                 raise InputError(
-                    f"the file of {form.name} holds no addresses: add {url} there under Settings, Connectors; or leave "
-                    "--url out, and the client starts a server itself"
+                    f"the configuration file for {form.name} cannot contain addresses: add {url} under Settings, "
+                    f"Connectors; or omit --url, and the client starts a server itself"
                 )
             fields: dict[str, Any] = {**form.remote, form.url: url}
             if token is None:
@@ -251,8 +251,8 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
                 return Entry(form.servers, name, {**fields, "bearer_token_env_var": token})
             if form.variable is None:
                 raise InputError(
-                    f"{form.name} takes a token only as plain text in its settings: add the server and its header "
-                    "yourself, or leave --url out, and the client starts a server itself"
+                    f"{form.name} accepts a token only as plain text in its settings: add the server and its header "
+                    f"yourself, or omit --url, and the client starts a server itself"
                 )
             fields["headers"] = {"Authorization": f"Bearer {form.variable.format(token)}"}
             return Entry(form.servers, name, fields, [_token_input(token)] if client == "vscode" else [])
@@ -269,7 +269,7 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
     form = _FORMATS[client]
     if scope == "project":
         if form.project is None:
-            raise InputError(f"{form.name} has no configuration of a project: give --scope user")
+            raise InputError(f"{form.name} has no project configuration: use --scope user")
         return project / form.project
     if form.user is None:
         raise InputError(
@@ -298,14 +298,14 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":
-            lines.append("VS Code asks for the token when it starts the server, and keeps it in its secret storage")
+            lines.append("VS Code asks for the token when it starts the server, and stores it in its secret storage")
         else:
             lines.append(f"the token is read from {server.token}: set it where the client is started")
         lines.append("the server's operator creates a token with `xkg token create NAME`")
     if isinstance(server, Local) and scope == "project":
-        lines.append("the file contains paths on this machine: others who share the file need their own")
+        lines.append("the file contains paths on this machine: anyone you share it with needs their own")
     if client in ("codex", "gemini") and scope == "project":
-        lines.append(f"{_FORMATS[client].name} reads the file of a project only if the project is trusted")
+        lines.append(f"{_FORMATS[client].name} reads a project's file only if the project is trusted")
     return [*lines, "to check: " + _FORMATS[client].check.format(name=name)]
 
 

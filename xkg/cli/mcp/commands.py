@@ -22,7 +22,7 @@ _NAMES = get_args(ClientName)
 
 @mcp_app.callback()
 def _group() -> None:
-    """Configure agents and editors to use this graph."""  # a group of one command stays a group
+    """Configure agents and editors to use this graph."""  # keeps a group with one command a group
 
 
 @mcp_app.command("install")
@@ -34,10 +34,10 @@ def install(
     ],
     scope: Annotated[
         Literal["project", "user"] | None,
-        typer.Option(help="For one project (default, if the client has files for projects), or for all your projects."),
+        typer.Option(help="Configure one project (default, if the client has project files) or all your projects."),
     ] = None,
     project: Annotated[
-        Path | None, typer.Option(readable=False, help="Folder of the project, if not this one.")
+        Path | None, typer.Option(readable=False, help="Folder of the project (default: the working folder).")
     ] = None,
     url: Annotated[
         str | None,
@@ -45,7 +45,9 @@ def install(
     ] = None,
     token_env: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Environment variable with your token [XKG_TOKEN for other machines]."),
+        typer.Option(
+            metavar="NAME", help="Environment variable that contains your token [XKG_TOKEN for other machines]."
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the server in the client.")] = "xkg",
     allow_build: Annotated[
@@ -53,16 +55,14 @@ def install(
     ] = False,
     allow_agents: Annotated[
         bool,
-        typer.Option(
-            "--allow-agents", help="Let the client start implementations of methods (xkg serve --allow-agents)."
-        ),
+        typer.Option("--allow-agents", help="Let the client start `implement` jobs (xkg serve --allow-agents)."),
     ] = False,
     allow_run: Annotated[
-        bool, typer.Option("--allow-run", help="Let the client run scripts over code (xkg serve --allow-run).")
+        bool, typer.Option("--allow-run", help="Let the client run scripts on code (xkg serve --allow-run).")
     ] = False,
     skill: Annotated[
         bool,
-        typer.Option("--skill", help="Also install a skill to answer the questions of builds; allows builds."),
+        typer.Option("--skill", help="Also install a skill for answering a build's questions; allows builds."),
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write to the client's file instead of printing.")] = False,
 ) -> None:
@@ -136,5 +136,5 @@ def _left_behind(settings: "Settings") -> list[str]:
         lines.append("note: xkg.yaml is read where the client starts the server, which may be another folder")
     names = sorted(variable for variable in os.environ if variable.startswith("XKG_") and variable != "XKG_KG")
     if names:
-        lines.append(f"note: the client must have these in its environment too, if they matter: {', '.join(names)}")
+        lines.append(f"note: if these variables matter, set them in the client's environment too: {', '.join(names)}")
     return lines

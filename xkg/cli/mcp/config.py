@@ -31,7 +31,7 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     to do by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
-        raise InputError(f"{path} is a link that leads out of {within}: write {target} yourself, if that is intended")
+        raise InputError(f"{path} is a link to a file outside {within}: write {target} yourself, if that is intended")
     before = _read(path, target)
     edit = _toml if path.suffix == ".toml" else _json
     old = "" if before is None else _decoded(before, path, wanted)
@@ -61,7 +61,7 @@ def put_skill(path: Path, text: str, within: Path | None) -> bool:
     `within`, and if it cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
-        raise InputError(f"{path} is a link that leads out of {within}: remove it, then run this again")
+        raise InputError(f"{path} is a link to a file outside {within}: remove it, then run this again")
     if _read(path, target) == text.encode():
         return False
     try:
@@ -125,7 +125,7 @@ def _no_number(name: str) -> NoReturn:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("has a duplicate key")
     return unique
 
 
@@ -179,7 +179,7 @@ def _toml(old: str, wanted: Entry) -> str:
                     known[key] = value
         return tomlkit.dumps(config)
     except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise _UnfitError(f"is written in a form that does not allow adding to {wanted.servers}") from error
+        raise _UnfitError(f"is written in a form that cannot be extended in {wanted.servers}") from error
 
 
 def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,10 +198,10 @@ def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: En
             each for each in config.get("inputs") or [] if not isinstance(each, dict) or each.get("id") not in own
         ]
         without = {key: value for key, value in config.items() if key not in (wanted.servers, "inputs")}
-        return {**without, "servers of others": servers, "inputs of others": inputs}
+        return {**without, "other servers": servers, "other inputs": inputs}
 
     if rest(before) != rest(after):
-        _by_hand(path, "holds values that would be written otherwise than they are", wanted)
+        _by_hand(path, "contains values that would be changed by rewriting them", wanted)
 
 
 def _by_hand(path: Path, why: str, wanted: Entry) -> NoReturn:

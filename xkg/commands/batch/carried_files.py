@@ -98,8 +98,8 @@ def pack(path: Path) -> Packed:
                 count, size = count + 1, size + file.lstat().st_size
                 if size > MOST_BYTES or count > _MOST_FILES:
                     raise InputError(
-                        f"{root} has more than {MOST_BYTES >> 20} MB or {_MOST_FILES:,} files, which are not sent to "
-                        "other machines: name a smaller folder or an address, or build it with --engine local"
+                        f"{root} has more than {MOST_BYTES >> 20} MB or {_MOST_FILES:,} files, too much to send to "
+                        f"other machines: use a smaller folder or an address, or build it with --engine local"
                     )
                 archive.add(file, file.relative_to(root.parent), recursive=False, filter=_plain)
     except OSError as error:

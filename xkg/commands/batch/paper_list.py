@@ -71,7 +71,9 @@ def read_list(path: Path) -> PaperList:
         text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InputError(f"the list {path} cannot be read ({reason}): give a text file, one paper a line") from error
+        raise InputError(
+            f"the list {path} cannot be read ({reason}): use a text file with one paper per line"
+        ) from error
     try:
         works = named_papers(text, path.parent)
     except InputError as error:
@@ -105,11 +107,11 @@ def read_list(path: Path) -> PaperList:
             repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
             repeated[earlier.line] = number
         else:
-            reason = f"line {earlier.line} has the same paper in another version or with another repository: keep one"
+            reason = f"line {earlier.line} lists the same paper with another version or repository: keep one"
             broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
-        raise InputError(f"the list {path} names no paper{bad}")
+        raise InputError(f"the list {path} contains no papers{bad}")
     papers.sort(key=lambda listed: listed.line)
     return PaperList(papers=tuple(papers), broken=tuple(broken), repeated=repeated)
 
@@ -127,7 +129,7 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
         new = ListedPaper(line=line, paper=paper, repository=repository, paper_id=paper_id, record=record)
         known = listed.setdefault(_work(paper)[0], new)
         if record is None and _source(known.repository) != _source(repository):
-            raise InputError(f"{paper} is named with two repositories: keep one")
+            raise InputError(f"{paper} is listed with two repositories: keep one")
     return PaperList(papers=tuple(listed.values()))
 
 
@@ -167,14 +169,14 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     else:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 3:
-            raise InputError(f"{len(columns)} columns: there are three, paper, repository and id")
+            raise InputError(f"{len(columns)} columns, but there are only three: paper, repository and id")
         # A comment after text begins with a space, since an address may contain "#".
         columns[-1] = columns[-1].partition(" #")[0].strip()
     paper, repository, paper_id = [*columns, "", ""][:3]
     if not paper:
         raise InputError("the paper is missing")
     if not repository and (between := _other_separator(paper, folder)):
-        raise InputError(f"its columns are separated by {between}: separate them by tabs")
+        raise InputError(f"its columns are separated by {between}: separate them with tabs")
     if paper_id:
         require_paper_id(paper_id)
     return ListedPaper(

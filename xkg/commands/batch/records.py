@@ -81,7 +81,7 @@ class Records:
             private_folder(folder)
             self._records = {record.key: record for record in _read(self._path)}
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct it, or remove it") from error
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}): fix or remove it") from error
 
     def of(self, listed: ListedPaper) -> Record | None:
         return self._records.get(key(listed))
@@ -189,7 +189,7 @@ def _files(name: str) -> object:
         folders[:] = sorted(f for f in folders if f not in ("objects", "__pycache__"))
         states.extend([f"{folder}/{file}", _state(Path(folder, file))] for file in sorted(files))
         if len(states) > _MOST_FILES:
-            # Too many files to examine each time, so the folder counts as changed.
+            # There are too many files to check each time, so the folder counts as changed.
             return [name, os.urandom(8).hex()]
     return [name, states]
 

@@ -26,7 +26,7 @@ def named_papers(text: str, folder: Path) -> list[str | None] | None:
 def _bibtex(text: str, folder: Path) -> Iterator[str | None]:
     for entry in bibtex.entries(text):
         work = reference_of(entry)
-        # Zotero writes `title:path:type;…`, and escapes these marks with a backslash
+        # Zotero writes `title:path:type;…` and escapes the separators with a backslash
         files = re.split(r"(?<!\\)[:;]", entry.fields.get("file", ""))
         paths = [file.replace("\\", "") for file in files]
         yield _named([work.arxiv_id or "", work.doi or ""], paths, work.title or "", folder)
@@ -36,7 +36,7 @@ def _csl(text: str, folder: Path) -> Iterator[str | None]:
     try:
         items = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"it begins as CSL-JSON and is not valid JSON ({str(error)[:80]})") from error
+        raise InputError(f"it starts like CSL-JSON but is not valid JSON ({str(error)[:80]})") from error
     for item in items:
         fields: Mapping[str, Any] = item if isinstance(item, dict) else {}
         ids = [str(fields.get(name, "")) for name in ("number", "DOI", "URL", "note", "archive_location")]

@@ -93,7 +93,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
         notify,
         ledger=cast(CallLedger, _LedgerAtHome(home)),
         turn=partial(home.turn, "model"),
-        # Papers of one list share questions, and two machines may reach the same one at the same moment.
+        # Papers in one list share questions, and two machines may reach the same question at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),
         without_key=BUILD_WITHOUT_KEY,
     )

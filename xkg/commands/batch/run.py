@@ -148,4 +148,4 @@ def _known(record: Record | None, digest: str, present: frozenset[str], *, retry
     return record.row.model_copy(update={"state": "unchanged", "seconds": 0.0, "notes": ()})
 
 
-_AGAIN = " (failed before; --retry-failed tries it again)"
+_AGAIN = " (failed before; use --retry-failed to try again)"

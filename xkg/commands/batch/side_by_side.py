@@ -53,7 +53,7 @@ def build_side_by_side(
     publisher = Publisher(builds.settings)
     try:
         if builds.settings.store.url is not None:
-            publisher.connect()  # an earlier batch may have died before it did this
+            publisher.connect()  # an earlier batch may have died before doing this
         waited = 0.0
         while papers:
             again = _round(builds, engine, papers, publisher, ended, notify, turn, waited < _LONGEST_WAIT)
@@ -114,7 +114,7 @@ def _round(
                 except LeaseHeldError as error:
                     held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
-                    publisher.hurry()  # while the processes end
+                    publisher.hurry()  # while the processes are ending
 
     def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()

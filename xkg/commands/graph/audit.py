@@ -24,8 +24,8 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """An occurrence of a blacklist entry. `where` is a paper, a node or a line of a log; `kind`: the graph holds the
-    `paper`, the `repository`, or a `copy` of it; or a `text` names one."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` says whether the graph
+    contains the `paper`, the `repository`, or a `copy` of it, or whether some `text` mentions it."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -65,7 +65,7 @@ class AuditResult(Value):
         if self.findings:
             lines.append(f"{plural(len(self.findings), 'finding')} in {looked}")
         else:
-            lines.append(f"nothing of the blacklist was found in {looked}")
+            lines.append(f"nothing from the blacklist was found in {looked}")
         return "\n".join(lines)
 
 
@@ -136,7 +136,7 @@ def _in_repository(
         unchecked.append(f"{repository.id} of {paper}: {error}")
         return
     if checkout is None:
-        unchecked.append(f"{repository.id} of {paper} was a folder, which the graph does not hold")
+        unchecked.append(f"{repository.id} of {paper} was a folder, which is not in the graph")
     elif (reason := guard.copy(checkout)) is not None:
         yield Finding(where=paper, kind="copy", what=f"{repository.id}: {reason}")
 
@@ -147,7 +147,7 @@ class NamedInTexts:
     def __init__(self, blacklist: Blacklist) -> None:
         self._blacklist = blacklist
         words = [re.escape(name) for name in (*blacklist.repositories, *blacklist.dois)]
-        # owner/name alone, as in a short `git clone`, or a citation of code
+        # owner/name alone, as in a short `git clone` or a code citation
         words += [re.escape(name.partition("/")[2]) for name in blacklist.repositories]
         words += [rf"(?:arxiv\.)?{re.escape(number)}(?:v\d{{1,4}})?" for number in blacklist.arxiv_ids]
         self._named = re.compile(rf"(?i)(?<![\w.-])(?:{'|'.join(words)})(?![\w-])") if words else None
@@ -161,7 +161,7 @@ class NamedInTexts:
             for match in self._named.finditer(text):
                 near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
                 found.setdefault(f"names {match.group().lower()}: … {' '.join(near.split())} …")
-        if self._blacklist.repositories and not found:  # an address may be written in another form
+        if self._blacklist.repositories and not found:  # an address may be spelled differently
             for word in (each.rstrip(".:") for each in _BETWEEN_WORDS.split(text)):
                 named = self._blacklist.repository(word) if "/" in word and len(word) < _LONGEST_ADDRESS else None
                 if named is not None:
@@ -180,7 +180,7 @@ def _lines(log: Path) -> Iterator[tuple[int, str]]:
             while line := file.readline(_LARGEST_LINE):
                 number += 1
                 text = line.decode("utf-8", "replace")
-                # a JSON log escapes line ends and slashes of an answer
+                # JSON logs escape line breaks and slashes in answers
                 yield number, text.replace("\\/", "/").replace("\\n", " ")
     except OSError as error:
         raise InputError(f"the log {log} cannot be read ({error.strerror}); check its path") from error

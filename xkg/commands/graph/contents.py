@@ -46,7 +46,7 @@ class ImportResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        lines = f"files left out: {len(self.problems)}; correct them, then import again"
+        lines = f"files left out: {len(self.problems)}; fix them, then import again"
         return InputError(lines) if self.problems else None
 
     def __str__(self) -> str:
@@ -204,7 +204,7 @@ def push(settings: Settings) -> PushResult:
                     sent.append(bundle.paper.id)
                 else:
                     problems.append(
-                        f"{path}: {bundle.paper.id} differs from the one in the graph: push again, or remove it"
+                        f"{path}: {bundle.paper.id} differs from the version in the graph: push again, or remove it"
                     )
     return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
 
@@ -231,7 +231,7 @@ def export_graphs(
             bundles = (snapshot.bundle(paper) for paper in chosen)
             whole = write_file(to / "graph.graphml", graphml(bundles, snapshot.links(), measured_here))
             return ExportResult(files=(str(whole),))
-        if form == "bibtex" or form == "csl":  # mypy narrows only by this form
+        if form == "bibtex" or form == "csl":  # mypy only narrows the type in this form
             from xkg.store.bibliographies import bibtex, csl_json
 
             own = [paper for paper in snapshot.papers() if paper.id in set(chosen)]

@@ -27,7 +27,7 @@ class CopyResult(Value):
 
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts.items())
-        beside = f"; {self.others} other papers stay there" if self.others else ""
+        beside = f"; {self.others} other papers stay in the target" if self.others else ""
         return (
             f"copied {counts} from {self.source} to {self.target}: equal there (sha256 {self.sha256[:16]})"
             f"{beside}; generation {self.generation}"
@@ -79,7 +79,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
         wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
             f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from those that were sent, "
-            f"first {wrong[0]!a}: another process may be writing there; copy again"
+            f"starting with {wrong[0]!a}: another process may be writing there; copy again"
         )
     with target.snapshot() as snapshot:
         generation = snapshot.generation

@@ -27,7 +27,7 @@ class DiffResult(Value):
 
     def __str__(self) -> str:
         if not self.papers:
-            return f"{self.first} and {self.second} hold the same papers"
+            return f"{self.first} and {self.second} contain the same papers"
         ends = f"{self.first} -> {self.second}: {len(self.papers)} paper{'s' * (len(self.papers) > 1)} changed"
         return "\n".join([ends, *map(str, self.papers)])
 
@@ -43,7 +43,7 @@ def diff(
     Raises `InputError` if the two cannot be compared, `StoreError` if a generation is no longer stored, and
     `UnknownIdError`."""
     if library is not None and (first is None or second is not None):
-        raise InputError("name the one paper that is compared with the library's: xkg diff PAPER --library PLACE")
+        raise InputError("specify the paper to compare with the library's version: xkg diff PAPER --library PLACE")
     with open_store(settings) as store:
         if library is not None and first is not None:
             [here] = _bundles(store, first)
@@ -55,7 +55,7 @@ def diff(
         elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):
             pairs, names = _of_bundles(store, first, second), (first, second or "the current graph")
         else:
-            raise InputError("a generation is compared with a generation, and papers or exported bundles with others")
+            raise InputError("compare a generation with a generation, or papers and exported bundles with each other")
         changes = [paper_change(before, after) for before, after in pairs]
     return DiffResult(first=names[0], second=names[1], papers=tuple(each for each in changes if not each.is_empty))
 

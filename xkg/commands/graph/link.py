@@ -27,7 +27,7 @@ class LinkResult(Value):
     def __str__(self) -> str:
         linked = ", ".join(f"{n} by {how}" for how, n in self.linked.items()) or "none"
         decided = ", ".join(f"{n} {relation}" for relation, n in self.decided.items())
-        lines = [f"techniques of different papers that are one concept: {linked}; {self.open} pairs open"]
+        lines = [f"techniques in different papers that are the same concept: {linked}; {self.open} pairs open"]
         if decided:
             lines.append(f"decided now: {decided}")
         return "\n".join([*lines, f"the graph is generation {self.generation}"])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.serve.service import Service
     from xkg.store.graph_store import GraphStore, Snapshot
 
-BUILD_WITHOUT_KEY = "a build works without one: `--llm none`"
+BUILD_WITHOUT_KEY = "to build without one, pass `--llm none`"
 """The note that a build adds if its language model has no key."""
 
 
@@ -184,5 +184,5 @@ def outbox_when_unreachable(settings: Settings, built: "Sequence[PaperBundle]") 
         outbox.enqueue(settings.kg, built)
         papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
         raise StoreUnreachableError(
-            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: `xkg store push` sends them"
+            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: run `xkg store push` to send them"
         ) from error

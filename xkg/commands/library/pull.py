@@ -62,7 +62,7 @@ class PulledPapers(Value):
         lines += [f"pulled: {paper}" for paper in self.papers[:_LISTED]]
         lines += [f"and {len(self.papers) - _LISTED} more"] if len(self.papers) > _LISTED else []
         lines += [f"kept: {line}" for line in self.kept]
-        by = f"signed by {self.signer}" if self.signer else "not signed: anyone who can write there can change it"
+        by = f"signed by {self.signer}" if self.signer else "not signed: anyone with write access there can change it"
         count = f"{plural(len(self.papers), 'paper')} pulled from {self.place} ({by})"
         return "\n".join([*lines, f"{count}; the graph is generation {self.generation}"])
 
@@ -112,7 +112,7 @@ def pull(
         seen = opened.enter_context(Seen(settings.kg, place))
         if not opened.enter_context(seen.alone()):
             raise StoreBusyError(
-                f"another process pulls papers from {shown(place)} into this graph; wait until it is done"
+                f"another process is pulling papers from {shown(place)} into this graph; wait until it is done"
             )
         library = open_place(place, settings.kg / FOLDER)
         opened.callback(library.close)
@@ -129,7 +129,7 @@ def pull(
             read = seen.head().entries
             rows = newest(files.since(at.head, max(read.get("", 0), read.get(wanted, 0)), pool.map))
         rows = chosen(newest(rows), topic, level)
-        if not papers:  # a paper that is named may have been removed here
+        if not papers:  # a requested paper may have been removed from this graph
             rows = [row for row in rows if _is_new(row, seen.paper(row.paper))]
         puller = _Puller(settings, store, library, seen, pool, excluded, prefer=prefer, notify=notify)
         if rows:
@@ -191,7 +191,7 @@ class _Puller:
             self._store.add_ablations(ablations)
         self._seen.keep_papers(self._states)
         for path in self._folder.iterdir():
-            if path.suffix != ".part":  # the next pull continues with those
+            if path.suffix != ".part":  # the next pull continues with these papers
                 path.unlink(missing_ok=True)
 
     def _fetched(self, rows: Sequence[Row]) -> list[_Fetched]:
@@ -224,7 +224,7 @@ class _Puller:
                 known, stored = self._seen.paper(row.paper), _stored(snapshot, row.paper)
                 try:
                     if is_later and not _is_as_pulled(known, stored):
-                        raise InputError("it was changed here meanwhile; pull again")
+                        raise InputError("it was changed here in the meantime; pull again")
                     parts = [part for path in paths for part in unpack(path.read_bytes())]
                     base = stored if is_later else None
                     found = contents(parts, row.paper, row.versions[0], self._library.name, base)
@@ -272,7 +272,7 @@ class _Puller:
             line = f"{row.paper} as it was here, in {kept}; the library's is better proven" if kept else ""
             return _Taken(found, state, theirs, line)
         kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
-        theirs = received(stored, found.envelopes, stored)  # attestations of the same code count for it too
+        theirs = received(stored, found.envelopes, stored)  # attestations of the same code also count for this version
         line = f"{row.paper} as it is here, which is proven as well; the library's is in {kept}"
         return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 

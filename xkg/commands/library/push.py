@@ -42,12 +42,12 @@ class PushedPapers(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        ways = "--claims-only pushes them without code, --allow-unlicensed also code of unknown licence"
+        ways = "use --claims-only to push them without code, or --allow-unlicensed if their licence is unknown"
         return InputError(f"papers left out: {len(self.left_out)}; {ways}") if self.left_out else None
 
     def __str__(self) -> str:
         lines = [f"pushed: {paper}" for paper in self.papers]
-        total = f"{plural(len(self.papers), 'paper')} pushed to {self.place}, {self.unchanged} there already"
+        total = f"{plural(len(self.papers), 'paper')} pushed to {self.place}, {self.unchanged} already there"
         return "\n".join([*lines, total + (f", {len(self.left_out)} left out" if self.left_out else "")])
 
 
@@ -107,7 +107,7 @@ def push(
                 waiting.append(
                     pool.submit(patiently, library, lambda p=package, d=data: library.write(path_of(p.name), d))
                 )
-                if len(waiting) >= 4 * AT_ONCE:  # packages that wait are in memory
+                if len(waiting) >= 4 * AT_ONCE:  # waiting packages are held in memory
                     waiting.pop(0).result()
                 added.append(change)
                 sent[change.row.paper] = state
@@ -141,7 +141,7 @@ def _change(
         bare, envelopes = without_code(bare), ()
         ablations = [each.model_copy(update={"diff": ""}) for each in ablations]
     there = {version.content: version for version in row.versions} if row is not None else {}
-    # A bundle that came from this library has other levels here than there.
+    # The levels in a bundle from this library differ between here and there.
     content = (
         known.content if known is not None and known.stored == stored and not claims_only else bundles.sha256(bare)
     )

@@ -12,7 +12,7 @@ class ClaudeCode(Program):
     name = "claude-code"
     title = "Claude Code"
     executable = "claude"
-    # Leaves out the variables of a session in which xkg itself may run.
+    # Omits variables from a session in which xkg itself may be running.
     inherits = ("ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_", "AWS_", "GOOGLE_")
     log_in = "claude, then /login"
     reports_dollars = True

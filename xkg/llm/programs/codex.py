@@ -47,7 +47,7 @@ class Codex(Program):
         home, schema, system = asked.folder / "codex", asked.folder / "schema.json", asked.folder / "system.md"
         home.mkdir()
         own = login_file(asked.variables, *_HOME)
-        # The link lets the program store a renewed login.
+        # The link lets the program save a renewed login.
         (home / "auth.json").symlink_to(own / "auth.json")
         try:
             settings = tomllib.loads((own / "config.toml").read_text("utf-8"))

@@ -33,7 +33,8 @@ class ProgramEndpoint:
         path = path_of(program)
         if path is None:
             raise ModelUnavailableError(
-                f"{program.title} is not installed: no {program.executable} in PATH; install it, or name another --llm"
+                f"{program.title} is not installed: no {program.executable} in PATH; install it, or choose another "
+                f"--llm"
             )
         self.at = program.title
         self.remedy = "raise llm.seconds"
@@ -60,7 +61,7 @@ class ProgramEndpoint:
         except ProgramError as error:
             line = printable_line(str(error))[:_LONGEST_LINE]
             raise ModelUnavailableError(
-                f"{self.at} gave no answer ({line}): {self._program.log_in}, or try again"
+                f"{self.at} returned no answer ({line}): {self._program.log_in}, or try again"
             ) from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -119,7 +120,7 @@ class ProgramEndpoint:
             return Reply("late", f"no answer within {self._seconds:g} s")
         finally:
             with self._lock:
-                signal_group(process.pid, KILL)  # including processes that it left running
+                signal_group(process.pid, KILL)  # including processes it left running
                 self._running.discard(process.pid)
             process.wait()
             output.end()

@@ -29,7 +29,7 @@ from xkg.text.plural import plural
 SHORT_TEXT = 400
 MOST_NAMED = 8
 """Maximum number of components without code to name in a row."""
-_MOST_PLACES = 5  # of a technique; `locate` returns the others, including the weak ones
+_MOST_PLACES = 5  # per technique; `locate` returns all places, including weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
@@ -195,7 +195,7 @@ def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Se
     )
 
 
-# All mutants are tried for code with fewer than `levels.ENOUGH_MUTANTS`.
+# If code has fewer than `levels.ENOUGH_MUTANTS`, all its mutants are tried.
 _ENOUGH = 10
 
 
@@ -205,7 +205,7 @@ def _noticed(evidence: Evidence) -> str:
     tried = evidence.mutants or 0
     noticed = round(tried * (evidence.mutation_score or 0.0))
     few = ", all that its own code has" if tried + evidence.excused < _ENOUGH else ""
-    same = f" ({evidence.excused} more compute the same)" if evidence.excused else ""
+    same = f" ({evidence.excused} more compute the same result)" if evidence.excused else ""
     return f"its test notices {noticed} of {tried} changes{few}{same}"
 
 
@@ -223,7 +223,7 @@ def _proven(code: Code) -> str:
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.1%} of its statements are in the sources"
         if last.fidelity.by_definition:
-            summary += f", {last.fidelity.by_definition:.1%} follow the definition if the sources have no match"
+            summary += f", {last.fidelity.by_definition:.1%} match the definition where no source applies"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
         summary += _departures(last.fidelity)
     return summary + (f"; next level: {last.reason}" if last.reason else "")
@@ -233,7 +233,7 @@ def _unknown_keys(code: Code) -> str:
     """Describes the untrusted keys that attest claimed code."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-    return f"; attested by {keys[0]}{more}, whom nobody here trusts" if keys else ""
+    return f"; attested by {keys[0]}{more}, not trusted here" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:

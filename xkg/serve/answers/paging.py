@@ -120,13 +120,13 @@ def _read(cursor: str, question: bytes) -> bytes:
         packed = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
     except (ValueError, binascii.Error):
         raise InputError(_UNKNOWN) from None
-    if _text(packed) != given:  # the last character may have unused bits
+    if _text(packed) != given:  # the last character may contain unused bits
         raise InputError(_UNKNOWN)
     body, check = packed[:-_CHECK], packed[-_CHECK:]
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:
         raise InputError(_UNKNOWN)
     if body[1 : 1 + _QUESTION] != question:
-        raise InputError("the cursor belongs to another question: repeat that question, or ask without it")
+        raise InputError("the cursor belongs to another query: repeat that query, or ask without it")
     return body[1 + _QUESTION :]
 
 

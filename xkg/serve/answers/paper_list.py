@@ -111,7 +111,7 @@ class PaperList:
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
         """Returns the matching papers in the requested order; ties are in id order."""
         numbers, words = self._ordered(filters.order), self._words
-        # One pass per word: with a hundred thousand papers, one pass with an inner loop takes ten times as long.
+        # One pass per word: with a hundred thousand papers, a single pass with an inner loop takes ten times as long.
         for word in filters.text.casefold().split():
             numbers = [number for number in numbers if word in words[number]]
         found = [self.lines[number] for number in numbers]

@@ -75,8 +75,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     prefers the technique with code, then the first. Raises `UnknownIdError`, which lists the nearest techniques, and
     `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
-    if wanted.startswith("#"):  # the form in which a plan writes a technique below its paper's id
-        raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its paper before it")
+    if wanted.startswith("#"):  # how a plan writes a technique below its paper's id
+        raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the paper's id before it")
     try:
         return snapshot.technique(wanted).technique.id
     except UnknownIdError:
@@ -116,7 +116,7 @@ def code_id(snapshot: Snapshot, reference: str) -> str:
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
-        raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its technique before it")
+        raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the technique's id before it")
     technique = technique_id(snapshot, wanted[:start])
     code = snapshot.technique(technique).code
     whole = f"{technique}{wanted[start:]}"

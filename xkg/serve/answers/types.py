@@ -102,8 +102,8 @@ class PaperRow(Value):
 
 
 class PapersAnswer(Listing):
-    """Papers ordered by title. `searched` says in one line which papers were searched, `cut` how many more there are.
-    The answer can be iterated and indexed like its rows."""
+    """Papers ordered by title. `searched` says in one line which papers were searched, and `cut` how many more there
+    are. The answer can be iterated and indexed like its rows."""
 
     paged: ClassVar[str] = "rows"
 
@@ -213,10 +213,10 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """One step of a task: rows best first; `again` lists rows that earlier parts already have. In a concise answer, a
-    row has no `reason`, and only the beginning of its definition if there is no guidance. `note` says if nothing fits,
-    or if this part was verified differently from the others. If nothing was verified, the last part is the whole task,
-    with all results of a search for it, grouped by paper."""
+    """One step in a task: rows best first; `again` lists rows that earlier parts already contain. In a concise answer,
+    a row has no `reason`, and only the beginning of its definition if there is no guidance. `note` says if nothing
+    fits, or if this part was verified differently from the others. If nothing was verified, the last part is the whole
+    task, with all results of a search for it, grouped by paper."""
 
     number: int
     step: str
@@ -278,11 +278,11 @@ class Place(Value):
 
 
 class LocatedPlace(Place):
-    """A place for `technique` (None if the text names no technique). `source`: `stored` lines are as recorded in the
-    graph, `moved` lines were found elsewhere in a working copy, `retrieved` lines were found by searching it.
-    `repository` is the folder of a working copy; `commit` is null for lines that belong to no commit. `twins` are
-    places with nearly the same code, as path:first-last. `confidence`: a certain place is right in six of seven cases,
-    a weak place seldom."""
+    """A place for `technique` (None if the query matches no technique by name). `source`: `stored` lines are as
+    recorded in the graph, `moved` lines were found elsewhere in a working copy, `retrieved` lines were found by
+    searching it. `repository` is the folder of a working copy; `commit` is null for lines that belong to no commit.
+    `twins` are places with nearly the same code, as path:first-last. `confidence`: a certain place is right in six of
+    seven cases, a weak place seldom."""
 
     score: float
     technique: str | None

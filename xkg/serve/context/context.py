@@ -99,7 +99,7 @@ def _related(snapshot: Snapshot, paper: str) -> RelatedAnswer:
 
 
 def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
-    from xkg.serve.context.raw_code import raw_code  # this imports parsers, which a server does not load at start-up
+    from xkg.serve.context.raw_code import raw_code  # this imports parsers, which a server should not load at start-up
 
     return raw_code(bundle, graph, parsers, repository)
 

@@ -51,7 +51,7 @@ def implementation(
         parts += [rendered] if without else []
         return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
 
-    # Pairs that are too long are named, but names take at most a quarter of the budget.
+    # Pairs that are too long are only listed by name, and names take at most a quarter of the budget.
     characters = room(budget_tokens)
     named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
 

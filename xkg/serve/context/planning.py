@@ -22,7 +22,7 @@ _MOST_SHARED, _MOST_PACKAGES = 3, 30
 _RELATED_ENOUGH = 0.1
 """On 44 graphs, papers with a lower score were unrelated."""
 
-# Positions of sections in the document.
+# Section positions in the document.
 _HEAD, _ABOUT, _COVERAGE, _TREE, _HIDDEN, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(11)
 
 
@@ -166,7 +166,7 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
     bundle = chosen.bundle
     for n, repository in enumerate(bundle.repositories):
         facts = [
-            # Without a URL, the id shows the commit.
+            # Without a URL, the id contains the commit.
             f"commit {repository.commit}" if repository.commit and repository.url else "",
             f"license {inline(repository.license, 60)}" if repository.license else "",
             "the authors' own" if repository.is_official else "",

@@ -50,10 +50,10 @@ def raw_code(
 
 def _why(bundle: PaperBundle, missing: Sequence[str]) -> str:
     if missing:
-        return f"the files of {', '.join(missing)} are not on this machine; name a clone with `repository`"
+        return f"the files of {', '.join(missing)} are not on this machine; pass a clone as `repository`"
     if bundle.paper.origin == "import":
-        return "the paper was imported, and with it came no lines that its code was made from"
-    return "the repository has no such lines where the graph says that it was made from them"
+        return "the paper was imported without the lines that its code was generated from"
+    return "the repository does not contain the lines that the graph records as its source"
 
 
 def _origins(bundle: PaperBundle) -> dict[str, list[Symbol]]:
@@ -81,10 +81,10 @@ def _from_folder(repository: Repository, folder: Path, paths: set[str], parsers:
     checkout = fetch_repository(spec, folder)
     repository_at = checkout.repository
     if repository.commit is None and repository_at.id.rpartition("@")[2] != repository.id.rpartition("@")[2]:
-        raise InputError(f"{folder} does not hold the files that the code was made from, {repository.id}")
+        raise InputError(f"{folder} does not contain the files that the code was generated from, {repository.id}")
     parsed = _parsed(checkout, paths, parsers)
     if parsed is None:
-        raise InputError(f"{folder} has none of the files that the code was made from; name a whole clone")
+        raise InputError(f"{folder} contains none of the files that the code was generated from; use a complete clone")
     return parsed
 
 

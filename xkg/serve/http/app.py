@@ -53,10 +53,10 @@ THREADS_BESIDE = 8
 """Threads reserved for work that must not wait for tools: fetching an issuer's keys, readiness, metrics."""
 
 _UNREADY: Mapping[type[XkgError], str] = {
-    StoreUnreachableError: "the server that holds the graph does not answer",
+    StoreUnreachableError: "the graph's server does not answer",
     SchemaVersionError: "the graph was stored by another version of xkg",
     CorruptStoreError: "a stored file is damaged",
-    ModelMismatchError: "the indexes were made by another embedding model",
+    ModelMismatchError: "the indexes were built with another embedding model",
 }
 
 
@@ -96,7 +96,7 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
     ]
     if settings.serve.oauth.issuer is not None:
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
-        # Clients ask their issuer for all scopes that are listed here, so `admin` is not offered.
+        # Clients ask their issuer for all scopes listed here, so `admin` is not offered.
         offered: list[str] = [scope for scope in SCOPES if scope != ADMIN]
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], offered)
 
@@ -216,7 +216,7 @@ class _Ready:
             with anyio.fail_after(OPEN_SECONDS):
                 reason = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=self._looking)
         except TimeoutError:
-            reason = "the graph takes long to open"
+            reason = "the graph is taking a long time to open"
         if reason is None:
             await JSONResponse({"status": "ready"})(scope, receive, send)
         else:

@@ -19,8 +19,11 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 
 _REFUSED = {
-    421: ("host", "the Host header names no host of this server: use one, or have serve.http.hosts extended"),
-    403: ("origin", "web pages of this origin may not call: have it listed in serve.http.origins"),
+    421: (
+        "host",
+        "the Host header does not match this server: use one of its hosts, or have serve.http.hosts extended",
+    ),
+    403: ("origin", "web pages from this origin may not send requests: have it listed in serve.http.origins"),
 }
 
 

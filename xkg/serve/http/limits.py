@@ -114,7 +114,7 @@ class BodyLimit:
             await refuse(scope, receive, send, 408, "slow", words, {"connection": "close"})
             return
         if max(announced, len(body)) > self._most:
-            words = f"a request may have {self._most // 1024} KiB: send less"
+            words = f"a request may have at most {self._most // 1024} KiB: send less"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
             return
         if (answer := self._check(bytes(body))) is not None:

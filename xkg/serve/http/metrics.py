@@ -39,12 +39,12 @@ class Metrics:
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
         own = CollectorRegistry()
-        self.calls = Counter("xkg_calls", "Calls of tools, by outcome.", ("tool", "outcome"), registry=own)
+        self.calls = Counter("xkg_calls", "Tool calls, by outcome.", ("tool", "outcome"), registry=own)
         self.seconds = Histogram("xkg_call_seconds", "Duration of calls.", ("tool",), registry=own, buckets=SECONDS)
-        self.requests = Counter("xkg_http_requests", "HTTP requests, by answer.", ("path", "status"), registry=own)
+        self.requests = Counter("xkg_http_requests", "HTTP requests, by response.", ("path", "status"), registry=own)
         self.rejected = Counter("xkg_rejected", "Requests refused.", ("reason",), registry=own)
         self.in_flight = Gauge(
-            "xkg_requests_in_flight", "HTTP requests now.", registry=own, multiprocess_mode="livesum"
+            "xkg_requests_in_flight", "HTTP requests in progress.", registry=own, multiprocess_mode="livesum"
         )
         self._registry = own
         folder = os.environ.get(SHARED)
@@ -62,7 +62,7 @@ class Metrics:
         for _ in range(BEGINNING):
             try:
                 return generate_latest(self._registry)
-            except struct.error:  # a starting worker has created its file but written nothing yet
+            except struct.error:  # a starting worker has created its file but not written to it yet
                 time.sleep(0.05)
         return generate_latest(self._registry)
 
@@ -78,7 +78,7 @@ class _Graph(Collector):
             yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and holds a paper.", value=0)
             return
         yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and holds a paper.", value=1)
-        yield GaugeMetricFamily("xkg_generation", "Generation of the graph in force.", value=generation)
+        yield GaugeMetricFamily("xkg_generation", "Current generation of the graph.", value=generation)
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 
     def describe(self) -> list[Any]:

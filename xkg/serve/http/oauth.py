@@ -90,9 +90,9 @@ class Issuer:
             return None
         claims = whole["payload"]
         name = _caller(claims)
-        problem = "it names nobody (sub, client_id)" if name is None else self._problem(whole["header"], claims)
+        problem = "it identifies nobody (sub, client_id)" if name is None else self._problem(whole["header"], claims)
         if name is None or problem is not None:
-            log.warning("a token of %s is refused: %s", self.issuer, problem)
+            log.warning("a token from %s is refused: %s", self.issuer, problem)
             return None
         self._good[_digest(token)] = claims["exp"]
         if len(self._good) > MOST_CACHED_TOKENS:
@@ -152,7 +152,7 @@ class _Keys:
                 self._keys = await self._fetch()
             self._since = time.monotonic()
         except _UNUSABLE as error:
-            log.error("the keys of %s cannot be fetched (%s)", self._issuer, type(error).__name__)
+            log.error("the keys from %s cannot be fetched (%s)", self._issuer, type(error).__name__)
         except ConfigError as error:
             log.error(str(error))
         finally:
@@ -187,7 +187,9 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
             continue
         if isinstance(metadata, dict) and metadata.get("issuer") == issuer and "jwks_uri" in metadata:
             return _safe(issuer, metadata["jwks_uri"])
-    raise ConfigError(f"{issuer} publishes no metadata with its keys: set serve.oauth.jwks, or correct the issuer")
+    raise ConfigError(
+        f"{issuer} publishes no metadata that lists its keys: set serve.oauth.jwks, or correct the issuer"
+    )
 
 
 def _safe(issuer: str, address: object) -> str:
@@ -209,7 +211,7 @@ async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
         async for piece in answer.aiter_raw():
             body += piece
             if len(body) > LARGEST_ANSWER:
-                raise ValueError(f"{address} answers too much")
+                raise ValueError(f"{address} sent too much data")
     return json.loads(body)
 
 

@@ -76,7 +76,7 @@ def serve_http(
     log.info("listening", extra={"facts": facts})
     bound(url)
     if url.startswith("http:") and not is_loopback(host):
-        log.warning("tokens travel in the clear: put a proxy with TLS in front, and set serve.http.url to it")
+        log.warning("tokens are sent unencrypted: put a TLS proxy in front, and set serve.http.url to its address")
     with listener:
         if workers == 1:
             server = uvicorn.Server(config)
@@ -110,7 +110,7 @@ def _refuse_the_open(settings: Settings, host: str) -> None:
             raise ConfigError("serve.oauth needs the address that clients use: set serve.http.url, https://HOST/mcp")
     elif not Tokens(settings.kg).valid():
         raise ConfigError(
-            f"{settings.serve.http.url or host} can be reached from other machines and nobody would need a token: run "
+            f"{settings.serve.http.url or host} can be reached from other machines, and nobody would need a token: run "
             "`xkg token create NAME`, or set serve.oauth.issuer; or serve only 127.0.0.1"
         )
 
@@ -119,7 +119,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
-        # Connections inherit it. asyncio sets it only on sockets that it creates; without it the second half of a
+        # Connections inherit this option. asyncio sets it only on sockets it creates; without it, the second half of a
         # response waited 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
@@ -199,7 +199,7 @@ class _Process:
     def _end_in_time(self) -> None:
         time.sleep(LAST_SECONDS)
         if self._calls or self._cancelled:
-            log.warning("a call under way was aborted")
+            log.warning("a call in progress was aborted")
         else:
             time.sleep(CLOSING_SECONDS)
             log.warning("the server did not close in time")

@@ -46,7 +46,7 @@ class StageDone(Value):
 
 
 class BuiltPaper(Printed):
-    """The part of `xkg build --json` that clients get: the id that other tools take, and what the graph now
+    """The part of `xkg build --json` that clients receive: the id that other tools accept, and what the graph now
     contains."""
 
     paper: str
@@ -60,7 +60,7 @@ class BuiltPaper(Printed):
 
 
 class FoundRepository(Printed):
-    """`url` and `commit` as `build` takes them: `url@commit`."""
+    """`url` and `commit` in the form that `build` accepts: `url@commit`."""
 
     url: str
     commit: str | None
@@ -69,8 +69,8 @@ class FoundRepository(Printed):
 
 
 class FoundPaper(Printed):
-    """A paper that is worth building, with its own repository. `origin`: the target cites it (reference), an index
-    found it (search), or a model's search of the web did (model)."""
+    """A paper that is worth building, with its own repository. `origin` says whether the target cites it (reference),
+    an index found it (search), or a model's web search found it (model)."""
 
     title: str
     arxiv_id: str | None
@@ -93,8 +93,8 @@ class LeftOutPaper(Printed):
 
 
 class CuratedPapers(Printed):
-    """The part of `xkg curate --json` that clients get: papers ordered by usefulness, and some of the papers that were
-    left out."""
+    """The part of `xkg curate --json` that clients receive: papers ordered by usefulness, and some of the papers that
+    were left out."""
 
     target: str
     papers: tuple[FoundPaper, ...]
@@ -108,9 +108,10 @@ class CuratedPapers(Printed):
 
 
 class ImplementedMethod(Printed):
-    """The part of `xkg implement --json` that clients get. `result` is the result's class: A error-free and better than
-    the starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts` why A or B is
-    unproven. `patch` contains all changes to the starter code, for `git apply`; if it is long, its end is cut off."""
+    """The part of `xkg implement --json` that clients receive. `result` is the result's class: A error-free and
+    better than the starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts`
+    why A or B is unproven. `patch` contains all changes to the starter code, for `git apply`; if it is long, its end
+    is cut off."""
 
     run: str
     result: Literal["A", "B", "C", "D"]
@@ -206,7 +207,7 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
     older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(
         jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),
-        cut=f"{older}stages and results: ask for a job by its number" if rows else "",
+        cut=f"{older}stages and results: ask for a job by number" if rows else "",
     )
 
 

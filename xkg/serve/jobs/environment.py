@@ -11,7 +11,7 @@ from xkg.llm.endpoints import uses_server
 from xkg.llm.prices import models_of
 from xkg.llm.programs.known import PLAIN_VARIABLES, program_of
 
-# UV_ and PIP_ name the package index and its credentials.
+# UV_ and PIP_ variables specify the package index and its credentials.
 _PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
 _LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
 _EMBEDDING = frozenset(("XKG_EMBEDDING_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))

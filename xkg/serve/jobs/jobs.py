@@ -72,7 +72,9 @@ def by_caller(settings: Settings) -> bool:
 def check_bounds(settings: Settings) -> None:
     """Raises `ConfigError` if callers could spend without limit or run code outside a sandbox."""
     if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
-        raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
+        raise ConfigError(
+            "builds for clients need a cost limit: set llm.max_cost (dollars per paper), or llm.model to none"
+        )
     if settings.sandbox.runner == "unsafe-subprocess":
         raise ConfigError("builds for clients run untrusted code: sandbox.runner must not be unsafe-subprocess")
 
@@ -140,9 +142,9 @@ class Jobs:
         serve = self._settings.serve
         callers = by_caller(self._settings) or (kind == "implement" and self._settings.llm.model == "none")
         if model == "server" and callers:
-            raise InputError('this server has no language model: leave out llm, or give llm="caller"')
+            raise InputError('this server has no language model: omit llm, or pass llm="caller"')
         if self._closing.is_set():
-            raise StoreError("the server is about to end: ask again when it is back")
+            raise StoreError("the server is shutting down: ask again when it is back")
         job = self._table.add(
             paper,
             repository or "",
@@ -162,7 +164,7 @@ class Jobs:
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
-            raise UnknownIdError(f"there is no job {job}: job_status without a job lists those that there are")
+            raise UnknownIdError(f"there is no job {job}: job_status without a job lists the jobs")
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
@@ -209,13 +211,13 @@ class Jobs:
         if problem is not None:
             raise InputError(f"question {question} is not answered: {problem}; answer it again")
         if not self._questions.answer(job, question, json.dumps(answer, ensure_ascii=False)):
-            raise InputError(f"question {question} is answered already: `questions` lists those that wait")
+            raise InputError(f"question {question} has already been answered: `questions` lists the open questions")
         return row, len(self._questions.waiting(job))
 
     def _asks(self, job: int, caller: Caller) -> Row:
         row = self.get(job, caller, "answer")
         if row.llm != CALLER:
-            raise InputError(f"job {job} asks the server's language model: job_status says how it is doing")
+            raise InputError(f"job {job} uses the server's language model: job_status shows its progress")
         return row
 
     def events(self, job: Row) -> list[dict[str, Any]]:
@@ -260,7 +262,7 @@ class Jobs:
                 with self._turn:
                     row = self._table.next()
                     if row is None:
-                        self._thread = None  # the next request starts another thread
+                        self._thread = None  # the next request starts a new thread
                         return
                 self._attend(row)
 
@@ -300,7 +302,7 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server ended while it ran: ask for it again to continue"
+                state, why = "failed", "the server ended while the job ran: start it again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
                 state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to continue"
             if state is not None:
@@ -331,16 +333,16 @@ class Jobs:
         command += ["--json", "--progress=json"]
         if row.kind != "curate":
             command += [f"--within={root}" for root in self._roots] or ["--within="]
-        # Limits are those with which this server was started, even if xkg.yaml has changed since.
+        # The limits from the start of this server apply, even if xkg.yaml has changed since.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         if llm.max_total_cost is not None:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         if row.llm == CALLER:
             variables[JOB_VARIABLE] = str(row.id)
-            # This also overrides models that the settings name for single roles.
+            # This also overrides models that the settings specify for single roles.
             variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
-            if not try_lock(output.fileno()):  # a server started it and died before it could store that
+            if not try_lock(output.fileno()):  # a server started it but died before it could store that
                 return _Build(self._output(row.id), None, None)
             output.truncate(0)
             log.truncate(0)
@@ -374,10 +376,12 @@ class Jobs:
                 whole, why = bool(outcome.get("papers") or not notes), "; ".join(map(str, notes))
             else:
                 whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
-            state, error = ("done", "") if whole else ("partial", why or "parts of it failed: ask again to retry")
+            state, error = (
+                ("done", "") if whole else ("partial", why or "parts of the job failed: start it again to retry")
+            )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error line{signalled}: ask for it again to continue"
+            ended = f"its process ended without an error line{signalled}: start it again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):

@@ -25,9 +25,9 @@ _WORTH = 400
 
 
 class JobQuestion(Value):
-    """A question of a build. `instructions` say what to do, `prompt` holds the data and the question, `answer_schema`
-    is the JSON schema of the answer. Data that `prompt` leaves out is in an earlier question, or was read before.
-    `given` says when a caller got this question, empty for never."""
+    """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
+    `answer_schema` is the JSON schema of the answer. Data that `prompt` omits is in an earlier question, or has already
+    been read. `given` says when a caller received this question, empty if none has."""
 
     question: str
     stage: str
@@ -39,7 +39,8 @@ class JobQuestion(Value):
 
 
 class QuestionsAnswer(Quoting):
-    """Questions of a job that wait for an answer. `waiting` counts all of them, `note` says what to do next."""
+    """Questions from a job that are waiting for an answer. `waiting` counts all of them, and `note` says what to do
+    next."""
 
     job: int
     state: State
@@ -89,10 +90,10 @@ def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], call
 
 def _next(row: Row, waiting: int) -> str:
     if row.state not in ("queued", "running"):
-        return f"The job is {row.state}: job_status has its result; ask build again to continue one that did not end."
+        return f"The job is {row.state}: job_status has its result; call build again to continue an unfinished job."
     if waiting:
-        return "Answer each question by `answer`, then ask `questions` for the next ones."
-    return "No question waits now: ask `questions` again, it waits for the next one."
+        return "Answer each question with `answer`, then call `questions` for the next ones."
+    return "No question is open now: call `questions` again, which waits for the next one."
 
 
 def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
@@ -119,7 +120,7 @@ def _without_repeats(prompt: str, seen: set[str]) -> str:
         if (end := prompt.find(closing, at)) < 0:
             continue
         if end - at >= _WORTH and mark in seen:
-            pieces += (prompt[done:at], "(as you have it: not repeated)")
+            pieces += (prompt[done:at], "(you already have it: not repeated)")
             done = end
         seen.add(mark)
         at = end + len(closing)

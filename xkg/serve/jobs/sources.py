@@ -42,14 +42,14 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
     """The method as `xkg implement` takes it: a text of four words or more, the id of a paper or technique of the
     graph, or a file under `roots`, links resolved, optionally with `#section`. Raises `InputError`."""
     if "\n" in method or len(method.split()) > 3:
-        return f"{method.strip()}\n"  # a text with a line break is never a file name
+        return f"{method.strip()}\n"  # text with a line break is never a file name
     _refuse_odd(method)
     if _GRAPH_ID.fullmatch(method):
         return method
     if not roots:
         raise InputError(
-            f"{method[:200]!a} is neither a text nor an id, and this server opens no folders: give its text, or "
-            "an id such as arxiv:1608.04471"
+            f"{method[:200]!a} is neither text nor an id, and this server opens no folders: give the method's text, "
+            f"or an id such as arxiv:1608.04471"
         )
     path, mark, section = method.partition("#")
     return f"{path_under_roots(path, roots)}{mark}{section}"
@@ -59,7 +59,7 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
     """Data folders by their paths in the starter code. They must lie under `roots`, links resolved. Raises
     `InputError`."""
     if data and not roots:
-        raise InputError("this server opens no folder, so no data can be named: have serve.roots set")
+        raise InputError("this server opens no folders, so data cannot be used: have serve.roots set")
     for place in data.values():
         _refuse_odd(place)
     return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
@@ -86,7 +86,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
             )
         folder = path_under_roots(name, roots)
         if not folder.is_dir():
-            raise InputError(f"{name[:200]!a} is a file: name the folder of a repository")
+            raise InputError(f"{name[:200]!a} is a file: give the folder of a repository")
         return str(folder)
     try:
         place = address(name)
@@ -94,7 +94,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     except ValueError:
         plain = None
     if not plain or "?" in name or "#" in name:
-        raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, perhaps with @COMMIT")
+        raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, optionally with @COMMIT")
     if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
             f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}): "
@@ -105,4 +105,4 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
 
 def _refuse_odd(name: str) -> None:
     if not name.strip() or name.startswith("-") or not name.isprintable() or "\\" in name:
-        raise InputError(f"{name[:200]!a} is not a valid name of a paper or repository")
+        raise InputError(f"{name[:200]!a} is not a valid name for a paper or repository")

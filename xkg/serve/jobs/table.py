@@ -89,7 +89,7 @@ class JobTable:
             for row in self._rows(db, same, caller, paper, repository, kind, task, llm):
                 return row, False
             if _count(db, "asked_by = ? AND state = 'queued'", caller) >= waiting:
-                raise InputError(f"{waiting} of your jobs wait already: ask again when job_status shows fewer")
+                raise InputError(f"{waiting} of your jobs are already waiting: ask again when job_status shows fewer")
             yesterday = _iso(now - timedelta(days=1))
             if _count(db, "asked_by = ? AND asked > ? AND kind = ?", caller, yesterday, kind) >= per_day:
                 what, setting = _COUNTED[kind]
@@ -179,10 +179,10 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with opened(self._path, _SCHEMA, "remove it; the list of builds is lost with it, no build is") as db:
+        with opened(self._path, _SCHEMA, "remove it; this loses the list of builds, but no builds") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
-                raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
+                raise SchemaVersionError(f"{self._path} is from another version of xkg: use that version, or remove it")
             if not version:
                 db.execute(f"PRAGMA user_version = {_VERSION}")
             yield db

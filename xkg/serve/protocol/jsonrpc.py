@@ -44,7 +44,7 @@ def parsed_message(message: str | bytes) -> JSONRPCMessage:
     except ValueError as error:
         raise WrongMessageError(PARSE_ERROR, f"invalid JSON: {error}") from None
     if isinstance(value, list):
-        raise WrongMessageError(INVALID_REQUEST, "batches are not supported: send each message by itself")
+        raise WrongMessageError(INVALID_REQUEST, "batches are not supported: send each message separately")
     if not isinstance(value, dict):
         raise WrongMessageError(INVALID_REQUEST, "a message must be a JSON object")
     given = value.get("id")
@@ -54,7 +54,7 @@ def parsed_message(message: str | bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:
-        raise WrongMessageError(INVALID_REQUEST, "not a message of JSON-RPC 2.0", given if valid else None) from None
+        raise WrongMessageError(INVALID_REQUEST, "not a JSON-RPC 2.0 message", given if valid else None) from None
 
 
 @asynccontextmanager
@@ -94,7 +94,7 @@ class _Messages:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._lines:
-            # Some Windows clients start with a byte order mark.
+            # Some Windows clients begin with a byte order mark.
             message = line.removeprefix("\ufeff").strip()
             if not message:
                 continue

@@ -38,6 +38,6 @@ async def _report(ctx: Any, name: str) -> None:
         count += 1
         seconds = count * EVERY_SECONDS
         try:
-            await ctx.session.report_progress(seconds, None, f"{name} is at work for {seconds:.0f} s")
+            await ctx.session.report_progress(seconds, None, f"{name} has been running for {seconds:.0f} s")
         except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # the client has disconnected

@@ -127,7 +127,7 @@ class PlainErrors(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as error:
-            raise UnexpectedToolError(f"{name} failed, which is a fault of the server: its log says more") from error
+            raise UnexpectedToolError(f"{name} failed because of an error in the server: see its log") from error
         except ToolError as error:
             match error.__cause__:
                 case ValidationError() as invalid:

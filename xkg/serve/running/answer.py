@@ -16,8 +16,9 @@ MediaType = Literal["image/png", "image/jpeg", "image/svg+xml", "text/plain", "a
 
 
 class RunFile(Value):
-    """A file that the script left in its working folder: its path there, and its bytes. `written` is what a text file
-    says; tools answer with that and with pictures, commands and Python with `content` too (base64 in JSON)."""
+    """A file that the script left in its working folder, with its path relative to that folder and its bytes. `written`
+    is the content of a text file. Tools return `written` and pictures; commands and Python also return `content`
+    (base64 in JSON)."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -29,10 +30,10 @@ class RunFile(Value):
 
 
 class RunAnswer(Quoting):
-    """A script that was run over code. `ended` is `exited` (then `exit_code` is set), or what stopped it; `error` says
-    in one line why it did not end well, empty if it did. `output` is what it printed; the middle of a long output is
-    left out. `files` are what it left, pictures first, `left_out` names what else it left, and why that does not come
-    back. `packages` are those of its environment."""
+    """The outcome of a script run on code. `ended` is `exited` (then `exit_code` is set), or what stopped it; `error`
+    says in one line why it failed, empty if it did not. `output` is what the script printed; the middle of a long
+    output is left out. `files` are the files that the script left, pictures first; `left_out` lists what else it left,
+    and why it is not returned. `packages` lists the packages in its environment."""
 
     code: str
     name: str

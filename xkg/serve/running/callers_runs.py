@@ -63,12 +63,12 @@ class CallersRuns:
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
         if seconds is not None and seconds > most:
-            raise InputError(f"{seconds:g} seconds are more than this server gives a run: ask for at most {most:g}")
+            raise InputError(f"{seconds:g} seconds are more than this server allows per run: ask for at most {most:g}")
         code, _ = self._runs.code(reference)
         with self._only_one(caller):
             self._require_packages(code)
             if not self._places.acquire(timeout=TURN_SECONDS):
-                raise InputError("other callers' runs take all places: ask again in a minute")
+                raise InputError("all slots are taken by other callers' runs: ask again in a minute")
             try:
                 self._table.count_run(caller.name, self.bounds.per_day)
                 chosen = min(DEFAULT_SECONDS, most) if seconds is None else seconds
@@ -81,7 +81,7 @@ class CallersRuns:
             under_way = self._installing.get(code.id)
             if under_way is None:
                 if len(self._installing) >= MOST_INSTALLING:
-                    raise InputError("packages of other code are being installed: ask again in a minute")
+                    raise InputError("packages for other code are being installed: ask again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
                 # The server's shutdown does not wait for it.
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
@@ -108,7 +108,7 @@ class CallersRuns:
     def _only_one(self, caller: Caller) -> Iterator[None]:
         with self._turn:
             if not self._turn.wait_for(lambda: caller.name not in self._callers, TURN_SECONDS):
-                raise InputError("another run of yours is under way: ask again when it has ended")
+                raise InputError("another of your runs is in progress: ask again when it has ended")
             self._callers.add(caller.name)
         try:
             yield

@@ -24,7 +24,7 @@ def example(code: Code, name: str) -> str:
         return "\n".join([*head, "# It defines no function and no class:", "sorted(vars(implementation))", ""])
     head += [f"#   {_signature(node)}" for node in defined[-_MOST_NAMES:]]
     call = _call(defined[-1])
-    head += ["# Put values in place of `...`."] if "..." in call else []
+    head += ["# Replace `...` with values."] if "..." in call else []
     return "\n".join([*head, call, ""])
 
 

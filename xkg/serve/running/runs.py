@@ -50,7 +50,7 @@ class Runs:
         with self._service.snapshot() as snapshot:
             code, name = code_node(snapshot, reference)
         if code.language != "python":
-            raise InputError(f"this code is {code.language}, and only Python is run")
+            raise InputError(f"this code is {code.language}, but only Python can be run")
         parsed = check_parsed(code.implementation)
         if parsed.level is Level.NONE:
             raise InputError(f"this code does not run by itself: {one_line(parsed.reason or '')}")
@@ -109,7 +109,7 @@ class Runs:
         runner = runner_for(self._settings.sandbox)
         if runner.name == "unsafe-subprocess":
             raise SandboxUnavailableError(
-                "scripts run in a sandbox or not at all: unset XKG_SANDBOX__RUNNER, and see what `xkg doctor` says"
+                "scripts run only in a sandbox: unset XKG_SANDBOX__RUNNER, and run `xkg doctor`"
             )
         return runner
 
@@ -120,7 +120,7 @@ def _error(outcome: Outcome, why: str) -> str:
     status = f"status {outcome.exit_code}: " if outcome.ended == "exited" else ""
     remedy = " (runs have no network)" if cause_of(outcome) is Cause.DOWNLOAD else ""
     if outcome.ended == "timeout":
-        remedy += "; ask for more seconds, or give it less to do"
+        remedy += "; allow more seconds, or do less"
     return f"{status}{one_line(why)}{remedy}"
 
 
@@ -159,9 +159,9 @@ def _refused_name(path: str) -> str | None:
         return "its name is too long"
     for part in path.split("/"):
         if not part or part.startswith(".") or part != part.strip(" ").rstrip("."):
-            return "its name is hidden, or means another one elsewhere"
+            return "its name is hidden, or means a different file on other systems"
         if not all(sign.isalnum() or sign in _SIGNS for sign in part):
-            return "its name holds more than letters, digits and _ - . + = @ , ( ) [ ]"
+            return "its name contains more than letters, digits and _ - . + = @ , ( ) [ ]"
     return None
 
 

@@ -55,7 +55,7 @@ def grouped(
     leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
-    # Techniques that yield to a part come last, in case that part is in another row.
+    # Techniques that give way to a part come last, in case that part is in another row.
     for technique in [*first, *leads, *broad]:
         if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME_WORDS = 12
 _ROWS = 5
-_MEANS = 0.9  # from this search score on, 98 % of texts mean the technique
+_MEANS = 0.9  # at or above this search score, 98 % of texts mean the technique
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 _ID = re.compile(r"(arxiv|doi|title):[^#]+#.")
 _CLAUSE = re.compile(r"[.:;,?!]\s+|(?<!\s)\s++[-–—]\s+")
@@ -60,9 +60,9 @@ def locate(
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
-_NOTHING = "nothing in this folder matches its words or its meaning; rephrase it, or name a technique"
-_UNCERTAIN = "none of these places is certain: read before you edit"
-_NO_FIT = "no technique with a place in the graph fits"
+_NOTHING = "nothing in this folder matches its words or meaning; rephrase it, or use a technique's name"
+_UNCERTAIN = "none of these places is certain: read them before you edit"
+_NO_FIT = "no technique located in the graph fits"
 _NAME_FOLDER = "name the folder of a repository to search that"
 
 
@@ -107,16 +107,16 @@ class Known:
     def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
         """Their places and a note; if they have none, the places of their components."""
         places, missing, changed = self.stored(self._techniques, copy)
-        note = "" if places else "the graph stores no place of it"
+        note = "" if places else "the graph stores no place for it"
         if missing:
             note = f"{missing} of {missing + len(places)} stored places are gone from this folder"
         if copy is not None and (changed or not places):
             known = {(place.path, place.start_line, place.end_line) for place in places}
             found = self._retrieved(copy, embedder())
             places += [at for at in found if (at.path, at.start_line, at.end_line) not in known]
-            note = "; ".join(filter(None, (note, "the folder was searched too" if places else "")))
+            note = "; ".join(filter(None, (note, "the folder was also searched" if places else "")))
         if not places and (components := self.stored(self._components(), copy)[0]):
-            return components, f"{note}: these are the places of its components"
+            return components, f"{note}: these are its components' places"
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:

@@ -35,8 +35,8 @@ class Pair(Value):
 
 
 class RelatedRow(Value):
-    """`score` in 0..1 combines all kinds of relation. `cites` and `cited`: the paper in question cites this one, or is
-    cited by it; `alike` in 0..1 is how similar their techniques are."""
+    """`score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the paper in question cites this
+    paper, or is cited by it; `alike` (0 to 1) is how similar their techniques are."""
 
     id: str
     title: str
@@ -79,7 +79,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            # If others write to the graph, a technique may be gone by now.
+            # If others write to the graph, a technique may no longer exist.
             left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
         scores[other] = round(1 - left, 3)
     best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))

@@ -83,7 +83,7 @@ def search(
     groups = grouped(strength, exact, max(50, 4 * k), apart(matches.needs))
     if matches.needs:
         groups = crowded_out(groups, k)
-    named = dict.fromkeys(exact, 1.0)  # a dict, since there may be hundreds
+    named = dict.fromkeys(exact, 1.0)  # a dict, since there may be hundreds of rows
     unscored = [technique for technique in _techniques(groups[:k]) if technique not in named]
     answer = found.answer(groups, strength, scores(snapshot, query, matches, unscored) | named)
     respelled = query if answer.rows else _respelled(snapshot, query)
@@ -109,7 +109,7 @@ class _Search:
         """The first `k` groups that fit, and the strongest other techniques."""
         first = groups[: self.k]
         shown = _techniques(first)
-        # If others write to the graph, a technique may be gone before it is looked up.
+        # If others write to the graph, a technique may be removed before it is looked up.
         rows = [row for row in _rows(first, _views(self.snapshot, shown), fits) if row.score >= self.bar]
         whole = len(rows) == self.k
         return SearchAnswer(
@@ -228,7 +228,5 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
         which = "this paper" if chosen else "the one paper"
     years = f" {years_in_words(first, last)}" if first is not None or last is not None else ""
     undated = undated_papers(snapshot) if years else ""
-    earlier = (
-        "" if snapshot.current else "; as they were a while ago, since the indexes are being updated: ask again later"
-    )
+    earlier = "" if snapshot.current else "; slightly out of date, since the indexes are being updated: ask again later"
     return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{earlier}"

@@ -52,7 +52,7 @@ class Strengths:
         self._there = np.zeros((len(by_text), len(self._ids)), bool)
         start = 0
         for text, pair in enumerate(zip(by_text, by_vector, strict=True)):
-            # Techniques missing from a full list are no better than its last. Text search only misses techniques
+            # Techniques missing from a full list are no better than its last entry. Text search misses only techniques
             # without a query word.
             floors = (pair[0][-1].score if len(pair[0]) == depth else 0.0, pair[1][-1].score if pair[1] else 0.0)
             for own, floor, weight in zip(scores[2 * text : 2 * text + 2], floors, (TEXT, VECTOR), strict=True):

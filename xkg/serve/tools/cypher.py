@@ -20,8 +20,8 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Graph schema")
     def graph_schema(detail: Detail = "concise") -> SchemaAnswer:
         """The graph's tables and edges as Cypher matches them (columns without a type are strings), the number of
-        papers, and for cypher the named queries with their parameters, and an example. Full has the statements that
-        made the tables, and what each named query answers: ask for it before you write a statement of your own."""
+        papers, the named queries for cypher with their parameters, and an example. Full includes the statements that
+        created the tables, and the purpose of each named query: use it before you write your own statement."""
         return service.schema(full=detail == "full")
 
     @tool("Cypher")
@@ -31,13 +31,13 @@ def add(server: MCPServer, service: Service) -> None:
             Field(
                 min_length=1,
                 max_length=20_000,
-                description="name of a query that graph_schema lists, or one reading openCypher statement",
+                description="name of a query listed by graph_schema, or one read-only openCypher statement",
             ),
         ],
         parameters: Annotated[
             dict[str, Any],
             Field(
-                description="values of the query's parameters, or for $names: null, booleans, numbers, strings, or "
+                description="values for the query's parameters or for $names: null, booleans, numbers, strings, or "
                 "lists of these"
             ),
         ] = {},  # noqa: B006
@@ -45,10 +45,10 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> CypherAnswer:
-        """Asks the graph a named query, such as component-tree with {"paper": "arxiv:1608.04471"}, or runs one reading
-        Cypher statement: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, SKIP, LIMIT, UNION, and CALL of
-        show_tables, table_info and the like. Names that are keywords stand in backticks, as in r.`order`. It ends after
-        10 seconds. graph_schema tells the named queries and the tables."""
+        """Runs a named query, such as component-tree with {"paper": "arxiv:1608.04471"}, or one read-only Cypher
+        statement: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, SKIP, LIMIT, UNION, and CALL for
+        show_tables, table_info and the like. Quote names that are keywords in backticks, as in r.`order`. Queries time
+        out after 10 seconds. graph_schema lists the named queries and the tables."""
         page = Page(cursor, "cypher", query, parameters)
         if page.reached > MOST_ROWS:
             raise InputError(f"no more than {MOST_ROWS} rows are read by cursor: add ORDER BY, SKIP and LIMIT")

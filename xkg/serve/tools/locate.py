@@ -24,7 +24,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="technique: an id, short or whole, or its name; or what the code should do, in words",
+                description="a technique's id (short or full) or name; or what the code should do, in words",
             ),
         ],
         repository: Annotated[
@@ -32,7 +32,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="folder of a working copy under your or the server's roots; default: the graph",
+                description="folder with a working copy, under your or the server's roots; default: the graph",
             ),
         ] = None,
         k: Annotated[int, Field(ge=1, le=50, description="maximum places")] = 10,
@@ -40,13 +40,13 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         detail: Detail = "concise",
     ) -> LocateAnswer:
         """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
-        inclusive), symbol, score, technique, source. Best first, with all places of a technique.
+        inclusive), symbol, score, technique, source. Best first, with all places for a technique.
 
-        With repository, a folder of this machine, the answer is for its files as they are now, uncommitted
-        changes too: repository is that folder, commit null. source is stored (the graph's lines), moved (the
-        same code on other lines) or retrieved (by search of the folder). Without repository, lines belong to
-        the commit that is named. confidence: certain is right in six cases of seven, doubtful in half, weak
-        in a third. A name with a sentence finds more than a name."""
+        With repository, a folder on this machine, the answer is for its current files, including uncommitted
+        changes: repository is that folder, commit null. source is stored (the graph's lines), moved (the same
+        code on different lines) or retrieved (by searching the folder). Without repository, lines belong to the
+        commit in the answer. confidence: certain places are right in six of seven cases, doubtful ones in half,
+        weak ones in a third. A name with a sentence finds more than a name alone."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)

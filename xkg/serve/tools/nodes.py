@@ -24,19 +24,19 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("List papers")
     def list_papers(
-        text: Annotated[str, Field(max_length=300, description="words of title, id or authors")] = "",
-        first_year: Annotated[int | None, Field(description="only of this year or later")] = None,
-        last_year: Annotated[int | None, Field(description="only of this year or earlier")] = None,
+        text: Annotated[str, Field(max_length=300, description="words in title, id or authors")] = "",
+        first_year: Annotated[int | None, Field(description="only from this year or later")] = None,
+        last_year: Annotated[int | None, Field(description="only from this year or earlier")] = None,
         with_code: Annotated[bool, Field(description="only with code")] = False,
-        tested: Annotated[bool, Field(description="only with code of level tested or faithful")] = False,
-        state: Annotated[State | None, Field(description="of the paper's build")] = None,
+        tested: Annotated[bool, Field(description="only with code at level tested or faithful")] = False,
+        state: Annotated[State | None, Field(description="state of the paper's build")] = None,
         field: Annotated[str, Field(max_length=100, description="arXiv category: cs or cs.LG")] = "",
         k: Annotated[int, Field(ge=1, le=200, description="maximum rows")] = 20,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
-        """The papers by title: id, title, year (null if unknown; filters of years leave it out), origin, state, and how
-        many techniques it shows, have code, have tested code. For a question use search_techniques."""
+        """Lists papers by title: id, title, year (null if unknown; year filters exclude these), origin, state, and
+        numbers of techniques, with code, and with tested code. For questions use search_techniques."""
         filters = PaperFilters(
             text, (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
         )
@@ -47,13 +47,13 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Paper")
     def get_paper(
         paper: Annotated[Id, Field(description=PAPER)],
-        include_code: Annotated[bool, Field(description="also the code of every technique; long")] = False,
+        include_code: Annotated[bool, Field(description="also include every technique's code; long")] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PaperAnswer:
-        """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels,
-        repositories, findings and resources. get_technique and get_code take the ids of its techniques. Full adds
-        references, an overview of its code, and descriptions."""
+        """A paper for planning: abstract, techniques as a tree (a preorder list with depth) with levels, repositories,
+        findings and resources. Pass technique ids to get_technique and get_code. Full adds references, an overview of
+        the code, and descriptions."""
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
@@ -68,34 +68,34 @@ def add(server: MCPServer, service: Service) -> None:
             int, Field(ge=200, le=8000, description="maximum tokens of the plan (four characters each)")
         ] = 2000,
     ) -> ContextAnswer:
-        """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
-        with definitions as a tree, a build order that says what uses what, which have code, how long, at what level,
-        packages, repositories and the lines in them, findings, related papers. Its last line says what was left out.
-        get_technique and get_code take its ids."""
+        """A paper for planning its replication or ablation, as Markdown without code, within a budget: components as a
+        tree with definitions, a build order with dependencies, which have code, its length and level, packages,
+        repositories and the lines in them, findings, related papers. The last line says what was left out. Pass ids to
+        get_technique and get_code."""
         return service.context(paper, budget_tokens, "planning")
 
     @tool("Technique")
     def get_technique(
         id: Annotated[
             Id,
-            Field(description="technique: an id as search_techniques and get_paper give it, or a unique name"),
+            Field(description="a technique's id from search_techniques or get_paper, or a unique name"),
         ],
         detail: Detail = "concise",
     ) -> TechniqueAnswer:
-        """A technique: definition, its place in the paper's hierarchy, components in order, code id and level. Full
-        adds aliases, excerpts (character offsets in the paper, file and line) and the components' definitions."""
+        """A technique: definition, place in the paper's hierarchy, components in order, code id and level. Full adds
+        aliases, excerpts (character offsets in the paper, file and line) and the components' definitions."""
         answer = service.technique(id, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
         return fitted(shown, detail, whole=uri("technique", answer.id))
 
     @tool("Code")
     def get_code(
-        id: Annotated[Id, Field(description="id of code or of its technique, or a name as in get_technique")],
+        id: Annotated[Id, Field(description="id of the code or its technique, or a name as in get_technique")],
         detail: Detail = "concise",
     ) -> CodeAnswer:
-        """Code for a technique: implementation, packages, documentation, and what was proven of it. The implementation
-        is whole, up to 8,000 tokens; beyond, uri has it. Full adds its test, all evidence, and what an imported file
-        claimed of itself (not checked)."""
+        """Code for a technique: implementation, packages, documentation, and what was proven about it. The
+        implementation is complete up to 8,000 tokens; if it is longer, read uri. Full adds the test, all evidence, and
+        an imported file's own claims (not checked)."""
         answer = service.code(id, full=detail == "full")
         most = min(TOKENS["full"], TOKENS[detail] + tokens(json.dumps(answer.implementation)))
         return fitted(answer, detail, whole=uri("code", answer.id), most=most)

@@ -27,7 +27,7 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
 
     @tool("Run code", annotations=_RUNS, waits=True)
     def run_code(
-        id: Annotated[Id, Field(description="id of code or of its technique, or a name as in get_technique")],
+        id: Annotated[Id, Field(description="id of the code or its technique, or a name as in get_technique")],
         script: Annotated[
             str,
             Field(min_length=1, max_length=LONGEST_SCRIPT, description="lines of Python that use the code"),
@@ -35,15 +35,16 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
         seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds; default 30")] = None,
         detail: Detail = "concise",
     ) -> RunAnswer:
-        """Runs a few lines of yours over a technique's code, with its packages, in a sandbox: try it before copying it.
+        """Runs a short script on a technique's code, with its packages, in a sandbox: try code before you copy it.
 
-        The script can use every name of the code (get_code shows it) and its imports; `implementation` is the module.
-        As in a notebook, the value of the last expression is printed, and open matplotlib figures come back as
-        pictures. Files that it writes into the working folder come back if they are small: text, and the first 4 PNG or
-        JPEG as pictures. Runs have no network and no files of the server, are independent, and do not change the graph.
+        The script can use every name in the code (see get_code) and its imports; `implementation` is the module. As in
+        a notebook, the value of the last expression is printed, and open matplotlib figures are returned as pictures.
+        Small files that the script writes to the working folder are returned: text, and the first 4 PNG or JPEG files
+        as pictures. Runs have no network and no access to the server's files, are independent of each other, and do not
+        change the graph.
 
-        error says why the script failed; output then ends with the traceback, with the line numbers of your script. If
-        packages have to be installed first, an error may say to ask again in a minute."""
+        error says why the script failed; output then ends with the traceback, with line numbers in your script. If
+        packages have to be installed first, an error may tell you to try again in a minute."""
         answer = runs.run(id, script, served.caller(), seconds)
         output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
         cut = [] if output == answer.output else ["the middle of output: print less"]

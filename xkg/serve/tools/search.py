@@ -43,8 +43,8 @@ def add(server: MCPServer, service: Service) -> None:
         with_code: WithCode = False,
         first_year: Annotated[int | None, Field(description="only papers since this year")] = None,
         last_year: Annotated[int | None, Field(description="only papers up to this year")] = None,
-        level: Annotated[Level | None, Field(description="only code of at least this level")] = None,
-        packages: Annotated[list[str], Field(max_length=20, description="only code that needs all of these")] = [],  # noqa: B006
+        level: Annotated[Level | None, Field(description="only code at or above this level")] = None,
+        packages: Annotated[list[str], Field(max_length=20, description="only code that requires all of these")] = [],  # noqa: B006
         language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
         attested_by: Annotated[str | None, Field(max_length=200, description="only code that this key attests")] = None,
         exclude: Exclude = [],  # noqa: B006
@@ -52,16 +52,16 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> SearchAnswer:
-        """Finds techniques of papers, with their code, for one step of an implementation.
+        """Finds techniques from papers, with their code, for one implementation step.
 
-        Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and also unique names.
-        score, in 0..1, is about the probability that the row fits. level is the proven level of the code, no_code says
-        why there is none, measured is the largest effect of an ablation. relatives are techniques above or below the
-        row that also match the query. No rows: nothing here fits; nearest is probably not it.
+        Rows are best first; pass a row's id to get_code. All tools accept short ids and unique names. score (0 to 1) is
+        roughly the probability that the row fits. level is the proven level of the code, no_code says why there is
+        none, measured is the largest effect in an ablation. relatives are techniques above or below the row that also
+        match the query. If there are no rows, nothing fits; nearest is probably not what you want.
 
-        With verify, a model reads each candidate with its code: rows are those that fit, with reason and guidance,
-        dropped are the others. verified names the model, or says why nothing was verified: then judge the rows
-        yourself by question."""
+        With verify, a model reads each candidate with its code: rows lists those that fit, with reason and guidance,
+        and dropped lists the rest. verified is the model's name, or why nothing was verified; in that case, answer
+        question to judge the rows yourself."""
         filters = Filters.of(
             papers=tuple(papers),
             years=(first_year, last_year),
@@ -87,13 +87,13 @@ def add(server: MCPServer, service: Service) -> None:
         exclude: Exclude = [],  # noqa: B006
         detail: Detail = "concise",
     ) -> ImplementationsAnswer:
-        """Splits a whole task into steps, and searches for each as search_techniques does with verify. Takes up to 40
-        seconds.
+        """Splits a whole task into steps, and searches for each step like search_techniques with verify. Takes up to
+        40 seconds.
 
-        parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
-        that also fit this one; note says if nothing fits: write that part yourself. Full adds reasons and code.
-        verified is as in search_techniques; if nothing is verified, the last part has the results of a search for the
-        whole task, with the parts of a method under their paper."""
+        Each part has a step and rows, best first, with guidance on applying them; again lists rows from earlier parts
+        that also fit; note says if nothing fits: write that part yourself. Full adds reasons and code. verified is as
+        in search_techniques; if nothing is verified, the last part has search results for the whole task, grouped by
+        paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
@@ -109,9 +109,9 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> RelatedAnswer:
-        """Papers of the graph related to one, best first, with why: cites (the paper cites it) and cited (it cites the
-        paper), shared (pairs of techniques that are one concept), alike in 0..1 with nearest (pairs of techniques that
-        are alike). score in 0..1 joins them."""
+        """Papers in the graph related to a paper, best first, with reasons: cites (the paper cites it), cited (it cites
+        the paper), shared (pairs of techniques that are the same concept), and alike (0 to 1) with nearest (pairs of
+        similar techniques). score (0 to 1) combines them."""
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)
         return on_page(answer, page, detail, service.short_ids)

@@ -90,7 +90,7 @@ def _code(own: TechniqueView, step: str) -> Iterator[str]:
     if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
         yield f"documentation: {short(code.documentation, _DOCUMENTATION)}"
     yield f"code ({short(code.language, 30) or 'python'}, {code.standing}):"
-    wanted = terms(f"{step} {own.technique.name} {own.technique.definition}")  # the step may share no word with it
+    wanted = terms(f"{step} {own.technique.name} {own.technique.definition}")  # the step may share no words with it
     yield from (f"    {line}" for line in excerpt(code.implementation, wanted, _CODE))
 
 

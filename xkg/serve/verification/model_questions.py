@@ -36,7 +36,7 @@ CLOSING_SECONDS = 10.0
 """How long closing waits for the questions that it ends."""
 
 
-_NO_KEY = "no key for the language model is set where xkg runs"
+_NO_KEY = "no key for the language model is set on this machine"
 
 
 class NoModelError(ModelUnavailableError):
@@ -98,7 +98,7 @@ class Questions:
                 return answer
             with self._turn:
                 if self._under_way >= MOST_OPEN:
-                    raise ModelUnavailableError(f"{MOST_OPEN} questions are open already: ask again in a while")
+                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: ask again later")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError(_NO_KEY))
@@ -179,7 +179,7 @@ class Questions:
             if self._closed:
                 raise ModelUnavailableError(CLOSED)
             if self._settings.model in ("none", CALLER):
-                raise NoModelError("no language model is set where xkg runs")
+                raise NoModelError("no language model is set on this machine")
             if self._opened is None:
                 self._opened = LanguageModel(self._settings, self._folder, self._note, patience=PATIENCE_SECONDS)
             return self._opened

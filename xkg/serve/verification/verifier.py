@@ -117,7 +117,7 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
     cut = [f"{more} more that were kept; {MORE_ROWS}"] if more > 0 else []
     cut += [f"{others} more that were dropped"] if others > 0 else []
     if not rows:
-        cut.append("rephrase the step, or write it yourself: similar code here would mislead")
+        cut.append("rephrase the step, or write it yourself: similar code would be misleading")
     return verification.plain.model_copy(
         update={
             "rows": rows[: verification.k],

@@ -32,7 +32,7 @@ class Guard:
     def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
         self._access = access
         self._sessions = sessions
-        # Cookies know no ports: two graphs that are served on one machine need different names.
+        # Cookies ignore ports, so two graphs served on one machine need different names.
         self.cookie = f"xkg-{hashlib.sha256(str(settings.kg.absolute()).encode()).hexdigest()[:8]}"
         self._secure = (settings.serve.http.url or "").startswith("https:")
 
@@ -112,7 +112,9 @@ class OwnPostsOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and not is_own(Request(scope)):
-            await refuse(scope, receive, send, 403, "origin", "forms of other sites are refused: use our own")
+            await refuse(
+                scope, receive, send, 403, "origin", "forms from other sites are refused: use the form on this site"
+            )
             return
         await self._app(scope, receive, send)
 

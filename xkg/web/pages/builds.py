@@ -59,7 +59,7 @@ def ask(site: Site, request: Request) -> Response:
     jobs = _taking(site)
     require(caller, "ask", ["build"])
     if not _may_build(site, caller):
-        raise NotAllowedError("this server takes no builds from pages: an agent can ask, with the tool build")
+        raise NotAllowedError("this server accepts no builds from pages: an agent can start one with the tool build")
     try:
         named = paper_named(paper, ())
         source = repository_named(repository, (), jobs.hosts) if repository else None
@@ -83,7 +83,7 @@ def _may_build(site: Site, caller: Caller) -> bool:
 
 def _taking(site: Site) -> Jobs:
     if site.jobs is None:
-        raise UnknownIdError("this server takes no builds: start it with --allow-build")
+        raise UnknownIdError("this server accepts no builds: start it with --allow-build")
     return site.jobs
 
 
@@ -97,7 +97,7 @@ def _page(site: Site, request: Request, form: Form, status: int = 200) -> Respon
     jobs, refused = _jobs(site, caller)
     bill = _bill(site, by) if sees_all(caller) else None
     titles = {}
-    # The first build of an empty graph may be under way.
+    # The first build in an empty graph may be in progress.
     with suppress(EmptyGraphError), site.service.snapshot() as snapshot:
         papers = site.service.paper_list(snapshot)
         lines = papers.lines

@@ -111,7 +111,7 @@ def csv_file(site: Site, request: Request) -> Response:
 
 def _run(site: Site, query: NamedQuery | None, statement: str, values: Mapping[str, Any]) -> CypherAnswer:
     if not statement and query is None:
-        raise InputError("there is no statement: choose a query, or write one")
+        raise InputError("the statement is empty: choose a query, or write one")
     return site.service.cypher(statement or (query.name if query else ""), values, ROWS)
 
 

@@ -129,7 +129,7 @@ def _alike(
             numbers.append(number)
             means.append(np.mean(own, axis=0))
     matrix = np.stack(means)
-    matrix = matrix - matrix.mean(axis=0)  # words that all have in common distinguish nothing
+    matrix = matrix - matrix.mean(axis=0)  # words that all clusters share distinguish nothing
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     cosines = matrix @ matrix.T
     np.fill_diagonal(cosines, -1)

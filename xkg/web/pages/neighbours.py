@@ -84,7 +84,7 @@ def _techniques(snapshot: Snapshot, kind: str, ids: Sequence[str]) -> Group:
     for technique in ids[:MOST]:
         try:
             view = snapshot.technique(technique)
-        except UnknownIdError:  # on a server with many writers it may have been removed since
+        except UnknownIdError:  # on a server with many writers, it may have been removed in the meantime
             continue
         name = view.technique.name if kind != "The same in other papers" else view.paper_title
         level = view.code.level if view.code else Level.NONE

@@ -149,9 +149,11 @@ def _levels(rows: Sequence[Row]) -> Mapping[Level, int]:
 
 def _why(bundle: PaperBundle, technique: Technique, located: bool) -> str:
     if bundle.paper.origin == "import":
-        return "the imported graph has no code for it"
+        return "the imported graph contains no code for it"
     if not bundle.repositories:
         return "the paper was built without a repository"
     if technique.grounding == "doubtful":
         return "the lines that were found for it have little support"
-    return "its lines were found, but no code was made from them" if located else "no lines of the repository do it"
+    return (
+        "its lines were found, but no code was generated from them" if located else "no lines in the repository do it"
+    )

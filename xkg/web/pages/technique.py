@@ -184,7 +184,7 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
         other = link.second if link.first == technique else link.first
         try:
             found.append(Same(snapshot.technique(other), link.score, link.how, link.how == "open"))
-        except UnknownIdError:  # on a server that many write to it may be gone since
+        except UnknownIdError:  # on a server with many writers, it may have been removed in the meantime
             continue
     return sorted(found, key=lambda same: (same.open, -same.score, same.view.technique.id))
 

@@ -13,7 +13,7 @@ LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
 """An inline formula with more characters than this scrolls if its column is narrower."""
 
-# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]; `code`. None holds another of its
+# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]; `code`. None contains another of its
 # kind, so that many openings without an end take linear time. Without any mark: a command with its braces, and a letter
 # with scripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
@@ -96,7 +96,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
     try:
         made = convert(wanted, display="block" if display else "inline")
         root = etree.fromstring(made.encode(), etree.XMLParser(resolve_entities=False, no_network=True))
-    except Exception:  # the library raises its own errors and IndexError alike; a recursion ends early
+    except Exception:  # the library raises both its own errors and IndexError; recursion ends early
         return source
     if not _clean(root):
         return source
@@ -110,7 +110,7 @@ def _clean(root: etree._Element) -> bool:
     for element in root.iter():
         if not isinstance(element.tag, str) or element.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
             return False
-        if (element.text or "").startswith("\\"):  # a command that the library does not know
+        if (element.text or "").startswith("\\"):  # a command unknown to the library
             return False
         for name in set(element.attrib) - _ATTRIBUTES:
             del element.attrib[name]

@@ -81,12 +81,12 @@ def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge],
     wide = [max(2 * r, _CHARACTER * len(label)) + _GAP for r, label in zip(radii, labels, strict=True)]
     half = np.array([(w, 2 * r + _LINE + _GAP) for w, r in zip(wide, radii, strict=True)]) / 2
     at = _embedded(len(radii), edges)
-    # Half by distance, half by rank: crowded nodes get room, and distant ones take little of it.
+    # Half by distance, half by rank: crowded nodes get space, and distant nodes take up little space.
     rank = np.argsort(np.argsort(at, axis=0, kind="stable"), axis=0, kind="stable") / max(1, len(radii) - 1)
     least, width = at.min(axis=0), np.ptp(at, axis=0)
     spread = np.where(width > 1e-6, (at - least) / np.maximum(width, 1e-6), 0.5)
     share = (spread + np.where(width > 1e-6, rank, 0.5)) / 2
-    few = min(1.0, 0.3 + len(radii) / 16)  # a handful stays together in the middle
+    few = min(1.0, 0.3 + len(radii) / 16)  # a few nodes stay together in the middle
     at = np.array(size) / 2 + (share - 0.5) * few * (np.array(size) - 2 * half.max(axis=0))
     at = _separated(at, half, np.array(size))
     # The circle is above its label.
@@ -106,7 +106,7 @@ def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
     away = np.where(np.isinf(away), np.max(away, where=np.isfinite(away), initial=1.0) + _FAR, away)
     pull = 1 / np.maximum(away, 0.1) ** 2
     np.fill_diagonal(pull, 0.0)
-    # A sunflower to begin with: nothing coincides, and nothing is drawn by chance.
+    # Starts with a sunflower pattern: no nodes coincide, and nothing is random.
     turn, radius = np.arange(nodes) * 2.399963, np.sqrt(np.arange(nodes) + 0.5)
     at = np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)
     for _ in range(ROUNDS if nodes > 1 else 0):
@@ -126,7 +126,7 @@ def _separated(
 
     number = np.arange(len(at))
     for _ in range(ROUNDS):
-        # One upon the other, each goes a way of its own.
+        # Nodes at the same place are pushed in different directions.
         between = at[:, None] - at[None] + 1e-6 * (number[:, None] - number)[..., None]
         over = half[:, None] + half[None] - np.abs(between)
         over[number, number] = 0

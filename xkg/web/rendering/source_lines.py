@@ -80,5 +80,5 @@ def _coloured(plain: Sequence[str], language: str) -> Sequence[Markup]:
     except ClassNotFound:
         return list(map(escape, plain))
     html = highlight("\n".join(plain), lexer, HtmlFormatter(nowrap=True)).removesuffix("\n").split("\n")
-    # A lexer may turn other characters than "\n" into line ends.
+    # A lexer may turn characters other than "\n" into line ends.
     return list(map(Markup, html)) if len(html) == len(plain) else list(map(escape, plain))
