@@ -13,10 +13,10 @@ ALIKE = 0.9
 """Minimum similarity for a title from an index to match a reference (`title_similarity`)."""
 
 _DOUBTFUL = 0.5
-"""Below this similarity, the id in an entry belongs to a different paper than its title."""
+"""Below this similarity, the id and the title in an entry belong to different papers."""
 
 _YEARS = 3
-"""Maximum number of years between preprint and publication, unless the authors are known to agree."""
+"""Maximum number of years between preprint and publication, unless the authors are known to match."""
 
 
 class Identified(NamedTuple):
@@ -30,7 +30,7 @@ def identify(
     references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Identified]:
     """The arXiv papers for these references, in the same order. `note` receives a line for each index that does not
-    answer; the remaining indexes are still asked."""
+    answer; the other indexes are still queried."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
     silent: list[str] = []

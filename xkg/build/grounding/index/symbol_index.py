@@ -67,7 +67,7 @@ class Entry:
 
     @property
     def is_script(self) -> bool:
-        """Whether this is a file that does most of its work outside function and class definitions."""
+        """Whether this is a file with most of its code outside function and class definitions."""
         return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
@@ -125,7 +125,7 @@ def _repository_name(repository: str) -> str:
 
 def rendering(entry: Entry, limit: int = 45) -> str:
     """The text to embed for a symbol: its name as words, docstring, comments and used names, up to `limit` words. With
-    twice as many words, embedding was slower and discriminated less well."""
+    twice as many words, embedding was slower and less discriminating."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
