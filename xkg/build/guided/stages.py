@@ -25,7 +25,7 @@ from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 
-# This is all that is known, since other lines were not examined.
+# Nothing more is known, since other lines were not examined.
 NOT_AMONG_THE_NEAREST = "not found among the lines ranked highest by a search of the repository"
 
 

@@ -1,5 +1,6 @@
-"""The model's review of a module: does it follow the definition and the source lines, and do these agree? A difference
-between paper and repository is always reported as a departure; it does not count as a fault in the code."""
+"""The model's review of a module: does it follow the definition and the source lines, and do definition and source
+agree? A difference between paper and repository is always reported as a departure; it does not count as a fault in the
+code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ _CONTEXT = 6  # lines shown around a change
 
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
-    """The fidelity of each draft, except for the shares, which the caller sets. The reviewer may first look at other
+    """The fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at other
     places in the repository. Raises the errors of `ask`."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])

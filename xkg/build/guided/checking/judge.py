@@ -1,4 +1,5 @@
-"""Checks drafts: can the test fail, and does the module follow the sources? Each draft is repaired at most once."""
+"""Checks whether a draft's test can fail and whether its module follows the sources. Each draft is repaired at most
+once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,9 +27,9 @@ from xkg.value import Value
 
 class Checked(Value):
     """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
-    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs rejected by the guard, `rounds`
-    the rounds of debugging. `unrelated` says why the code does not implement the technique at all, `failed` why a check
-    has no answer."""
+    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs rejected by the guard, and
+    `rounds` counts rounds of debugging. `unrelated` says why the code does not implement the technique at all, and
+    `failed` says why a check has no answer."""
 
     draft: Draft
     proof: Proof
@@ -119,7 +120,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Why a revision is no better than the code that it revises."""
+    """The reason why a revision is not better than the code that it revises."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -164,9 +165,8 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Each draft with the source lines that its review opened, its fidelity, and the reason why the model's review is
-    missing, if it is. Fidelity is None if there are no source lines, and contains only a share if the code is not
-    proven."""
+    """Each draft with the source lines that its review opened, its fidelity, and the reason if the model's review is
+    missing. Fidelity is None if there are no source lines, and contains only a share if the code is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states

@@ -64,9 +64,9 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """`outside` lists procedures that are not part of the paper's method; they are hidden with the reason. `places`
-    maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` lists the ids of the
-    remaining code that was shown."""
+    """`outside` lists procedures that are not part of the paper's method; they are hidden, and the reason is recorded.
+    `places` maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` lists the
+    ids of the remaining code that was shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
@@ -77,8 +77,8 @@ def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
     """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
-    answer. Excerpts are the passages cited in the answer. If a sentence in a definition is refused and still faulty in
-    the next answer, it is left out. Raises the errors of `ask`."""
+    answer. Excerpts are the passages cited in the answer. A sentence in a definition that is refused and is still
+    faulty in the next answer is left out. Raises the errors of `ask`."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -165,7 +165,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
 
 
 def _kept(definition: str, document: Document) -> str:
-    """The sentences of a definition that neither point elsewhere nor contain foreign numbers."""
+    """The sentences in a definition that neither point elsewhere nor contain foreign numbers."""
     if not (pointer(definition) or foreign_numbers(definition, document)):
         return definition.strip()
     return " ".join(s for s in statements_of(definition) if not (pointer(s) or foreign_numbers(s, document)))
@@ -178,8 +178,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Procedures outside the method, as hidden techniques below the first, each once and with its places in the
-    repository."""
+    """Procedures outside the method, as hidden techniques below the first technique, each once and with its places in
+    the repository."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -285,7 +285,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """The resources that the model lists, plus the addresses of releases that the model omitted."""
+    """The resources that the model lists, plus the addresses of any releases that it omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

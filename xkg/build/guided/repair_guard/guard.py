@@ -1,7 +1,7 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
-Other checks measure a repaired draft: mutants show whether the test still notices changes to the code, and the fidelity
-check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
+Other checks measure a repaired draft: mutants show whether the test still detects changes to the code, and the fidelity
+check shows whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
 
 import ast
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """The faults of a repair, worded for the model, or None if there are none. If `may_remove` is set, public functions
+    """The faults in a repair, worded for the model, or None if there are none. If `may_remove` is set, public functions
     and assertions may be removed."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
