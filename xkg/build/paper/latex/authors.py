@@ -1,4 +1,4 @@
-"""Finds the authors in a LaTeX source."""
+"""Finds the authors in LaTeX source."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Names in scripts without upper case. Institutions are longer.
+# Names in scripts without upper case. Names of institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
     r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # between blocks of lines
@@ -48,7 +48,7 @@ _BETWEEN = re.compile(
 def title_page(
     front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    r"""The title and the authors of a paper without `\title`, found from the largest text before its abstract."""
+    r"""The title and authors of a paper without `\title`, based on the largest text before its abstract."""
     front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
     large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:
@@ -59,7 +59,7 @@ def title_page(
     while large and large[1] and (group := tex.group(large.start())):
         title += [row.text for row in _rows(front[large.end() : group.end])]
         after = group.after
-        # a title of several lines may have a group for each
+        # in a title of several lines, each line may be a group
         following = _LARGE.search(front, after)
         between = latex_text(front[after : following.start()]) if following else ""
         same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)
@@ -103,7 +103,7 @@ def _names(chunk: str) -> list[str]:
             each for each in pieces if not names and _CHINESE.fullmatch(each)
         ]
         if len(persons) < len(pieces):
-            columns = re.search(r"(?<!\\)&", line) is not None  # one column may look like a name
+            columns = re.search(r"(?<!\\)&", line) is not None  # a single column may look like a name
             return names if columns else names + persons
         names += persons
     return names
