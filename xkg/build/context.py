@@ -44,7 +44,7 @@ class BuildContext:
     `environments`, code can import only the standard library; without `sources`, papers must be files; without a
     `model`, the build uses static analysis only. If `roots` is set, folders must lie under them. A `guard` refuses
     papers and repositories, and `claims` decides the id under which a paper is built. `packages` lists requirement
-    lines in addition to the repository's own; with `cpu`, CUDA code runs on the CPU."""
+    lines in addition to the repository's own; if `cpu` is set, CUDA code runs on the CPU."""
 
     settings: Settings
     embedder: Embedder

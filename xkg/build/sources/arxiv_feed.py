@@ -1,4 +1,4 @@
-"""Queries arXiv's API through the `arxiv` package, with requests that `Web` paces, retries and bounds.
+"""Queries arXiv's API through the `arxiv` package. `Web` paces, retries and limits the requests.
 
 The pause between requests is the package's default, which follows the terms of use,
 https://info.arxiv.org/help/api/tou.html."""

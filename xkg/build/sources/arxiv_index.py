@@ -59,7 +59,7 @@ class ArxivIndex:
             for entry in self._feed.entries(ids=ids, query=query, most=most):
                 if (found := _found(entry)) is not None:
                     yield found
-        except arxiv.HTTPError:  # arXiv rejects a query with words that it does not accept: no results
+        except arxiv.HTTPError:  # arXiv rejects queries with words that it does not accept, so return no results
             return
 
 

@@ -13,7 +13,7 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 
 def caption_name(title: str) -> str:
-    """The technique's name in an algorithm's caption; may be empty."""
+    """The technique name in an algorithm's caption; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
     name = clean(about(clean(name)))
     name = re.split(r"\.\s", name)[0].strip()
@@ -74,7 +74,7 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The heading of an algorithm's own section, if the caption shares most words with it."""
+    """The heading of the algorithm's own section, if the caption shares most words with it."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None

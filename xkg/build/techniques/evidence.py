@@ -1,5 +1,5 @@
 """Evidence that a name is a technique, beyond the name's own words: whether its section describes actions, whether the
-paper uses the name in its text, and whether it names data."""
+paper uses it in the text, and whether it refers to data."""
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Finds techniques named in headings and in titles of paragraphs and list items.
+"""Finds techniques named in headings and in the titles of paragraphs and list items.
 
-A heading names a technique if the paper works with it: the text under the heading states a formula, an algorithm or a
-step, and the running text contains the name. How many of these conditions are required depends on the role of the
-heading's part."""
+A heading names a technique if the paper works with it, that is, if the text under the heading states a formula, an
+algorithm or a step, and the running text contains the name. The role of the heading's part decides how many of these
+conditions are required."""
 
 import re
 from bisect import bisect_left
@@ -19,7 +19,7 @@ from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
-# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its subscript or superscript.
+# A letter with its subscript or superscript: "\mathcal{H}", "\beta", "W_{1}", "\ell_1".
 _SYMBOL = re.compile(
     r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
     r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
@@ -34,7 +34,7 @@ _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
-_OPENING = 3  # opening sentences in a main section, which say what it describes
+_OPENING = 3  # number of opening sentences in a main section that say what it describes
 # Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
 # Roles for parts in which a run-in heading may name a technique.
@@ -125,7 +125,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_other_name(tree: Tree, root: Node, name: str) -> bool:
-    """Whether the name in a heading about the root is one by which readers may look for it."""
+    """Whether readers may look for the root by the name in this heading about it."""
     if tree.is_root(name):  # "Walk Encoding" in a paper on walk encodings
         return key(name) in root.keys(tree.shorts) and name.casefold() not in map(str.casefold, root.names)
     return not tree.names_only_root(name) and is_name(name) and is_method_like(name)
@@ -201,7 +201,7 @@ def _is_bare(name: str) -> bool:
 
 def _half(tree: Tree, name: str) -> str:
     """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half does. If
-    the first half is the name of another technique, the second half counts."""
+    the first half names another technique, the second half counts."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
         return halves[1]
@@ -261,7 +261,7 @@ def plain_title(title: str) -> str:
 
 
 def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
-    """The emphasised texts in a sentence."""
+    """The emphasised text fragments in a sentence."""
     sentence, every = tree.reader.sentences[i], tree.reader.document.emphases
     for n in range(bisect_left(every, sentence.start, key=lambda e: e.start), len(every)):
         if every[n].start >= sentence.end:

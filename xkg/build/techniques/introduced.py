@@ -120,7 +120,7 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
         if other and not _short_after(text, end):
             yield other, "call", stop
             continue
-        # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
+        # "We introduce patch voting, a …" states a name; "we introduce a … procedure" only describes something.
         article = re.match(r"(?:an?|the|our|two|three|several|some|this|its|new|novel)\b", text[match.end() :], re.I)
         named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
         yield re.sub(r"^\w+ing (?:an?|the) ", "", name), "call" if named and not article else "propose", end

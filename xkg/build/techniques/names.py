@@ -1,4 +1,4 @@
-"""Technique names: which texts can be names, and when two names mean the same technique.
+"""Technique names: which text can be a name, and when two names mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -168,8 +168,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, the first at its start and at least half of them at the
-    start of a word."""
+    """Whether the letters of `short` occur in `long` in order, with the first at the start of `long` and at least half
+    of them at the start of a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:

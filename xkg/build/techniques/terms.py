@@ -1,4 +1,4 @@
-"""Finds techniques that sentences propose, name or define."""
+"""Finds techniques that are proposed, named or defined in sentences."""
 
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import is_data
@@ -24,7 +24,7 @@ _NAMED_ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences propose, name or define to the tree, starting with the method's sentences."""
+    """Adds the techniques that sentences propose, name or define to the tree, starting with sentences on the method."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
@@ -45,7 +45,8 @@ def add_terms(tree: Tree) -> None:
 
 
 def add_abbreviated(tree: Tree) -> None:
-    """Adds the techniques for which the method introduces an abbreviation, including techniques by other authors."""
+    """Adds the techniques for which the method's text introduces an abbreviation, including techniques by other
+    authors."""
     for short, long in tree.shorts.items():
         found = mentions([short, long], tree.reader)
         inside = [i for i in found if tree.is_main(i)]

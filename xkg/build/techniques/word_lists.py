@@ -5,7 +5,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that do not identify a technique and cannot form a name alone.
+# Words that do not identify a technique and cannot form a name on their own.
 GENERIC = _words(
     """
     vanilla usual conventional naive iterative stochastic joint computational numerical automatic
@@ -69,7 +69,7 @@ HEADS = _words(
     control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# Actions of a method's step: a heading that begins with one names the step.
+# Actions in a method's step. A heading that begins with such a word names the step.
 ACTIONS = _words(
     """
     update updating sample sampling compute computing estimate estimating select selecting initialize initializing
@@ -109,7 +109,7 @@ TECHNIQUES_NONETHELESS = frozenset(
     }
 )
 
-# Steps that a heading can name with just such a word: "Model Training", "Loss Function".
+# Steps that a heading can name with just these words: "Model Training", "Loss Function".
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
@@ -168,7 +168,7 @@ LITTLE = _words(
     a an the of for in on with by via using to and our its from at as
     """
 )
-# A name that begins with one of these counts several techniques: "four tricks".
+# A name that begins with one of these refers to several techniques: "four tricks".
 NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
 # Articles and praise before a name.
 LEADING = _words(
