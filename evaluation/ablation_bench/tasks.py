@@ -16,8 +16,8 @@ from evaluation.inputs.graph import check_graph
 from evaluation.inputs.inspect_tasks import checked, given_path
 
 _MOST_BYTES = 65_536
-"""The maximum size of a tool result: the server answers in up to 8,000 tokens, and Inspect cuts the middle out of
-longer texts."""
+"""The maximum size of a tool result. The server's answers have up to 8,000 tokens, and Inspect cuts the middle out of
+longer results."""
 
 
 @task

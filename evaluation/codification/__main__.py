@@ -1,10 +1,11 @@
-"""Evaluates runs of `xkg implement` next to the published means. It prints counts, not percentages of a few runs.
+"""Evaluates runs of `xkg implement` alongside the published means. Prints counts, since percentages of a few runs would
+be misleading.
 
     python -m evaluation.codification RUNS… [--judgements FILE.csv]
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
 
-RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge independently reads every
-run, and the rows are added to the file of judgements.
+RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge reads every run
+independently, and the rows are added to the judgements file.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025."""
 

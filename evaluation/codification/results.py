@@ -1,4 +1,4 @@
-"""Finished runs and their cost."""
+"""Reads finished runs and their cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ CLASSES: tuple[Class, ...] = ("A", "B", "C", "D")
 
 
 class Run:
-    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` is its mode, and whether it had the graph."""
+    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` says its mode and whether it had the graph."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -35,7 +35,7 @@ class Run:
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
 
     def tokens(self) -> Cost:
-        """The calls of the run; empty if the ledger of its graph has none."""
+        """The run's model calls; empty if its graph's ledger contains none."""
         name = f"run:{self.folder.name}"
         try:
             return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total
@@ -43,7 +43,7 @@ class Run:
             return Cost(name=name)
 
     def edited(self) -> dict[str, frozenset[int]]:
-        """By file, the lines (1-based) that the run added or changed, without empty ones."""
+        """The non-empty lines (1-based) that the run added or changed, keyed by file."""
         workspace = Workspace.open(self.folder)
         return {
             path: frozenset(n for n in lines if workspace.text(path).splitlines()[n - 1 : n] != [""])
@@ -52,8 +52,8 @@ class Run:
 
 
 def runs_in(folders: Iterable[Path]) -> list[Run]:
-    """The finished runs in order: those of each folder, or the one that is the folder. Raises `InputError` for a folder
-    without one."""
+    """The finished runs in order. A folder contains runs or is itself a run. Raises `InputError` for a folder without a
+    finished run."""
     found: list[Run] = []
     for folder in folders:
         files = sorted([*folder.glob("result.json"), *folder.glob("*/result.json")])
@@ -64,7 +64,7 @@ def runs_in(folders: Iterable[Path]) -> list[Run]:
 
 
 def by_mode(runs: Sequence[Run]) -> Table:
-    """Counts of classes, steps, edits, tokens and dollars, one row per mode."""
+    """Counts classes, steps, edits, tokens and dollars, with one row per mode."""
     columns = ("mode", "runs", *CLASSES, "steps", "edits", "expert", "tokens in", "out", "dollars")
     table = Table(*columns, title="Runs by class")
     for arm in sorted({run.arm for run in runs}):

@@ -1,4 +1,4 @@
-"""Rows that people or models wrote, as JSON lines. Malformed ones are counted and never crash a measurement."""
+"""Reads rows written by people or models, as JSON lines. Malformed rows are reported and never crash a measurement."""
 
 import json
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """The rows of a file, and one line for each that is not of this kind. Raises `InputError` if the file cannot be
+    """The rows in a file, and one line for each row that is not of this kind. Raises `InputError` if the file cannot be
     read."""
     rows: list[V] = []
     problems: list[str] = []
@@ -31,7 +31,7 @@ def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
 
 
 def first_error(error: ValidationError) -> str:
-    """The location and message of the first error, in one line."""
+    """The location and message of the first error, on one line."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     message = " ".join(first["msg"].split())[:200]
@@ -47,8 +47,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_queries(path: Path) -> list[dict[str, Any]]:
-    """The queries for search of a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises
-    `InputError`."""
+    """The search queries in a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises `InputError`."""
     try:
         rows = [json.loads(line) for line in _read(path).splitlines() if line.strip()]
     except ValueError as error:
@@ -62,7 +61,8 @@ def read_queries(path: Path) -> list[dict[str, Any]]:
 
 
 def require_techniques(snapshot: Snapshot, path: Path, techniques: Iterable[str]) -> None:
-    """Raises `InputError` if the graph lacks a technique of the gold file: each one would count as lost."""
+    """Raises `InputError` if the graph lacks a technique from the gold file, because each missing technique would count
+    as lost."""
     wanted = set(techniques)
     papers = {technique.partition("#")[0] for technique in wanted} & set(snapshot.paper_ids())
     known = {id for paper in papers for id in snapshot.technique_ids(paper)}

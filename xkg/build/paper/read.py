@@ -80,7 +80,7 @@ def _whole(path: Path) -> bytes:
 
 
 def parse_opened(paper: PaperOnDisk) -> Document:
-    """The parsed paper. Raises the errors of `parse_paper`."""
+    """The parsed paper. Raises anything that `parse_paper` raises."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None:

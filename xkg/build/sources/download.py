@@ -78,8 +78,8 @@ class Web:
         return self._patiently(url, attempt), bytes(body)
 
     def save(self, url: str, largest: int, path: Path) -> int:
-        """Returns the status; if it is 200, the body is saved to `path`. Raises the errors of `fetch`, and `OSError`
-        for the file."""
+        """Saves the body to `path` if the status is 200, and returns the status. Raises anything that `fetch` raises,
+        plus `OSError` for the file."""
 
         def attempt() -> tuple[int, float]:
             with path.open("wb") as file:
@@ -91,7 +91,7 @@ class Web:
         self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> HttpReply:
         """The response to a GET request for `url`, or to a POST request if there is a `body`, whatever its status.
-        Raises the errors of `fetch`."""
+        Raises anything that `fetch` raises."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -104,8 +104,8 @@ class Web:
         return HttpReply(status, received, bytes(content))
 
     def json(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-        """Status and value of a JSON response. Raises the errors of `fetch`, and `UnreachableError` if the response is
-        not JSON."""
+        """The status and value of a JSON response. Raises anything that `fetch` raises, plus `UnreachableError` if the
+        response is not JSON."""
         reply = self.reply(url, largest, headers)
         try:
             return reply.status, json.loads(reply.body)

@@ -77,7 +77,7 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
     """The paper at the path `spec` if that exists, otherwise the paper that a source knows by this name, otherwise the
     path as given.
 
-    Raises the errors of `Source.paper`, and `InputError` for an address that no source recognises."""
+    Raises anything that `Source.paper` raises, plus `InputError` for an address that no source recognises."""
     path = Path(spec)
     try:
         there = path.exists()

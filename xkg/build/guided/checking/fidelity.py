@@ -24,7 +24,7 @@ _CONTEXT = 6  # lines shown around a change
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
     """The fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at other
-    places in the repository. Raises the errors of `ask`."""
+    places in the repository. Raises anything that `ask` raises."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
     numbers = [shared.numbers[draft.technique] for draft in drafts]
@@ -57,7 +57,8 @@ def _described(n: int, draft: Draft, known: str) -> str:
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
-    """The fidelity of a revised draft, from a question that contains only the changes. Raises the errors of `ask`."""
+    """The fidelity of a revised draft, from a question that contains only the changes. Raises anything that `ask`
+    raises."""
     statements = statements_of(draft.definition)
     numbers = {statement: n for n, statement in enumerate(statements, start=1)}
     found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]

@@ -156,7 +156,7 @@ class Writing:
         repository.
 
         If a technique has no usable module, it is asked about again on its own, with the reason why it was `refused`.
-        Raises the errors of `ask` except `AnswerError`."""
+        Raises anything that `ask` raises except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)

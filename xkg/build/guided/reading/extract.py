@@ -78,7 +78,7 @@ def extract_with_model(
 ) -> GuidedExtraction:
     """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
     answer. Excerpts are the passages cited in the answer. A sentence in a definition that is refused and is still
-    faulty in the next answer is left out. Raises the errors of `ask`."""
+    faulty in the next answer is left out. Raises anything that `ask` raises."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []

@@ -80,8 +80,8 @@ def ground_with_model(
     """Locates each technique at up to five symbols, or nowhere. The model sees the symbols `named` for it (ids) and the
     ten that the search ranks best, and may look at other places in the repository before it answers. Scores express its
     confidence: about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or there is
-    no usable answer, two questions cover half of them each. Raises `EmbeddingError`, and the errors of `ask` except
-    `AnswerError`."""
+    no usable answer, two questions cover half of them each. Raises `EmbeddingError`, plus anything that `ask` raises
+    except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)

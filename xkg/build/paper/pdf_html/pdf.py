@@ -32,7 +32,7 @@ _LONGEST_SIGN = 12  # characters in a symbol
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
-    """The paper in a PDF. Raises the errors of `read_pdf`."""
+    """The paper in a PDF. Raises anything that `read_pdf` raises."""
     printed = read_pdf(data, path)
     lines = reading_order(printed.pages)
     page_blocks = blocks(lines, printed.title)
