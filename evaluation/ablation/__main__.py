@@ -76,7 +76,7 @@ def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: 
     }
 
 
-def main(*, final: Annotated[bool, typer.Option("--final", help="the seeds that are opened once")] = False) -> None:
+def main(*, final: Annotated[bool, typer.Option("--final", help="the seeds that are used only once")] = False) -> None:
     seeds = FINAL if final else DEVELOPMENT
     methods = [generate(seed) for seed in seeds]
     chance = fmean(5 / len(method.space.components) for method in methods)

@@ -32,10 +32,10 @@ _STEPS_A_SECOND = 2_000_000
 
 def main(
     *,
-    seconds: Annotated[float, typer.Option(help="of one generated training, about")] = 4,
+    seconds: Annotated[float, typer.Option(help="approximate duration of one generated training run")] = 4,
     budget: int = 25,
     rounds: Annotated[int, typer.Option(help="how often each arm runs")] = 1,
-    wait: Annotated[bool, typer.Option("--wait", help="wait in place of training")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="wait instead of training")] = False,
     repo: str | None = None,
     run: str = "python train.py {seed}",
     metric: str = "error ([0-9.]+):min",

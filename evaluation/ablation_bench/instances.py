@@ -86,9 +86,9 @@ def _paper(where: str, folder: Path) -> Path | str:
     except (OSError, ValueError):
         found = None
     if found is None:
-        return "paper that is missing"
+        return "missing paper"
     if not any(found.resolve().is_relative_to(base.resolve()) for base in (folder, given_path("."))):
-        return "paper outside of the folder of the rows and the current one"
+        return "paper outside the folder of the rows and the working folder"
     beginnings = [_beginning(file) for file in texts_of(found)]
     if not beginnings:
         return "paper without a text file"

@@ -67,7 +67,7 @@ def judge(task: TaskName, k: int, window: int) -> Scorer:
                 "plan": {entry.name: entry.action for entry in plan.entries},
                 "by_k": {str(k): scores for k, scores in by_k.items()},
                 "problems": dict(problems),
-                "cut": list(filter(None, (state.store.get("cut", ""), cut and f"for the judge: {cut}"))),
+                "cut": list(filter(None, (state.store.get("cut", ""), cut and f"{cut} (for the judge)"))),
             },
         )
 
@@ -122,7 +122,7 @@ def author_matches(
             problems["line without the names of both sides"] += 1
             continue
         unknown = set(entries) - set(plan)
-        problems["ablation that is not there"] += len(set(named) - set(golds)) + len(unknown)
+        problems["unknown ablation"] += len(set(named) - set(golds)) + len(unknown)
         known = () if unknown else tuple(dict.fromkeys(entries))  # a joint match with an unknown name does not count
         for gold in dict.fromkeys(name for name in named if name in golds):
             if matches.get(gold) and known:
@@ -142,7 +142,7 @@ def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], 
         if not isinstance(name, str) or not isinstance(label, bool):
             problems["line without a name and true or false"] += 1
         elif name not in plan:
-            problems["ablation that is not there"] += 1
+            problems["unknown ablation"] += 1
         elif name in labels:
             problems["entry judged twice"] += 1
         else:

@@ -131,7 +131,7 @@ def _stored(plans: Path, paper: str, k: int) -> Plan:
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):
             return read_jsonl(file.read_text(encoding="utf-8", errors="replace"), k)
-    return Plan((), Counter({"plan that is missing": 1}))
+    return Plan((), Counter({"missing plan": 1}))
 
 
 def _material(graph: Path, title: str) -> tuple[Material, str] | None:

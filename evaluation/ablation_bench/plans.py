@@ -86,7 +86,7 @@ def predictions(text: str) -> tuple[list[dict[str, Any]], Counter[str]]:
         if isinstance(row, dict):
             rows.append(row)
         else:
-            problems["line that is no JSON object"] += 1
+            problems["line that is not a JSON object"] += 1
     return rows, problems
 
 

@@ -131,7 +131,7 @@ def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
     """One line for each judgement, one for each mode, and one for all, which includes how often all judges of a run
     agree. Raises `InputError` for a judgement on an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
-        raise InputError(f"there is no run {unknown[0]} among those that were given")
+        raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")
     lines = [
         f"{each.run} ({runs[each.run].result.result}), judge {each.judge}: {each.quality}, {_sums([each])}"
         for each in judgements

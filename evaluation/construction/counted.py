@@ -54,7 +54,7 @@ def hidden(bundles: Sequence[PaperBundle]) -> Figure:
 def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], Costs | None]:
     """Calls, tokens and dollars per paper and by stage, from a graph's ledger, which also contains the questions from
     unpublished builds. If there is no ledger, the figures have no values."""
-    note = "no ledger: these are files" if kg is None else "the ledger holds no call"
+    note = "no ledger: these are files" if kg is None else "the ledger contains no calls"
     by_paper = None if kg is None else costs(kg, settings, by="paper")
     rows = [row for row in by_paper.rows if row.name in set(papers) and row.calls] if by_paper else []
     unpriced = sum(row.unpriced for row in rows)
@@ -64,7 +64,7 @@ def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tupl
         text = _COST_PUBLISHED[name]
         figures.append(mean_figure(f"{name} a paper", scores, unit="count", published=text, note="" if rows else note))
     dollars = {row.name: row.dollars for row in rows}
-    missing = f"{unpriced} calls without a known price are left out" if unpriced else "" if rows else note
+    missing = f"{unpriced} calls without a known price are not included" if unpriced else "" if rows else note
     figures.append(
         mean_figure("dollars a paper", dollars, unit="dollars", published=_COST_PUBLISHED["dollars"], note=missing)
     )

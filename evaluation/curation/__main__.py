@@ -78,7 +78,7 @@ def _of_title(title: str, papers: tuple[CuratedPaper, ...]) -> CuratedPaper | No
 def _step(web: Scholarly, title: str, dropped: CuratedPaper | None) -> str:
     if dropped is None:
         known = any(title_similarity(paper.title, title) >= _SAME for paper in web.papers.values())
-        return "candidates: neither cited nor found by a search" if known else "the folder does not have it"
+        return "candidates: neither cited nor found by a search" if known else "not in the folder"
     if dropped.arxiv_id is None:
         return f"identity: {dropped.dropped}"
     scores = ", ".join(f"{name} {value:.2f}" for name, value in dropped.scores.items())
@@ -149,7 +149,7 @@ def main(
         prepare(Path(place), papers, graphs, mirrors)
         return
     if verb:
-        raise InputError("give one folder, or: prepare FOLDER --papers DIR --graphs DIR --mirrors DIR")
+        raise InputError("pass one folder, or: prepare FOLDER --papers DIR --graphs DIR --mirrors DIR")
     found = []
     with served(Path(place)) as web, tempfile.TemporaryDirectory(prefix="xkg-curation-") as kg:
         for each in targets(Path(place)):

@@ -302,12 +302,12 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def main(
     *,
-    folder: Annotated[Path, typer.Option(help="where the graph is made; it must hold none yet")],
+    folder: Annotated[Path, typer.Option(help="folder for the graph; it must not contain one yet")],
     graphs: Annotated[Path | None, typer.Option("--from", help="folder of graph files to perturb")] = None,
     techniques: int = 1_000_000,
 ) -> None:
     if (folder / "CURRENT").exists():
-        raise InputError(f"{folder} holds a graph already")
+        raise InputError(f"{folder} already contains a graph")
     number = publish(folder, source(graph_files(graphs), OnnxEmbedder()), techniques)
     print(f"generation {number} in {folder}")
 

@@ -45,7 +45,7 @@ def run_command(main: Callable[..., int | None]) -> NoReturn:
         what = f"{error.filename}: " if error.filename else ""
         sys.exit(f"{what}{error.strerror or error}; correct the path or the address, then run this again")
     except StatisticsError as error:
-        sys.exit(f"there is too little to measure ({error}): give a larger graph, or more gold")
+        sys.exit(f"there is too little to measure ({error}): pass a larger graph, or more gold files")
     sys.exit(0)
 
 

@@ -74,8 +74,10 @@ def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
     if papers:
         by_name = {name: bundle for bundle in found for name in (bundle.paper.id, bundle.paper.title)}
         if missing := [paper for paper in papers if paper not in by_name]:
-            raise InputError(f"{path}: holds no paper {missing[0]}; give an id or a whole title of one that it holds")
+            raise InputError(
+                f"{path}: contains no paper {missing[0]}; pass the id or full title of a paper that it contains"
+            )
         found = list({by_name[paper].paper.id: by_name[paper] for paper in papers}.values())
     if not found:
-        raise InputError(f"{path}: holds no paper that can be read ({problems[0] if problems else 'it is empty'})")
+        raise InputError(f"{path}: contains no readable paper ({problems[0] if problems else 'it is empty'})")
     return MeasuredGraph(path, tuple(found), tuple(problems), None)

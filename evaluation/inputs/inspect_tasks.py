@@ -50,7 +50,7 @@ def checked(make: Callable[P, Task]) -> Callable[P, Task]:
             raise
         except (TypeError, ValueError, OSError) as error:
             _end_in_one_line()
-            raise InputError(f"{make.__name__}: {error}; give parameters as -T NAME=VALUE") from error
+            raise InputError(f"{make.__name__}: {error}; pass parameters as -T NAME=VALUE") from error
 
     return make_checked
 
@@ -104,4 +104,4 @@ def read_log(path: Path, *, header_only: bool = False) -> EvalLog:
     try:
         return read_eval_log(str(path), header_only=header_only)
     except Exception as error:  # the library does not catch exceptions from its dependencies
-        raise InputError(f"{path}: is no log of Inspect ({str(error)[:120]}); give a .eval or .json log") from error
+        raise InputError(f"{path}: is not an Inspect log ({str(error)[:120]}); pass a .eval or .json log") from error

@@ -56,7 +56,7 @@ def read_queries(path: Path) -> list[dict[str, Any]]:
         if missing := [key for key in ("id", "kind", "query", "gold") if not isinstance(row, dict) or key not in row]:
             raise InputError(f"{path}: query {number} has no {missing[0]}; each needs id, kind, query and gold")
     if not rows:
-        raise InputError(f"{path}: holds no query; give a file of JSON lines")
+        raise InputError(f"{path}: contains no query; pass a file of JSON lines")
     return rows
 
 
@@ -69,7 +69,7 @@ def require_techniques(snapshot: Snapshot, path: Path, techniques: Iterable[str]
     if missing := sorted(wanted - known):
         raise InputError(
             f"{path}: {len(missing)} of {len(wanted)} gold techniques are not in this graph, such as {missing[0]}; "
-            "give the graph that the gold was made for (--kg)"
+            "pass the graph for which the gold file was made (--kg)"
         )
 
 

@@ -43,7 +43,7 @@ def rubric_tree(*, code_development: bool = True) -> Scorer:
         whole = rubric.read_rubric(Path(state.metadata["rubric"]))
         tree = rubric.only(whole) if code_development else whole
         if tree is None:
-            return Score(value=0.0, answer="", explanation="the rubric has no leaf of code development")
+            return Score(value=0.0, answer="", explanation="the rubric has no code development leaf")
         files, cut = bundle_text(submitted(), _LONGEST)
         grader = get_model(role=GRADER)
 

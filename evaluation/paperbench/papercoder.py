@@ -100,11 +100,11 @@ def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for row in rows:
         if not row.path.strip() or row.path.strip() in found:
-            problems.append(f"no path, or one that was there before: {row.path[:80]}")
+            problems.append(f"missing or duplicate path: {row.path[:80]}")
         else:
             found[row.path.strip()] = row.purpose[:500]
     if len(found) > _MOST_FILES:
-        problems.append(f"more than {_MOST_FILES} files; the rest is left out")
+        problems.append(f"more than {_MOST_FILES} files; the others are left out")
     return list(found.items())[:_MOST_FILES] or [("main.py", "all of it")]
 
 

@@ -27,12 +27,12 @@ def put(path: str, text: str) -> str:
     are too many files or a file is too long."""
     parts = PurePosixPath(path.strip().replace("\\", "/"))
     if not parts.parts or parts.is_absolute() or ".." in parts.parts or not str(parts).isprintable() or len(path) > 300:
-        raise ValueError(f"{path[:80]!r} is no relative path inside the submission")
+        raise ValueError(f"{path[:80]!r} is not a relative path inside the submission")
     if len(text) > LARGEST:
-        raise ValueError(f"a file holds at most {LARGEST:,} characters, not {len(text):,}")
+        raise ValueError(f"a file may contain at most {LARGEST:,} characters, not {len(text):,}")
     files = dict(store_as(Submission).files)
     if str(parts) not in files and len(files) >= MOST_FILES:
-        raise ValueError(f"a submission holds at most {MOST_FILES} files")
+        raise ValueError(f"a submission may contain at most {MOST_FILES} files")
     store_as(Submission).files = {**files, str(parts): text}
     return str(parts)
 

@@ -110,10 +110,12 @@ def read(path: Path, measure: str | None = None) -> Results:
         results = Results.model_validate_json(read_regular(path, LARGEST))
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give the --json file of an earlier run"
+            f"{path}: cannot be read ({error.strerror}); pass the --json file of an earlier run"
         ) from error
     except ValidationError as error:
-        raise InputError(f"{path}: holds no results ({first_error(error)}); give what --json wrote") from error
+        raise InputError(
+            f"{path}: contains no results ({first_error(error)}); pass a file written with --json"
+        ) from error
     if measure is not None and results.measure != measure:
         raise InputError(f"{path}: measures {results.measure}, not {measure}; give an earlier run of {measure}")
     return results

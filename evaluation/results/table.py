@@ -60,7 +60,7 @@ def comparison_table(before: Mapping[str, Mapping[str, float]], now: Mapping[str
     compare."""
     rows = [paired(name, before[name], now[name]) for name in now if name in before]
     if not rows:
-        return "no score is in both runs: nothing to compare"
+        return "the runs have no score in common: nothing to compare"
     heads = ("", "before", "now", *DIFFERENCE, "p (t)", "items", "papers", "unpaired")
     cells = [
         (

@@ -207,7 +207,7 @@ def main(*, kg: Path, rounds: int = 5) -> None:
         raise InputError("no chromium: `make chromium` installs it")
     of = examples(kg)
     if of is None:
-        raise InputError(f"{kg} holds no paper with techniques")
+        raise InputError(f"{kg} contains no paper with techniques")
     with served(kg) as base, sync_playwright() as playwright:
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=path, args=flags)

@@ -115,7 +115,9 @@ def recall(
 def main(
     *,
     kg: Annotated[Path | None, typer.Option(help="a graph; its embedding cache may grow")] = None,
-    folder: Annotated[Path | None, typer.Option(help="where the graph of perturbed techniques is, or is made")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="folder for the graph of perturbed techniques, created if missing")
+    ] = None,
     graphs: Annotated[Path | None, typer.Option("--from", help="folder of graph files to perturb")] = None,
     techniques: int = 1_000_000,
     calls: Annotated[int, typer.Option(help="a quarter of the number of questions")] = 100,

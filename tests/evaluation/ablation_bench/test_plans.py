@@ -24,8 +24,8 @@ def answer(*rows: dict[str, Any] | str) -> str:
         ({**GOOD, "replacement": "L1"}, "replacement"),
         ({**GOOD, "metrics": "F1"}, "metrics"),
         ({**GOOD, "name": " "}, "name"),
-        ("{broken", "no JSON object"),
-        ("[1]", "no JSON object"),
+        ("{broken", "not a JSON object"),
+        ("[1]", "not a JSON object"),
         (GOOD, "used twice"),
     ],
 )

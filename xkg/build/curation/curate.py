@@ -346,5 +346,7 @@ def _without_repository(paper: CuratedPaper, unanswered: str | None) -> str:
     likeliest = paper.repositories[0]
     why = "; ".join(likeliest.evidence)[:300]
     unclear = likeliest.is_official is None
-    open_one = "it is unclear if this repository is its own:" if unclear else "none is its own; the most likely is"
+    open_one = (
+        "it is unclear whether it is the paper's own:" if unclear else "none is the paper's own; the most likely is"
+    )
     return f"{open_one} {likeliest.url} ({why})"

@@ -105,7 +105,7 @@ class RepositorySearch:
             return (), str(error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
-        found = "a search of GitHub for the title" if link is None else _words(link)
+        found = "a GitHub search for the title" if link is None else _words(link)
         if (reason := self._refused(url)) is not None:
             return ChosenRepository(url=url, is_official=False, evidence=(reason,), found=found)
         try:

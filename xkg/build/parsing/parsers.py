@@ -173,7 +173,7 @@ def elsewhere(codebase: Codebase) -> Iterator[str]:
             some = _some(skipped.examples, skipped.count)
             yield f"{plural(skipped.count, kind)} in the repository not read: {some}; {remedy}"
     if broken := [module.path for module in codebase.modules if module.broken and module.language == "python"]:
-        yield f"{plural(len(broken), 'file')} with syntax errors, read in part: {_some(broken[:5], len(broken))}"
+        yield f"{plural(len(broken), 'file')} with syntax errors, read only in part: {_some(broken[:5], len(broken))}"
 
 
 def _some(examples: Sequence[str], count: int) -> str:

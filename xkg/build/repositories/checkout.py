@@ -245,7 +245,7 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
 
 def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
     if roots is not None and not lies_under(path, roots):
-        raise InputError(f"{spec} is not in a folder that may be read on this machine")
+        raise InputError(f"{spec} is outside the folders that may be read on this machine")
 
 
 def _name(path: Path) -> str:

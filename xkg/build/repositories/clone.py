@@ -83,7 +83,7 @@ def _reaching(url: str, done: str) -> Iterator[None]:
     try:
         yield
     except git.RedirectedError as error:
-        message = f"{url} redirects to another host, {error}: if that is the right one, pass its address there"
+        message = f"{url} redirects to another host, {error}: if that host is right, pass the address there"
         raise InputError(message) from error
     except git.TooLargeError as error:
         message = f"{url} is larger than the {error} limit for fetches: clone it yourself and pass that folder"

@@ -117,7 +117,7 @@ def ask_for_repair(
     def check(answer: Repair) -> str | None:
         nonlocal refused
         if test_alone and any(edit.file != "test" for edit in answer.edits):
-            return "only the test may change; give edits of the file test alone"
+            return "only the test may change; edit only the file `test`"
         if not answer.edits:
             return None
         try:
@@ -126,7 +126,7 @@ def ask_for_repair(
             return str(error)
         known = tried.get((changed.implementation, changed.test))
         if known is not None:
-            return f"this was run already and failed with: {known}; change something else"
+            return f"this was already run and failed with: {known}; change something else"
         fault = complaint(draft, changed, may_remove=may_remove)
         refused += fault is not None
         return fault

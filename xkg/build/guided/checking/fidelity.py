@@ -146,7 +146,7 @@ def _listed_left_out(draft: Draft) -> str:
 def _fault_of_review(answer: CodeAnswer, modules: Sequence[int]) -> str | None:
     numbers = [verdict.technique for verdict in answer.verdicts]
     if sorted(numbers) != sorted(modules):
-        return f"give one verdict for each of the modules {modules}; the answer has {numbers}"
+        return f"give one verdict for each module: {modules}; the answer has {numbers}"
     return next(filter(None, map(_fault_of, answer.verdicts)), None)
 
 
@@ -155,5 +155,5 @@ def _fault_of(answer: Verdict) -> str | None:
         if not fault.remark.strip():
             return f"a fault of kind {fault.kind} has no remark; say in one line what it is and where"
         if len(fault.remark) > _LONGEST_REMARK:
-            return f"the remark `{fault.remark[:60]}…` is too long; say it in one line"
+            return f"the remark `{fault.remark[:60]}…` is too long; keep it to one line"
     return None

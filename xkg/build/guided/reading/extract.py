@@ -124,7 +124,7 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
     are errors only in a definition that has no other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
-        return "there is no methodology and no technique: list what the paper proposes and what that consists of"
+        return "there is no methodology and no technique: list what the paper proposes and its components"
     if len(techniques) > MAX_TECHNIQUES:
         return f"{len(techniques)} techniques are too many: keep the core components, at most 15"
     faults: list[str] = []
@@ -139,13 +139,17 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
         if not c.is_technique:
             continue
         if listed[_folded(_split(c)[0])] > 1:
-            faults.append(f"{c.name!r} is listed twice: list it once, under the nearest component that holds its uses")
+            faults.append(
+                f"{c.name!r} is listed twice: list it once, under the closest component that contains all its uses"
+            )
         if _IN_PAPER.match(c.name.strip()) or _KINDS.issuperset(words(c.name)):
-            faults.append(f"the name {c.name!r} says nothing outside this paper: give it its academic name")
+            faults.append(f"the name {c.name!r} means nothing outside this paper: use its academic name")
         if place := mangled(f"{c.name} {c.definition}"):
-            faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON each is written twice")
+            faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON, write each backslash twice")
         if not any(n in passages for n in c.passages):
-            faults.append(f"{c.name!r} names no passage: give the numbers of those that introduce it, or leave it out")
+            faults.append(
+                f"{c.name!r} cites no passage: give the numbers of the passages that introduce it, or leave it out"
+            )
     faults += _faults_of_tree(answer.components)
     faults += _foreign_addresses(answer, passages.document)
     return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
@@ -155,7 +159,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
     """The faults in a definition's wording."""
     name, text = component.name, component.definition
     if odd := foreign_numbers(text, document):
-        yield f"{', '.join(odd)} in the definition of {name!r} is nowhere in the paper: leave it out"
+        yield f"{', '.join(odd)} in the definition of {name!r} does not occur in the paper: leave it out"
     if not component.is_technique:
         return
     if len(text) > _LONGEST:
@@ -239,7 +243,7 @@ def _foreign_addresses(answer: PaperAnswer, document: Document) -> Iterator[str]
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
             if _bare(match[0]) not in text:
-                yield f"the address {match[0]!r} is not in the paper: give addresses as the paper has them"
+                yield f"the address {match[0]!r} is not in the paper: give addresses exactly as they appear in it"
 
 
 def _bare(address: str) -> str:

@@ -245,7 +245,7 @@ class _Judge:
                     f"{len(entries)}, or `file.py::Name` of another place, or none with an empty list"
                 )
             if len({entry.id for entry in chosen if entry}) < len(chosen):
-                return f"technique {judged.technique}: a candidate is given twice; give each once"
+                return f"technique {judged.technique}: a candidate is listed twice; list each once"
             if len(chosen) > MOST_PLACES:
                 return f"technique {judged.technique}: {len(chosen)} places, at most {MOST_PLACES}; keep the best"
         return None

@@ -382,7 +382,7 @@ class Scan:
         inline = _INLINE.match(self.text, match.end(), self.end)
         if inline is None and not self.dollar_warned:
             self.dollar_warned = True
-            self.structure.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
+            self.structure.warnings.append(f"a $ is not closed within its paragraph: {self._near(match.start())}")
         return inline.end() if inline else match.end()
 
     def _heading(self, level: int, start: int, after: int, title: int, arguments: int) -> int:

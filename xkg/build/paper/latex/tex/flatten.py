@@ -185,7 +185,7 @@ class _File(Copier):
                 at = self._loop(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all its text is read")
+                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all of its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
@@ -378,7 +378,7 @@ class _File(Copier):
         kept = [group for group, dropped in pairs if group and not dropped]
         if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
             name = self.text[start:at].strip()
-            self.output.warn(f"{self.path}: whether {name} prints its text is not known; it is read")
+            self.output.warn(f"{self.path}: whether {name} prints its text is unknown; the text is read")
         if known.bare:
             inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))
@@ -405,13 +405,13 @@ class _File(Copier):
         if "#" in name or not name or output.alone or start < self.reading:
             return at
         if "\\" in name:
-            output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")
+            output.warn(f"{self.path}: the input {name} was left out: its name depends on macros")
             return self.drop(start, at)
         if name.lower().endswith(_PICTURES):
             return self.drop(start, at)
         output.inputs += 1
         if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
-            output.warn(f"{self.path}: the input {name} was left out, there are too many")
+            output.warn(f"{self.path}: the input {name} was left out: there are too many inputs")
             return self.drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:
