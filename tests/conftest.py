@@ -41,6 +41,10 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "svgd"
 EXAMPLE_ID = "arxiv:1608.04471"
 PEER = ROOT / "tests" / "data" / "peer"
+_OF_USERS = (
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY", "XKG_LLM__MODEL", "XKG_KG"),
+    *("GITHUB_TOKEN", "OPENALEX_API_KEY", "SSH_AUTH_SOCK"),
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,10 +63,14 @@ def pytest_collection_finish() -> None:
 def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Packages that tests install are not those of the user. What uv knows of the interpreters here may be: in a cache
     of its own, each test would start them all. One certificate authority, of nobody: no test leaves this machine, and
-    each client would load the system's for 0.04 s."""
+    each client would load the system's for 0.04 s. No key or address of whoever runs the tests reaches one, and a
+    proxy is not asked for servers of tests."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("UV_CACHE_DIR", os.environ.get("UV_CACHE_DIR") or str(cache / "uv"))
+        for name in _OF_USERS:
+            patch.delenv(name, raising=False)
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         patch.setenv("SSL_CERT_FILE", str(ROOT / "tests/data/nobody.pem"))
         patch.setenv("XKG_ENVIRONMENT__FOLDER", str(tmp_path_factory.mktemp("environments")))
         yield

@@ -11,7 +11,7 @@ from xkg.model import Level
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("XKG_KG", "XKG_SANDBOX__SECONDS", "XKG_ENVIRONMENT__MAX_MB"):
+    for name in ("XKG_SANDBOX__SECONDS", "XKG_ENVIRONMENT__MAX_MB"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

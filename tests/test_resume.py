@@ -17,11 +17,10 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.llm_endpoint import Answer, ScriptedEndpoint
+from tests.timeless import timeless
 from tests.tiny_world import ID, answers, settings_for, written_to
 from xkg.commands.graph.open import open_store
 from xkg.model import PaperBundle
-
-_MEASURED = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
 
 
 class Builds:
@@ -44,13 +43,7 @@ class Builds:
         """What is published, without times and measurements."""
         settings = settings_for(self.kg, self.endpoint.url)
         with open_store(settings) as store, store.snapshot() as snapshot:
-            found = snapshot.bundle(ID)
-        code = tuple(
-            node.model_copy(update={"evidence": tuple(e.model_copy(update=_MEASURED) for e in node.evidence)})
-            for node in found.code
-        )
-        paper = found.paper.model_copy(update={"built_at": None, "cost_usd": 0.0})
-        return found.model_copy(update={"paper": paper, "code": code})
+            return timeless(snapshot.bundle(ID))
 
     def questions(self) -> Counter[str]:
         """How often the endpoint saw each question."""
@@ -74,7 +67,7 @@ def builds(folder: Path, jobs: int, pause: float = 0.0, embeddings: bytes | None
         (kg / "embeddings.sqlite").write_bytes(embeddings)
     with ScriptedEndpoint(answer) as endpoint:
         command = [sys.executable, "-m", "tests.killed_build", kg, world.paper, world.repository, endpoint.url, jobs]
-        environment = {**os.environ, "NO_PROXY": "127.0.0.1", "XKG_LLM_KEY": "key"}
+        environment = {**os.environ, "XKG_LLM_KEY": "key"}
         with subprocess.Popen(
             [*map(str, command)], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as driver:

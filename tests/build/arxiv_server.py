@@ -2,12 +2,15 @@
 
 import gzip
 import io
+import math
 import re
 import tarfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
@@ -29,25 +32,35 @@ def feed(*entries: str, count: int | None = None, start: int = 0, size: int = 1)
 
 
 @dataclass
-class Listed:
-    """A paper that the API knows, with its newest version."""
+class StandInPaper:
+    """A paper with its newest version. `source` and `printed` are the bytes of its e-print and its PDF, None if there
+    is none. `listed` False: the indexes of papers know it, arXiv does not."""
 
     number: str
-    version: int = 1
-    title: str = "Merging Light\n  Particles"
+    title: str
+    abstract: str = ""
     authors: tuple[str, ...] = ("Ada Writer", "Ben Scholar")
+    published: str = "2021-03-05"
     comment: str = ""
-    published: str = "2012-03-05T17:59:46Z"
+    doi: str = ""
+    source: bytes | None = None
+    printed: bytes | None = None
+    listed: bool = True
+    version: int = 1
+
+    def words(self) -> list[str]:
+        return words(f"{self.title} {self.title} {self.abstract}")
 
     def entry(self, version: int) -> str:
-        authors = "".join(f"<author><name>{name}</name></author>" for name in self.authors)
+        authors = "".join(f"<author><name>{escape(name)}</name></author>" for name in self.authors)
+        doi = f"<arxiv:doi>{escape(self.doi)}</arxiv:doi>" if self.doi else ""
         name = f"{self.number}v{version}"
         return (
-            f"<entry><id>http://arxiv.org/abs/{name}</id><updated>2013-01-01T00:00:00Z</updated>"
-            f"<published>{self.published}</published><title>{escape(self.title)}</title><summary> An abstract\n"
-            f"of the API. </summary>{authors}<arxiv:comment>{escape(self.comment)}</arxiv:comment>"
-            f'<arxiv:primary_category term="stat.ML"/>'
-            f'<arxiv:doi>10.1234/filters.5</arxiv:doi><link title="pdf" href="http://arxiv.org/pdf/{name}"/></entry>'
+            f"<entry><id>http://arxiv.org/abs/{name}</id><updated>2023-01-01T00:00:00Z</updated>"
+            f"<published>{self.published}T00:00:00Z</published><title>{escape(self.title)}</title>"
+            f"<summary>{escape(self.abstract)}</summary>{authors}<arxiv:comment>{escape(self.comment)}</arxiv:comment>"
+            f'<arxiv:primary_category term="stat.ML"/>{doi}'
+            f'<link title="pdf" href="http://arxiv.org/pdf/{name}"/></entry>'
         )
 
 
@@ -56,64 +69,87 @@ class Arxiv:
     """`files` by path, such as `/src/1203.01234v1`. `faults` are met in order, one a request whose path begins so."""
 
     url: str = ""
-    listed: dict[str, Listed] = field(default_factory=dict)
+    papers: dict[str, StandInPaper] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     faults: list[tuple[str, Fault]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     agents: set[str] = field(default_factory=set)
 
-    def publish(
-        self, number: str, *, source: bytes | None = None, printed: bytes | None = None, **said: object
-    ) -> None:
-        paper = self.listed[number] = Listed(number, **said)  # type: ignore[arg-type]
-        for kind, data in (("src", source), ("pdf", printed)):
-            if data is not None:
-                self.files[f"/{kind}/{number}v{paper.version}"] = data
+    def add(self, *papers: StandInPaper) -> None:
+        for paper in papers:
+            self.papers[paper.number] = paper
+            for kind, data in (("src", paper.source), ("pdf", paper.printed)):
+                if data is not None:
+                    self.files[f"/{kind}/{paper.number}v{paper.version}"] = data
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def publish(self, number: str, title: str = "Merging Light\n  Particles", **said: Any) -> None:
+        usual = {"published": "2012-03-05", "doi": "10.1234/filters.5", "abstract": " An abstract\nof the API. "}
+        self.add(StandInPaper(number, title, **{**usual, **said}))
+
+    def answer(self, handler: BaseHTTPRequestHandler, _: bytes) -> None:
         parts = urlsplit(handler.path)
         self.requests.append(parts.path)
+        self.times.append(time.time())
         self.agents.add(handler.headers["User-Agent"])
         for index, (path, fault) in enumerate(self.faults):
             if parts.path.startswith(path):
                 del self.faults[index]
                 fault(handler)
                 return
-        if parts.path == "/api/query":
-            asked = parse_qs(parts.query)
-            found = (
-                self._by_ids(asked["id_list"][0]) if "id_list" in asked else self._by_titles(asked["search_query"][0])
-            )
-            most = int(asked.get("max_results", ["10"])[0])
-            reply(handler, 200, feed(*found[:most]))
-        elif parts.path in self.files:
-            reply(handler, 200, self.files[parts.path])
+        self.respond(handler, parts.path, {name: values[0] for name, values in parse_qs(parts.query).items()})
+
+    def respond(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
+        """Answers a request that meets no fault."""
+        if path == "/api/query":
+            if "id_list" in query:
+                found = [entry for each in query["id_list"].split(",") for entry in self._entries(each)]
+            else:
+                found = [paper.entry(paper.version) for paper in self.found(query["search_query"]) if paper.listed]
+            start, size = int(query.get("start", 0)), int(query.get("max_results", 10))
+            reply(handler, 200, feed(*found[start : start + size], count=len(found), start=start, size=size))
+        elif path in self.files:
+            reply(handler, 200, self.files[path])
         else:
             reply(handler, 404, b"No paper here")
 
-    def _by_ids(self, asked: str) -> list[str]:
-        found = []
-        for each in asked.split(","):
-            number, _, version = each.partition("v")
-            paper = self.listed.get(number)
-            if paper is not None and int(version or 1) <= paper.version:
-                found.append(paper.entry(int(version or paper.version)))
-        return found
+    def _entries(self, asked: str) -> Iterator[str]:
+        number, _, version = asked.partition("v")
+        paper = self.papers.get(number)
+        if paper is not None and paper.listed and int(version or 1) <= paper.version:
+            yield paper.entry(int(version or paper.version))
 
-    def _by_titles(self, query: str) -> list[str]:
-        """Papers whose title holds a phrase of the query, `ti:"…"`, as arXiv finds them."""
-        phrases = [" ".join(words.casefold().split()) for words in re.findall(r'ti:"([^"]*)"', query)]
-        return [
-            paper.entry(paper.version)
-            for paper in self.listed.values()
-            if any(phrase in " ".join(re.findall(r"\w+", paper.title.casefold())) for phrase in phrases)
+    def found(self, query: str) -> list[StandInPaper]:
+        """The papers for a query such as `ti:"…" OR all:…`, best first."""
+        scores: dict[str, float] = {}
+        texts = {number: set(paper.words()) for number, paper in self.papers.items()}
+        clauses = [
+            [(name, " ".join(words(value))) for name, _, value in (term.strip().partition(":") for term in terms)]
+            for terms in (clause.split(" AND ") for clause in query.split(" OR "))
         ]
+        rarity = {
+            value: math.log((1 + len(texts)) / (1 + sum(value in text for text in texts.values())))
+            for clause in clauses
+            for _, value in clause
+        }
+        for number, paper in self.papers.items():
+            title = " ".join(words(paper.title))
+            for clause in clauses:
+                hits = [value in (title if name == "ti" else texts[number]) for name, value in clause]
+                if all(hits):
+                    weight = sum(1.0 if name == "ti" else rarity[value] for name, value in clause)
+                    scores[number] = scores.get(number, 0.0) + weight
+        return [self.papers[n] for n in sorted(scores, key=lambda n: (-scores[n], n))]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
 
 
 @contextmanager
 def serving() -> Iterator[Arxiv]:
     state = Arxiv()
-    with on_loopback(lambda handler, _: state.answer(handler)) as state.url:
+    with on_loopback(state.answer) as state.url:
         yield state
 
 

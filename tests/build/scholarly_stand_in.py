@@ -3,48 +3,15 @@ and GitHub (REST with pages, limits and entity tags). It finds by words, as they
 
 import base64
 import json
-import math
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from urllib.parse import unquote, urlsplit
 
-from tests.build.arxiv_server import Fault, feed, on_loopback, reply
+from tests.build.arxiv_server import Arxiv, StandInPaper, on_loopback, reply, words
 from xkg.clock import CLOCK, Clock
-
-
-@dataclass
-class StandInPaper:
-    """`source` are the bytes of its e-print, None where there is only a PDF, or nothing. `listed` False: the indexes of
-    papers know it, arXiv does not."""
-
-    number: str
-    title: str
-    abstract: str = ""
-    authors: tuple[str, ...] = ("Ada Writer", "Ben Scholar")
-    published: str = "2021-03-05"
-    comment: str = ""
-    doi: str = ""
-    source: bytes | None = None
-    printed: bytes | None = None
-    listed: bool = True
-
-    def words(self) -> list[str]:
-        return words(f"{self.title} {self.title} {self.abstract}")
-
-    def entry(self) -> str:
-        authors = "".join(f"<author><name>{escape(name)}</name></author>" for name in self.authors)
-        doi = f"<arxiv:doi>{escape(self.doi)}</arxiv:doi>" if self.doi else ""
-        return (
-            f"<entry><id>http://arxiv.org/abs/{self.number}v1</id><updated>{self.published}T00:00:00Z</updated>"
-            f"<published>{self.published}T00:00:00Z</published><title>{escape(self.title)}</title>"
-            f"<summary>{escape(self.abstract)}</summary>{authors}<arxiv:comment>{escape(self.comment)}</arxiv:comment>"
-            f'{doi}<link title="pdf" href="http://arxiv.org/pdf/{self.number}v1"/></entry>'
-        )
 
 
 @dataclass
@@ -91,24 +58,16 @@ class StandInRepository:
 
 
 @dataclass
-class Scholarly:
-    """`faults` are met in order, one a request whose path begins so. `limit` are the requests that GitHub still
-    answers; None for any number. Its limit is set back `reset` seconds after each answer, by `clock`."""
+class Scholarly(Arxiv):
+    """What `Arxiv` has, and two more services. `limit` are the requests that GitHub still answers; None for any number.
+    Its limit is set back `reset` seconds after each answer, by `clock`."""
 
-    url: str = ""
-    papers: dict[str, StandInPaper] = field(default_factory=dict)
     repositories: dict[str, StandInRepository] = field(default_factory=dict)
-    faults: list[tuple[str, Fault]] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
     not_modified: int = 0
     limit: int | None = None
     reset: float = 3600.0
     clock: Clock = CLOCK
     page: int = 30
-
-    def add(self, *papers: StandInPaper) -> None:
-        self.papers |= {paper.number: paper for paper in papers}
 
     def host(self, *repositories: StandInRepository) -> None:
         self.repositories |= {each.full_name.lower(): each for each in repositories}
@@ -121,66 +80,17 @@ class Scholarly:
     def github(self) -> str:
         return f"{self.url}/github"
 
-    def answer(self, handler: BaseHTTPRequestHandler, _: bytes) -> None:
-        parts = urlsplit(handler.path)
-        self.requests.append(handler.path)
-        self.times.append(time.time())
-        for index, (path, fault) in enumerate(self.faults):
-            if parts.path.startswith(path):
-                del self.faults[index]
-                fault(handler)
-                return
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        kind, _, rest = parts.path.removeprefix("/").partition("/")
-        if kind == "api":
-            self._arxiv(handler, query)
-        elif kind in ("src", "pdf"):
-            paper = self.papers.get(re.sub(r"v\d+$", "", rest))
-            data = (paper.source if kind == "src" else paper.printed) if paper is not None else None
-            reply(handler, 200 if data is not None else 404, data or b"No paper here")
-        elif kind == "openalex":
+    def respond(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
+        kind, _, rest = path.removeprefix("/").partition("/")
+        if kind == "openalex":
             self._openalex(handler, query)
         elif kind == "github":
             self._github(handler, rest, query)
         else:
-            reply(handler, 404, b"nothing here")
-
-    # --- arXiv --------------------------------------------------------------------------------------------------------
-
-    def _arxiv(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
-        if "id_list" in query:
-            names = [re.sub(r"v\d+$", "", name) for name in query["id_list"].split(",")]
-            found = [self.papers[name] for name in names if name in self.papers and self.papers[name].listed]
-        else:
-            found = [paper for paper in self._found(query.get("search_query", "")) if paper.listed]
-        start, size = int(query.get("start", 0)), int(query.get("max_results", 10))
-        entries = [paper.entry() for paper in found[start : start + size]]
-        answer = feed(*entries, count=len(found), start=start, size=size)
-        reply(handler, 200, answer, {"Content-Type": "application/atom+xml"})
-
-    def _found(self, query: str) -> list[StandInPaper]:
-        scores: dict[str, float] = {}
-        texts = {number: set(paper.words()) for number, paper in self.papers.items()}
-        clauses = [
-            [(name, " ".join(words(value))) for name, _, value in (term.strip().partition(":") for term in terms)]
-            for terms in (clause.split(" AND ") for clause in query.split(" OR "))
-        ]
-        rarity = {
-            value: math.log((1 + len(texts)) / (1 + sum(value in text for text in texts.values())))
-            for clause in clauses
-            for _, value in clause
-        }
-        for number, paper in self.papers.items():
-            title = " ".join(words(paper.title))
-            for clause in clauses:
-                hits = [value in (title if name == "ti" else texts[number]) for name, value in clause]
-                if all(hits):
-                    weight = sum(1.0 if name == "ti" else rarity[value] for name, value in clause)
-                    scores[number] = scores.get(number, 0.0) + weight
-        return [self.papers[n] for n in sorted(scores, key=lambda n: (-scores[n], n))]
+            super().respond(handler, path, query)
 
     def ranked(self, text: str) -> list[StandInPaper]:
-        return self._found(" OR ".join(f"all:{word}" for word in dict.fromkeys(words(text))))
+        return self.found(" OR ".join(f"all:{word}" for word in dict.fromkeys(words(text))))
 
     # --- OpenAlex -----------------------------------------------------------------------------------------------------
 
@@ -256,10 +166,6 @@ class Scholarly:
 
     def _seen(self) -> None:
         self.not_modified += 1
-
-
-def words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.lower())
 
 
 def _work(paper: StandInPaper) -> dict[str, object]:

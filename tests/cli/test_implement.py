@@ -24,7 +24,6 @@ from tests.command import run
 @pytest.fixture
 def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     folder = tmp_path / "starter"
     git(tmp_path, "init", "-q", "-b", "trunk", str(folder))
     (folder / "train.py").write_text(TRAIN)

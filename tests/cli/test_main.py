@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 from scripts.reference.commands import all_commands
-from tests.build.arxiv_server import serving, tarball
 from tests.command import run as run_command
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
 from xkg.version import __version__
@@ -251,8 +250,6 @@ def test_an_id_is_completed(xkg: Run, published: Path, tmp_path: Path, monkeypat
 
 def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_LLM__MODEL", "o4-mini")
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
     paper = EXAMPLE / "paper" / "svgd.tex"
     assert "nowhere.tex does not exist" in xkg("build", "--paper", "nowhere.tex", kg=tmp_path / "kg").line
     assert "nowhere does not exist" in xkg("build", "--paper", paper, "--repo", "nowhere", kg=tmp_path / "kg").line
@@ -321,27 +318,6 @@ def test_half_a_surrogate_pair_is_printed(xkg: Run, tmp_path: Path) -> None:
 # --- what a user keeps ------------------------------------------------------------------------------------------------
 
 
-def test_a_paper_by_its_arxiv_id(xkg: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = {path.name: path.read_bytes() for path in (EXAMPLE / "paper").iterdir()}
-    with serving() as arxiv:
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        monkeypatch.setenv("XKG_ARXIV__URL", arxiv.url)
-        monkeypatch.setattr("arxiv.Client.__init__.__defaults__", (1, 0.0, 0))  # no pause on loopback
-        arxiv.publish("1203.01234", source=tarball(source), version=2, title="Said by arXiv")
-        built = xkg("build", "--paper", "https://arxiv.org/abs/1203.01234v2", "--json", kg=graph)
-        assert built.code == 0
-        assert json.loads(built.out)["paper"] == "arxiv:1203.01234"
-        paper = json.loads(xkg("show", "arxiv:1203.01234", "--json", kg=graph).out)
-        assert (paper["title"], paper["year"]) == ("Said by arXiv", 2012)
-        before = xkg("cypher", "MATCH (p:Paper) RETURN p.id ORDER BY p.id", kg=graph).out
-        refused = xkg("build", "--paper", "2401.99999", kg=graph)
-        assert refused.code == 1
-        assert refused.line == "xkg: arXiv has no paper 2401.99999; check the id and the version"
-    assert "cannot be reached" in xkg("build", "--paper", "2401.99998", kg=graph).line
-    assert xkg("cypher", "MATCH (p:Paper) RETURN p.id ORDER BY p.id", kg=graph).out == before
-    assert xkg("build", "--paper", "1203.01234v2", kg=graph).code == 0  # what was fetched is there
-
-
 def test_a_removed_paper_comes_back_with_rollback(xkg: Run, graph: Path) -> None:
     assert xkg("remove", EXAMPLE_ID, kg=graph) == (0, f"removed {EXAMPLE_ID}; the graph is generation 3\n", "")
     assert xkg("show", EXAMPLE_ID, kg=graph).code == 1
@@ -406,12 +382,6 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such file or folder"),
         (["build", "--paper", "nowhere.tex"], "does not exist"),
-        (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),
-        (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "http://127.0.0.1:9/a/b"], "https"),
-        (
-            ["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", f"{EXAMPLE / 'code'}@0123456"],
-            "0123456",
-        ),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "such as arxiv:1608.04471"),
@@ -476,8 +446,7 @@ def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPat
     ("content", "said"),
     [("embedding: {threads: many}", "embedding.threads"),
      ("llm: {modle: none}", "the nearest is llm.model"), ("zzzz: 1", "settings.md lists all"),
-     ("a: [b", "xkg.yaml"),
-     ("[1, 2]", "xkg.yaml"), ("!!python/object/apply:os.system [id]", "xkg.yaml")],
+     ("!!python/object/apply:os.system [id]", "xkg.yaml")],
 )  # fmt: skip
 def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "xkg.yaml").write_text(content)

@@ -48,25 +48,6 @@ def test_what_is_no_paper_replaces_none(graph: Path, tmp_path: Path, name: str, 
     assert stored(graph) == before
 
 
-@pytest.mark.parametrize("repository", ["empty", "text", "broken", "file"])
-def test_what_is_no_repository_is_refused(graph: Path, tmp_path: Path, repository: str) -> None:
-    place = tmp_path / repository
-    if repository == "file":
-        place.write_text("x")
-    else:
-        place.mkdir()
-    if repository == "text":
-        (place / "README.md").write_text("no code")
-    if repository == "broken":
-        (place / ".git").mkdir()
-        (place / ".git" / "HEAD").write_text("garbage")
-    before = stored(graph)
-    with pytest.raises(InputError, match=repository) as refused:
-        build.build(settings(graph), EXAMPLE / "paper", str(place), paper_id=EXAMPLE_ID)
-    assert "\n" not in str(refused.value)
-    assert stored(graph) == before
-
-
 def test_a_build_without_a_repository_does_not_replace_one_with_it(graph: Path) -> None:
     before = stored(graph)
     assert before[EXAMPLE_ID].code

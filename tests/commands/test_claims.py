@@ -35,7 +35,6 @@ AUTHORS = r"\author{Ada Writer \and Ben Scholar}"
 @pytest.fixture
 def arxiv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with arxiv_server.serving() as state:
         state.publish(NUMBER, source=tarball({"main.tex": (TEX % (TITLE, AUTHORS)).encode()}), title=TITLE)
         yield state

@@ -66,8 +66,6 @@ def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
     chosen = Settings(kg=tmp_path)
     without = by_name(doctor.examine(chosen), "language model")
     assert not without.ok

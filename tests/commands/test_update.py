@@ -1,7 +1,6 @@
 """New versions of papers and new commits of repositories: a real arXiv client and git against loopback servers."""
 
 import itertools
-import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +14,10 @@ from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
 from tests.build.repositories import git_server
 from tests.build.repositories.git_server import GitServer
+from tests.build.repositories.test_checkout import committed, git
 from tests.clock import TurnedClock
 from tests.conftest import ROOT
+from tests.timeless import timeless
 from xkg.commands import build
 from xkg.commands.graph import diff
 from xkg.commands.graph.contents import export_graphs
@@ -61,26 +62,18 @@ class Sources:
     def __init__(self, arxiv: Arxiv, git: GitServer, folder: Path) -> None:
         self.arxiv, self.folder, self.server = arxiv, folder / "code", git
         self.clock = TurnedClock()
-        self.folder.mkdir()
         self.settings = Settings(
             kg=folder / "kg",
             llm=LlmSettings(model="none"),
             arxiv=ArxivSettings(url=arxiv.url),
             environment=EnvironmentSettings(max_mb=0),
         )
-        self.git("init", "-q", "-b", "main")
         self.commit(GOOD)
         self.url = git.add(self.folder)
         self.publish(1)
 
-    def git(self, *arguments: str) -> None:
-        identity = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        subprocess.run(["git", *arguments], cwd=self.folder, check=True, env={**identity, "PATH": os.environ["PATH"]})
-
     def commit(self, code: str) -> None:
-        (self.folder / "filters.py").write_text(code)
-        self.git("add", ".")
-        self.git("commit", "-qm", "A change")
+        committed(self.folder, {"filters.py": code})
 
     def publish(self, version: int, more: str = "") -> None:
         source = tarball({"main.tex": TEX.format(more=more).encode()})
@@ -104,7 +97,6 @@ class Sources:
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Sources]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     with arxiv_server.serving() as arxiv, git_server.serving(monkeypatch) as git:
         yield Sources(arxiv, git, tmp_path)
 
@@ -184,7 +176,7 @@ def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: P
     sources.publish(2, MORE)
     sources.commit(MOVED)
     sources.update()
-    after = without_times(sources.stored())
+    after = timeless(sources.stored())
     command = [sys.executable, "-m", "tests.killed_update", sources.settings.model_dump_json()]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdin is not None
@@ -196,25 +188,15 @@ def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: P
             driver.stdin.flush()
             if (outcome := driver.stdout.readline().strip()) != "killed":
                 break
-            assert sources.stored() == before or without_times(sources.stored()) == after
+            assert sources.stored() == before or timeless(sources.stored()) == after
             [paper] = sources.update().papers
             assert paper.state in ("updated", "current")
-            assert without_times(sources.stored()) == after
+            assert timeless(sources.stored()) == after
             with open_store(sources.settings) as store:
                 assert store.check() == []
         driver.stdin.close()
     assert outcome == "ended 0"
     assert event > first
-
-
-def without_times(bundle: PaperBundle) -> PaperBundle:
-    measured = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
-    code = tuple(
-        node.model_copy(update={"evidence": tuple(e.model_copy(update=measured) for e in node.evidence)})
-        for node in bundle.code
-    )
-    paper = bundle.paper.model_copy(update={"built_at": None})
-    return bundle.model_copy(update={"paper": paper, "code": code})
 
 
 def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> None:
@@ -241,7 +223,7 @@ def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> Non
 
 
 def test_a_pinned_commit_is_not_followed_and_a_branch_is(sources: Sources) -> None:
-    first = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=sources.folder, text=True).strip()
+    first = git(sources.folder, "rev-parse", "HEAD")
     sources.build(f"@{first}")
     sources.commit(MOVED)
     assert sources.update().papers[0].state == "current"

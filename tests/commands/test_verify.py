@@ -191,7 +191,6 @@ def test_attested_levels_count_for_those_who_trust_the_key(
     kg: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "lab"))
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     graph_file(tmp_path / "graphs", {name: NODES[name] for name in ("Proven", "Shown", "Packaged")})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     assert xkg(kg, "verify", "--attest") == 1

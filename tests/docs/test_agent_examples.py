@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests import command
 from tests.agents.codification.runs import METHOD, AskedForChecks, edit, final, function, parts
 from tests.build.repositories.test_checkout import committed, git
 from tests.conftest import ROOT
 from tests.docs.examples import blocks, calls
 from tests.docs.test_examples import NEEDS_AGENT
 from xkg.agents.codification.prompting.answers import DoubtAnswer
-from xkg.cli.main import main
 
 TRAIN = """import argparse
 import json
@@ -71,17 +71,14 @@ def test_agent_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     ]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_LLM_KEY", "key")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     run = ""
     with AskedForChecks() as endpoint:
         monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)
         for call in called:
             endpoint.answers = list(answers)
             arguments = [run if argument == "repo-agent-1a2b3c4d5e" else argument for argument in call.arguments]
-            with pytest.raises(SystemExit) as ended:
-                main(arguments)
-            seen = capsys.readouterr()
-            assert ended.value.code in (0, None), seen.err
+            code, seen = command.run(*arguments), capsys.readouterr()
+            assert code == 0, seen.err
             if name := re.search(r"run (\S+):", seen.out):
                 run = name[1]
     assert f"xkg/{run}" in git(repository, "branch", "--list", "xkg/*")

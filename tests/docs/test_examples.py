@@ -90,9 +90,8 @@ def here(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "paper.html").write_text(_HTML, encoding="utf-8")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY", "XKG_KG", "CODEX_HOME", "XDG_CONFIG_HOME"):
+    for name in ("CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     return folder
 

@@ -27,7 +27,6 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (served / name).symlink_to(installed / name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with Served(partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "hub"))) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)

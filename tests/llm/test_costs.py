@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.cli.main import main
+from tests.command import run
 from xkg.config import LlmSettings, Price
 from xkg.errors import CorruptStoreError
 from xkg.llm.costs import costs
@@ -67,30 +67,24 @@ def test_a_corrupt_ledger_is_one_line_and_left_where_it_is(kg: Path) -> None:
     assert (kg / LEDGER).exists()
 
 
-def run(kg: Path, *arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["--kg", str(kg), "costs", *arguments])
-    return int(str(ended.value.code or 0))
-
-
 def test_the_command_prints_a_table_or_json(
     kg: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    assert run(kg) == 0
+    assert run("--kg", kg, "costs") == 0
     narrow = capsys.readouterr().out
     assert narrow.startswith("-- 1 ---")
     assert max(map(len, narrow.splitlines())) <= 80
     monkeypatch.setenv("COLUMNS", "120")
-    assert run(kg) == 0
+    assert run("--kg", kg, "costs") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == "paper calls unusable reused input cached share output seconds dollars".split()
     assert lines[1].split() == "arxiv:1 2 1 1 2,000,000 1,000,000 50% 200,000 5 2.2550".split()
     assert lines[3].split()[0] == "all"
     assert lines[4].startswith("calls under way, or cut off with their process: 1")
     assert lines[5] == "price unknown: mine; llm.prices can give it"
-    assert run(kg, "--by", "stage", "--json") == 0
+    assert run("--kg", kg, "costs", "--by", "stage", "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["name"] == "ground"
-    assert run(kg, "arxiv:9") == 1
+    assert run("--kg", kg, "costs", "arxiv:9") == 1
     assert "no call for arxiv:9: `xkg costs` lists" in capsys.readouterr().err

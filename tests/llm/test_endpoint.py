@@ -107,15 +107,6 @@ def test_an_endpoint_that_never_answered_and_refuses_is_not_waited_for(tmp_path:
             ask(model)
 
 
-def test_without_a_key_one_line_names_both_ways_on(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailableError) as caught:
-        LanguageModel(LlmSettings(), tmp_path, without_key="a walk can be taken")
-    line = str(caught.value)
-    assert "set OPENAI_API_KEY or XKG_LLM_KEY (a walk can be taken)" in line
-    assert "\n" not in line
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_closed_endpoint_is_asked_nothing() -> None:
     with ScriptedEndpoint(["{}"]) as endpoint:
         reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), seconds=20)

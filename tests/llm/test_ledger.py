@@ -135,15 +135,3 @@ def test_the_sum_of_all_calls_is_kept_by_every_process(tmp_path: Path) -> None:
         reopened = closing(Ledger(tmp_path, Prices({"of-no-known-price": Price(input=1e5, output=0.0)})))
         with reopened as priced, pytest.raises(BudgetError, match=r"\$17\.50 of"):
             priced.begin(ASKED, 0.5, None, 17.6)
-
-
-def test_a_ledger_of_before_has_its_sum(tmp_path: Path) -> None:
-    filled(tmp_path, 4)
-    with closing(sqlite3.connect(tmp_path / LEDGER)) as db, db:
-        db.execute("DROP TRIGGER call_entered")
-        db.execute("DROP TABLE sums")
-    filled(tmp_path, 2)
-    with closing(opened(tmp_path)) as ledger, pytest.raises(BudgetError) as refused:
-        ledger.begin(ASKED, 1.0, None, 0.001)
-    with closing(opened(tmp_path)) as ledger:
-        assert f"${ledger.spent(ASKED.paper):.2f} of" in str(refused.value)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.build import scholarly_stand_in
-from tests.build.arxiv_server import tarball
-from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepository
+from tests.build.arxiv_server import StandInPaper, tarball
+from tests.build.scholarly_stand_in import Scholarly, StandInRepository
 
 TARGET = rb"""\documentclass{article}\title{Tidal Sampling of Posterior Fields}\author{Nia Ward}
 \begin{document}\begin{abstract}We propose tidal sampling (TS), a sampler for posterior fields. Our code is available at
@@ -33,9 +33,6 @@ particle by a moon kernel \cite{moon}, which we adapt from its authors.
 @pytest.fixture
 def scholarly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Scholarly]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
     with scholarly_stand_in.serving() as state:
         yield state
 

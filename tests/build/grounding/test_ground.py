@@ -15,7 +15,6 @@ from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import PLACES, Grounding, ground
 from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.query import technique_queries
-from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document, Equation, Section
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
@@ -91,14 +90,6 @@ def test_a_technique_is_located_where_the_code_does_it(grounding: Grounding, wan
 def test_a_plot_is_found_for_a_technique_about_plotting(codebase: Codebase, embedder: Embedder) -> None:
     plotting = technique("Plotting the echo memory", "A figure shows the slots of past spectra, the oldest slot first.")
     assert places(ground([plotting], codebase, embedder), plotting)[0] == "plots.py::plot_echo_memory"
-
-
-def test_a_script_without_definitions_is_located_as_a_file(codebase: Codebase, embedder: Embedder) -> None:
-    sweep = technique("Sharpness sweep", "The accuracy of retrieval for each sharpness of reading.")
-    found = ground([sweep], codebase, embedder)
-    assert [found.of(sweep.id)[0].symbol, found.primaries[sweep.id]] == [
-        f"{codebase.repository.id}:scripts/sharpness_sweep.py"
-    ] * 2
 
 
 def test_what_the_repository_does_not_hold_is_weak(codebase: Codebase, embedder: Embedder) -> None:
@@ -346,21 +337,6 @@ def test_any_texts_and_parents_are_taken(codebase: Codebase, texts: list[tuple[s
     symbols = codebase.symbols()
     assert {*found.primaries} <= found.certain
     assert all(location.symbol in symbols for location in found.locations)
-
-
-def test_search_ranks_by_words_by_vectors_and_by_both(codebase: Codebase, embedder: Embedder) -> None:
-    index = SymbolIndex(codebase)
-    queries = technique_queries([TERN, *COMPONENTS], None)
-    search = SymbolSearch(index, queries, embedder.embed([q.text for q in queries]), embedder)
-    for i in range(len(queries)):
-        for ranking in (search.lexical[i], search.named[i], search.similarity[i]):
-            assert list(ranking.values()) == sorted(ranking.values(), reverse=True)
-            assert {index.symbol_of(found) for found in ranking} <= set(index.entries)
-        fused = search.fused(i, 10)
-        assert len(fused) == len(set(fused)) == 10
-        # What leads two of the three searches leads the fused ranking's first few.
-        firsts = [next(iter(r)) for r in (search.lexical[i], search.named[i], search.similarity[i]) if r]
-        assert all(first in fused[:4] for first in firsts if firsts.count(first) > 1)
 
 
 def test_a_large_repository_is_embedded_only_where_words_reach(embedder: Embedder) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.guided.reading.test_ground import HashEmbedder
 from tests.llm_endpoint import Answer, Said, ScriptedEndpoint
+from tests.store.graphs import FakeHashEmbedder
 from tests.tiny_world import (
     CLIPPING,
     DAMP,
@@ -50,7 +50,7 @@ class Pipeline:
             update={"sandbox": SandboxSettings(seconds=self.seconds, memory_mb=256)}
         )
         with LanguageModel(settings.llm, settings.kg) as model, warmed(BubblewrapRunner()) as runner:
-            context = BuildContext(settings, HashEmbedder(), runner, None, model=model, parsers=self._parsers)
+            context = BuildContext(settings, FakeHashEmbedder(), runner, None, model=model, parsers=self._parsers)
             return build_paper(self._world.paper, str(self._world.repository), context)
 
     def requests(self, prompt: str) -> list[Question]:
@@ -59,7 +59,6 @@ class Pipeline:
 
 @pytest.fixture
 def build(tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeline]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_LLM_KEY", "a-key-of-mine")
     monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
     made = Pipeline(tmp_path, parsers)

@@ -8,7 +8,8 @@ import pytest
 
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import QuickRunner
-from tests.build.guided.reading.test_ground import HashEmbedder
+from tests.store.graphs import FakeHashEmbedder
+from tests.timeless import timeless
 from tests.tiny_world import (
     CLIPPING,
     DAMPING,
@@ -83,7 +84,7 @@ class Builder:
         settings = settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1)
         return BuildContext(
             settings,
-            HashEmbedder(),
+            FakeHashEmbedder(),
             runner,
             None,
             self.events.append,
@@ -115,16 +116,6 @@ def failing(error: Exception, technique: str | None = None) -> Callable[[Questio
 
 def hidden(bundle: PaperBundle) -> dict[str, str]:
     return {t.id: t.hidden for t in bundle.techniques if t.hidden is not None}
-
-
-def timeless(bundle: PaperBundle) -> PaperBundle:
-    """Without what differs from run to run."""
-    evidence = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
-    code = tuple(
-        c.model_copy(update={"evidence": tuple(e.model_copy(update=evidence) for e in c.evidence)}) for c in bundle.code
-    )
-    paper = bundle.paper.model_copy(update={"built_at": None, "cost_usd": 0.0})
-    return bundle.model_copy(update={"paper": paper, "code": code})
 
 
 def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
@@ -184,21 +175,6 @@ def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
 
 
 # --- what the model could not be brought to ---------------------------------------------------------------------------
-
-
-def test_a_technique_without_an_answer_makes_the_paper_partial(build: Builder) -> None:
-    error = AnswerError("modularize, Exponential damping: no usable answer")
-    built = build(modularize=failing(error, "Exponential damping"))
-    paper = built.bundle.paper
-    assert (paper.state, built.stopped) == ("partial", None)
-    assert f"Exponential damping: {error}" in paper.incomplete
-    assert f"Exponential damping: {error}" in built.notes
-    assert hidden(built.bundle)[DAMPING] == f"its code could not be written: {error}"
-    assert CLIPPING not in hidden(built.bundle)
-    assert {c.technique for c in built.bundle.code} == {FILTER, CLIPPING}
-    assert build().bundle.paper.state == "complete"
-    assert {"extract", "ground", "strengthen"}.isdisjoint(build.requests)
-    assert build.requests.count("modularize") == 1, "one question writes it, and the composite, which is made of it"
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:

@@ -145,13 +145,6 @@ def test_composites_are_components_too() -> None:
     assert run(found.source)["top"](2.0) == pytest.approx(1 + 1 + 0.0183157, rel=1e-4)
 
 
-def test_new_code_that_uses_no_component_stays_as_it_is() -> None:
-    new = "import math\n\n\n# odd   spacing\ndef go( x ):\n    return math.sqrt(x)\n"
-    assert compose(new, [KERNEL]).source == new
-    assert compose(new, []).source == new
-    assert compose(new, []).used == ()
-
-
 @pytest.mark.parametrize("new", ["def go(:\n", "\0", "x = " + "(" * 3000 + ")" * 3000])
 def test_code_that_does_not_parse_is_reported_as_a_problem(new: str) -> None:
     found = compose(new, [KERNEL])

@@ -16,14 +16,13 @@ PAUSE = 0.2
 
 
 def ask_twice(url: str) -> None:
-    web = Web("xkg", PAUSE, "try later", seconds=10)
+    web = Web(PAUSE, "try later", seconds=10)
     for _ in range(2):
         web.fetch(f"{url}/api/query?id_list=1", 1_000_000)
 
 
 def test_processes_keep_the_pause_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with scholarly_stand_in.serving() as server:
         started = multiprocessing.get_context("spawn")
         processes = [started.Process(target=ask_twice, args=(server.url,)) for _ in range(3)]

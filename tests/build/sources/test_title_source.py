@@ -21,7 +21,6 @@ SOURCE = tarball({"main.tex": rb"\documentclass{article}\begin{document}\section
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with arxiv_server.serving() as state:
         for number, title in (
             ("2401.00001", "Merging Light Particles"),
@@ -35,8 +34,8 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
 
 class Ask:
     def __init__(self, server: Arxiv, folder: Path, parsers: Parsers) -> None:
-        papers = ArxivSource(folder / "papers", server.url, parsers, pause=0)
-        index = ArxivIndex(server.url, pause=0, clock=TurnedClock())
+        papers = ArxivSource(folder / "papers", server.url, parsers, clock=TurnedClock())
+        index = ArxivIndex(server.url, clock=TurnedClock())
         self.titles, self.best = (TitleSource(index, papers, first=first) for first in (False, True))
         self.papers = papers
 

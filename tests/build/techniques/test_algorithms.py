@@ -17,6 +17,9 @@ _STEPS = "\\begin{algorithmic}\\State draw a nest\\State keep the best nest\\end
         ("Implementation of the Nest Balancing", "Nest Balancing"),
         ("Training of Nest Balancing (our method, $k=3$)", "Nest Balancing"),
         ("Nest balancing. Each step draws a nest.", "Nest balancing"),
+        ("$k$-nest balancing for $x \\in X$", "k-nest balancing"),
+        ("Calculate $x^{t+1}_i$ for Nest Balancing", ""),
+        ("Calc. $x^{t+1}_i$ for Nest Balancing", ""),
     ],
 )
 def test_a_caption_names_what_its_steps_do(caption: str, name: str) -> None:

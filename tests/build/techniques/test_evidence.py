@@ -27,7 +27,7 @@ def test_data_sets_and_architectures_under_headings_of_results_are_none(tmp_path
     body = (
         "\\begin{abstract}We bound how far nests drift in streams from Tern-50, GullBank and ShoreNet.\\end{abstract}\n"
         "\\section{Introduction} Nests drift.\n\\section{Methods}\n\\subsection{Anchor bounds}\n"
-        "The anchor bound compares two nests:\n\\begin{equation} a = b \\end{equation}\n"
+        "The anchor bound compares two nests, as a limit bound does:\n\\begin{equation} a = b \\end{equation}\n"
         "\\subsection{Jittering the eggs of a nest} Jittering moves every egg by a small step.\n"
         "\\subsection{Limit bounds} A small step gives the limit bound.\n"
         "\\section{Results}\n\\subsection{Tern-50} Tern-50 has 50 classes. We train on Tern-50 with batches of 16.\n"
@@ -84,13 +84,44 @@ def test_what_stands_before_a_colon_is_no_second_technique(tmp_path: Path) -> No
     assert [name for name in found if "atching" in name] == ["Matching method: path algorithm"]
 
 
-@pytest.mark.parametrize("text", ["We fold eggs below the sand.", "Egg folding hides the eggs that others see."])
-def test_titled_paragraphs_of_an_introduction(tmp_path: Path, text: str) -> None:
+def test_a_titled_paragraph_of_an_introduction_is_one_if_it_says_what_this_does(tmp_path: Path) -> None:
     body = (
         "\\section{Introduction}\nWe propose Tern Hiding (TH), a way to hide. TH is fast.\n"
-        f"\\paragraph{{Egg folding.}} {text}\n\\paragraph{{Motivation.}} We need it.\n"
+        "\\paragraph{Egg folding.} Egg folding hides the eggs that others see.\n"
+        "\\paragraph{Nest moving.} We move nests.\n\\paragraph{Motivation.} We need it.\n"
     )
     assert visible(whole(tmp_path, "Tern Hiding", body)) == ["TH", "Egg folding"]
+
+
+def test_what_a_paper_proposes_in_passing_or_gives_a_formula_is_none_without_a_name(tmp_path: Path) -> None:
+    method = (
+        "We propose a nest regularization. Nest regularization is cheap. The egg loss is defined as\n"
+        "\\begin{equation} a = b \\end{equation}\nEggs need an egg loss.\n"
+    )
+    assert set(techniques(tmp_path, method)) == {"TS"}
+
+
+def test_a_loss_that_a_paper_proposes_is_a_part_of_its_method(tmp_path: Path) -> None:
+    assert "nest loss" in techniques(tmp_path, "We propose a nest loss. The nest loss is cheap.\n")
+
+
+def test_the_names_that_authors_give_in_their_experiments(tmp_path: Path) -> None:
+    after = "\n\\section{Ablation study}\nIt yields a policy, that we call \\emph{Weighted policy}. It picks eggs.\n"
+    assert "Weighted policy" in techniques(tmp_path, "We sample terns.\n", after)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "\\subsubsection{Egg layouts}\nTS has two egg layouts.\n",
+        "\\paragraph{Highlights.} This study highlights eggs.\n",
+    ],
+)
+def test_a_heading_with_which_the_text_does_not_work_is_hidden(tmp_path: Path, method: str) -> None:
+    assert set(techniques(tmp_path, f"\\subsection{{Nest pooling}}\nWe pool nests.\n{method}")) == {
+        "TS",
+        "Nest pooling",
+    }
 
 
 def test_the_method_that_a_paper_builds_on_is_not_its_root(tmp_path: Path) -> None:

@@ -18,3 +18,14 @@ def test_the_proposed_one_is_the_root_and_not_the_most_common_one(tmp_path: Path
         + " LET is fast. LET is small.\n\\section{Method}\nLET turns an egg when it is warm.\n\\end{document}"
     )
     assert extract(parse_paper(path), "title:x").techniques[0].name == "LET"
+
+
+def test_an_abbreviation_shows_how_far_the_name_goes(tmp_path: Path) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\title{Nest as Code: Memory for Terns}\\begin{document}\n"
+        "\\begin{abstract}We propose \\textbf{Nest as Code} (NaC), a memory. NaC is small.\\end{abstract}\n"
+        "\\section{Method}\nNaC keeps eggs as code. NaC is fast.\n\\end{document}"
+    )
+    root = extract(parse_paper(path), "title:x").techniques[0]
+    assert (root.name, root.aliases) == ("NaC", ("Nest as Code",))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cli.test_main import Outcome
 from tests.command import run
 from xkg.cli.mcp import clients
 from xkg.cli.mcp.clients import CLIENTS, Entry, Local, entry
@@ -34,12 +35,6 @@ OF_USERS = {
     "cline": ".cline/data/settings/cline_mcp_settings.json",
     "windsurf": ".codeium/windsurf/mcp_config.json",
 }
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 class Desk(NamedTuple):
@@ -64,7 +59,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     home.mkdir()
     monkeypatch.chdir(project)
     monkeypatch.setenv("HOME", str(home))
-    for variable in ("CODEX_HOME", "CLINE_MCP_SETTINGS_PATH", "XDG_CONFIG_HOME", "XKG_KG"):
+    for variable in ("CODEX_HOME", "CLINE_MCP_SETTINGS_PATH", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(variable, raising=False)
     return Desk(project, home, capsys)
 

@@ -15,17 +15,18 @@ import pytest
 from tests.clock import TurnedClock
 from tests.command import run as xkg
 from tests.commands.batch.engine_here import EngineHere
+from tests.commands.test_claims import store_of
 from tests.neo4j_server import Neo4jServer
+from tests.timeless import timeless
 from xkg.build.stage_cache import StageReport
 from xkg.cli.display.batch import show
-from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Records, Row
 from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
-from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
+from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine
 from xkg.errors import StoreError
@@ -166,11 +167,7 @@ def test_a_server_that_failed_is_asked_again(tmp_path: Path) -> None:
         assert "failed before" not in report.rows[0].reason
 
 
-def test_what_keeps_every_paper_ends_the_batch_at_once(
-    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
+def test_what_keeps_every_paper_ends_the_batch_at_once(tmp_path: Path, corpus: Path) -> None:
     chosen = settings(tmp_path / "kg").model_copy(update={"llm": LlmSettings(model="o4-mini")})
     ended: list[object] = []
     with pytest.raises(NoWorkerError, match="OPENAI_API_KEY"):
@@ -189,8 +186,7 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(
 def test_an_option_that_would_do_nothing_is_refused(
     options: list[str], refused: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["--kg", str(tmp_path / "kg"), "build", *options])
+    assert xkg("--kg", tmp_path / "kg", "build", *options) == 2
     assert refused in capsys.readouterr().err
 
 
@@ -237,11 +233,9 @@ def test_a_batch_gives_the_graph_that_single_builds_give(tmp_path: Path, corpus:
 def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
     neo4j_database: Neo4jServer, tmp_path: Path, corpus: Path
 ) -> None:
-    credentials = tmp_path / "credentials"
-    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
     for name in ("Folded", "Braided"):
         (tmp_path / f"{name}.tex").write_text(PAPER.format(name=name).replace(f"{name} smoothing", "Sorted smoothing"))
-    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    chosen = settings(tmp_path / "kg", store=store_of(neo4j_database, tmp_path))
     report = run(chosen, read_list(corpus), EngineHere())
     assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert report.notes == ()
@@ -255,9 +249,7 @@ def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
 def graph(settings: Settings) -> tuple[list[str], list[Link]]:
     """The papers without the time of their builds, and the links between them."""
     with open_store(settings) as store, store.snapshot() as snapshot:
-        papers = [bundle.paper.model_copy(update={"built_at": None}) for bundle in store.bundles()]
-        bundles = zip(store.bundles(), papers, strict=True)
-        texts = [bundle.model_copy(update={"paper": paper}).model_dump_json() for bundle, paper in bundles]
+        texts = [timeless(bundle).model_dump_json() for bundle in store.bundles()]
         return texts, sorted(snapshot.links(), key=str)
 
 
@@ -271,9 +263,7 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     state: str,
 ) -> None:
     """A builder that was killed holds its lease until that expires; the same command goes on then."""
-    credentials = tmp_path / "credentials"
-    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
-    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    chosen = settings(tmp_path / "kg", store=store_of(neo4j_database, tmp_path))
     monkeypatch.setattr("xkg.commands.batch.side_by_side._LONGEST_WAIT", patience)
     lease = "CREATE (:XkgLease {id: 'title:Sorted', fence: 1, holder: 'one that died', expires: timestamp() + 900000})"
     waited: list[str] = []

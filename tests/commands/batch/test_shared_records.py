@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.test_claims import store_of
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import FakeHashEmbedder, a_paper
 from tests.store.neo4j.stores import MODEL
@@ -21,9 +22,7 @@ BUILT = Row(line=7, name=LISTED.paper, state="built", paper=PAPER.paper.id, tech
 
 def machine(server: Neo4jServer, folder: Path, model: str = "none") -> Settings:
     folder.mkdir(exist_ok=True)
-    credentials = folder / "credentials"
-    credentials.write_text(f"NEO4J_USERNAME={server.user}\nNEO4J_PASSWORD={server.password}\n")
-    store = StoreSettings(url=server.url, credentials=credentials)
+    store = store_of(server, folder)
     return Settings(kg=folder / "kg", store=store, embedding=MODEL, llm=LlmSettings(model=model))
 
 

@@ -1,11 +1,11 @@
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.build.repositories import git_server
+from tests.build.repositories.test_checkout import committed, git
 from tests.command import run
 from tests.conftest import EXAMPLE, EXAMPLE_ID
 from xkg.commands.build import build
@@ -48,21 +48,9 @@ def test_a_log_of_answers(published: Path, tmp_path: Path) -> None:
         audit(settings(published), blacklist, [tmp_path / "missing.log"])
 
 
-def committed(folder: Path) -> Path:
-    environment = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], [*identity, "commit", "-qm", "Add code"]):
-        subprocess.run(["git", *arguments], cwd=folder, check=True, env=environment, capture_output=True)
-    return folder
-
-
 def a_repository(folder: Path, **files: str) -> Path:
-    folder.mkdir()
-    for name in ("one", "two", "three", "four"):
-        (folder / f"{name}.py").write_text(f"def {name}(x):\n    return x + 1  # {name * 30}\n")
-    for name, text in files.items():
-        (folder / f"{name}.py").write_text(text)
-    return committed(folder)
+    usual = {name: f"def {name}(x):\n    return x + 1  # {name * 30}\n" for name in ("one", "two", "three", "four")}
+    return committed(folder, {f"{name}.py": text for name, text in (usual | files).items()})
 
 
 def test_a_mirror_of_a_blacklisted_repository_is_kept_out_and_found(
@@ -71,7 +59,7 @@ def test_a_mirror_of_a_blacklisted_repository_is_kept_out_and_found(
     with git_server.serving(monkeypatch) as server:
         held_out = server.add(a_repository(tmp_path / "held", own="def a():\n    return 5  # " + "a" * 90), "lab/held")
         mirror = server.add(a_repository(tmp_path / "mirror", own="def b():\n    return 6  # " + "b" * 90), "else/copy")
-        apart = server.add(committed(Path(shutil.copytree(EXAMPLE / "code", tmp_path / "apart"))), "else/apart")
+        apart = server.add(committed(Path(shutil.copytree(EXAMPLE / "code", tmp_path / "apart")), {}), "else/apart")
         blacklist = listed(tmp_path, held_out)
         chosen = settings(tmp_path / "graph")
         for refused, reason in ((held_out, "the blacklist names"), (mirror, "is a copy of")):
@@ -109,7 +97,7 @@ def test_a_build_of_a_blacklisted_repository_is_refused_before_any_connection(
         assert server.asked == []
         on_github = listed(tmp_path, "github.com/lab/held")
         folder = a_repository(tmp_path / "clone")
-        subprocess.run(["git", "-C", folder, "remote", "add", "origin", "git@github.com:lab/held.git"], check=True)
+        git(folder, "remote", "add", "origin", "git@github.com:lab/held.git")
         with pytest.raises(InputError, match="the blacklist names"):
             build(
                 chosen,

@@ -2,7 +2,6 @@ import http.server
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.command import run
 from tests.commands.library.graphs import MODEL, graph, settings_of
 from tests.commands.test_claims import store_of
 from tests.library.writers import change
+from tests.loopback import Served
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import FakeHashEmbedder, a_paper
 from xkg.attestations import keys, trust
@@ -57,20 +57,13 @@ def served(tmp_path: Path) -> "Iterator[tuple[str, list[str]]]":
     asked: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def log_request(self, *_: Any) -> None:
             asked.append(self.path)
-            super().do_GET()
 
         def log_message(self, *_: Any) -> None: ...
 
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "library"))
-    ) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
-        server.shutdown()
-        thread.join()
+    with Served(partial(Handler, directory=str(tmp_path / "library"))) as server:
+        yield server.url, asked
 
 
 def papers_of(settings: Settings) -> dict[str, PaperBundle]:
@@ -212,7 +205,6 @@ def test_the_better_proven_of_two_is_shown_and_both_are_kept(tmp_path: Path) -> 
 def test_an_attestation_that_comes_later_is_one_small_package_more(
     served: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "lab"))
     key, library, bundle = keys.make_key("lab"), str(tmp_path / "library"), a_paper(1)
     one, two = graph(tmp_path / "one", [bundle]), settings_of(tmp_path / "two")

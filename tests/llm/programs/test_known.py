@@ -105,8 +105,6 @@ def test_the_users_memories_and_servers_stay_out(tmp_path: Path, asked: Asked) -
 
 
 def test_a_build_without_a_key_names_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
-        monkeypatch.delenv(name, raising=False)
     fake = tmp_path / "bin" / "claude"  # answers `auth status` alone
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\ntest \"$1 $2\" = 'auth status'\n")

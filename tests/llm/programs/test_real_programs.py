@@ -51,7 +51,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def configure(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs' own configuration: where they ask, and what must not reach a question."""
     for name, value in {
-        "NO_PROXY": "127.0.0.1",
         "OPENAI_API_KEY": "sk-of-xkg",
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": "sk-own",

@@ -173,7 +173,7 @@ class _Estimator:
 def _scaled(stage: PlannedStage, factor: float) -> PlannedStage:
     return PlannedStage(
         stage=stage.stage,
-        calls=max(1, math.ceil(stage.calls * factor)) if factor < 1 else round(stage.calls * factor),
+        calls=round(stage.calls * factor),
         input_tokens=round(stage.input_tokens * factor),
         output_tokens=round(stage.output_tokens * factor),
         dollars=None if stage.dollars is None else stage.dollars * factor,

@@ -47,14 +47,12 @@ class Slice(Value):
     """`source` is one module; it is empty if `refused` says why there is none (another language, Python 2, a broken
     file).
 
-    `entries` are the names of the requested symbols in the module (for a method, the name of its class). `derived_from`
-    lists the ids of the requested symbols, then of all other symbols in the module, in order. `packages` are top-level
-    imports from outside the standard library. `missing` maps names that nothing defines to the reason; `cut` lists ids
-    of dependencies beyond the length limit, `outlines` their signatures; `gaps`, keyed by path, are lines left out of
-    included definitions, in order; `notes` describe code that static slicing cannot follow."""
+    `derived_from` lists the ids of the requested symbols, then of all other symbols in the module, in order. `packages`
+    are top-level imports from outside the standard library. `missing` maps names that nothing defines to the reason;
+    `cut` lists ids of dependencies beyond the length limit, `outlines` their signatures; `gaps`, keyed by path, are
+    lines left out of included definitions, in order; `notes` describe code that static slicing cannot follow."""
 
     source: str
-    entries: tuple[str, ...] = ()
     derived_from: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     missing: dict[str, str] = Field(default={})
@@ -168,7 +166,6 @@ class _Slicer:
                 missing[name] = "nothing in the slice defines it"
         return Slice(
             source=source,
-            entries=tuple(dict.fromkeys(name for seed in seeds for name in self._names_of(seed))),
             derived_from=self._derived(requested, order),
             packages=self._packages(),
             missing=missing,
@@ -228,10 +225,6 @@ class _Slicer:
             return None
         members = (member for member in node.body if isinstance(member, Function | ast.ClassDef))
         return next((m for m in members if first_line(m) <= symbol.start_line <= last_line(m)), None)
-
-    def _names_of(self, place: Place) -> Iterator[str]:
-        for name in sorted(self.need.statement(place).binds):
-            yield self.flat.get(Definition(place.path, name), name)
 
     # --- writing ---
 

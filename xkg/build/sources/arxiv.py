@@ -43,21 +43,11 @@ class _Record(Value):
 class ArxivSource:
     """Papers from arXiv, or from a mirror at `url`, stored in `folder`, one file per version.
 
-    A stored version is not fetched again. If arXiv cannot be reached, the newest stored version is used. `pause` is the
-    time between requests, and `seconds` the timeout for one request, both in seconds."""
+    A stored version is not fetched again. If arXiv cannot be reached, the newest stored version is used."""
 
-    def __init__(
-        self,
-        folder: Path,
-        url: str,
-        parsers: Parsers | None = None,
-        *,
-        pause: float | None = None,
-        seconds: float = 300,
-        clock: Clock = CLOCK,
-    ) -> None:
+    def __init__(self, folder: Path, url: str, parsers: Parsers | None = None, *, clock: Clock = CLOCK) -> None:
         self._folder, self._url, self._parsers = folder, url.rstrip("/"), parsers or Parsers()
-        self._web = arxiv_web(pause, seconds, clock)
+        self._web = arxiv_web(300, clock)
         self._feed = Feed(self._web, self._url)
 
     def names(self, spec: str) -> bool:

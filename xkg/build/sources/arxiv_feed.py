@@ -19,10 +19,9 @@ ABSENT = (403, 404, 410)
 _LARGEST_FEED = 5_000_000
 
 
-def arxiv_web(pause: float | None, seconds: float, clock: Clock) -> Web:
-    """Requests to arXiv, `pause` seconds apart; the default follows its terms of use."""
-    polite = arxiv.Client().delay_seconds if pause is None else pause
-    return Web("xkg", polite, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
+def arxiv_web(seconds: float, clock: Clock) -> Web:
+    """Requests to arXiv, with the pause that its terms of use ask for. `seconds` is the timeout of one."""
+    return Web(arxiv.Client().delay_seconds, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 
 class Feed:

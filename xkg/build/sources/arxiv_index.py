@@ -17,21 +17,13 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ArxivIndex:
-    """The papers on arXiv, or on a mirror at `url`; `pause` and `seconds` are as in `ArxivSource`."""
+    """The papers of arXiv, or of a mirror at `url`."""
 
     name = "arXiv"
     is_slow = True
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        pause: float | None = None,
-        seconds: float = 60,
-        clock: Clock = CLOCK,
-    ) -> None:
-        url = url.rstrip("/")
-        self._feed = Feed(arxiv_web(pause, seconds, clock), url)
+    def __init__(self, url: str, *, clock: Clock = CLOCK) -> None:
+        self._feed = Feed(arxiv_web(60, clock), url.rstrip("/"))
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
         return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]

@@ -49,7 +49,6 @@ class Web:
 
     def __init__(
         self,
-        agent: str,
         pause: float,
         remedy: str,
         *,
@@ -59,7 +58,7 @@ class Web:
     ) -> None:
         self._session = requests.Session()
         self._session.auth = lambda request: request  # otherwise requests would read a password from ~/.netrc
-        self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
+        self._session.headers.update({"User-Agent": "xkg", "Accept-Encoding": "identity"})
         self._pause, self._remedy, self._seconds, self._clock = pause, remedy, seconds, clock
         self._hosts = frozenset(map(canonical_host, hosts))
         self._paces: dict[str, Pace] = {}
@@ -87,18 +86,15 @@ class Web:
 
         return self._patiently(url, attempt)
 
-    def reply(
-        self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
-    ) -> HttpReply:
-        """The response to a GET request for `url`, or to a POST request if there is a `body`, whatever its status.
-        Raises anything that `fetch` raises."""
+    def reply(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> HttpReply:
+        """The response to a GET request for `url`, whatever its status. Raises anything `fetch` raises."""
         content = bytearray()
         received: dict[str, str] = {}
 
         def attempt() -> tuple[int, float]:
             content.clear()
             received.clear()
-            return self._read(url, largest, content.extend, headers, body, received)
+            return self._read(url, largest, content.extend, headers, received)
 
         status = self._patiently(url, attempt)
         return HttpReply(status, received, bytes(content))
@@ -143,14 +139,13 @@ class Web:
         largest: int,
         write: Callable[[bytes], object],
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
         """The status, and the number of seconds that the server asks us to wait. If `received` is given, the body is
         read whatever the status, and the headers are stored in `received`."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
-            with self._turn(at), self._request(at, headers, body) as answer:
+            with self._turn(at), self._request(at, headers) as answer:
                 deadline = self._clock.monotonic() + self._seconds
                 if answer.status_code in _REDIRECTED and "Location" in answer.headers:
                     at, headers = self._redirected(url, at, answer.headers["Location"], headers)
@@ -171,16 +166,9 @@ class Web:
                 return answer.status_code, _wait(answer.headers, self._clock.now())
         raise UnreachableError(f"{url} redirects too many times; {self._remedy}")
 
-    def _request(self, url: str, headers: Mapping[str, str] | None, body: bytes | None) -> requests.Response:
-        return self._session.request(
-            "GET" if body is None else "POST",
-            url,
-            headers=None if headers is None else dict(headers),
-            data=body,
-            stream=True,
-            timeout=(_CONNECT, _SILENCE),
-            allow_redirects=False,
-        )
+    def _request(self, url: str, headers: Mapping[str, str] | None) -> requests.Response:
+        sent = None if headers is None else dict(headers)
+        return self._session.get(url, headers=sent, stream=True, timeout=(_CONNECT, _SILENCE), allow_redirects=False)
 
     def _turn(self, url: str) -> AbstractContextManager[None]:
         host = address(url).server

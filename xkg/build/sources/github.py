@@ -93,17 +93,10 @@ class GitHub:
     All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
     exhausted, and `ConfigError` if it rejects the token."""
 
-    def __init__(
-        self,
-        folder: Path,
-        url: str = URL,
-        *,
-        seconds: float = 60,
-        clock: Clock = CLOCK,
-    ) -> None:
+    def __init__(self, folder: Path, url: str = URL, *, clock: Clock = CLOCK) -> None:
         self._token = os.environ.get("GITHUB_TOKEN", "").strip()
         self._folder, self._clock = folder, clock
-        self._web = Web("xkg", 0.0, _REMEDY, seconds=seconds, clock=clock)
+        self._web = Web(0.0, _REMEDY, seconds=60, clock=clock)
         self._host = urlsplit(url).netloc
         self._github = Github(
             base_url=url.rstrip("/"),

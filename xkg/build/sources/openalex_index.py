@@ -33,9 +33,9 @@ class OpenAlexIndex:
     name = "OpenAlex"
     is_slow = False
 
-    def __init__(self, url: str = URL, *, pause: float = 0.1, seconds: float = 60, clock: Clock = CLOCK) -> None:
+    def __init__(self, url: str = URL, *, clock: Clock = CLOCK) -> None:
         self._url = url.rstrip("/")
-        self._web = Web("xkg", pause, _REMEDY, seconds=seconds, clock=clock)
+        self._web = Web(0.1, _REMEDY, seconds=60, clock=clock)
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
         return self.by_dois([f"10.48550/arxiv.{each}" for each in ids])

@@ -4,17 +4,18 @@ import re
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques.definitions import mentions
-from xkg.build.techniques.names import about, clean, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.names import about, clean, is_method_like, is_name, key, plain_title, resolve, words
 from xkg.build.techniques.section_roles import Part, part_at
 from xkg.build.techniques.tree import MAIN, Node, Tree
-from xkg.build.techniques.word_lists import STEPS
 
 _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 
 def caption_name(title: str) -> str:
     """The technique name in an algorithm's caption; may be empty."""
-    name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
+    # A formula in a caption belongs to the name only if it is joined to a word: "$k$-modes".
+    plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
+    name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
     name = re.split(r"\.\s", name)[0].strip()
     return re.sub(r"\s(?:in|for|under) (?:the|an?) (?:[\w-]+ ){1,3}(?:setting|case|regime)s?$", "", name)
@@ -28,10 +29,7 @@ def add_algorithms(tree: Tree) -> None:
             return
         part = part_at(tree.parts, algorithm.start)
         name = spaced(tree, caption_name(algorithm.title))
-        bare = not is_name(name) and 2 <= len(words(name)) <= 3 and words(name)[0] in STEPS
-        if bare and tree.root is not None:
-            name = f"{tree.root.name} {name}"
-        if not is_name(name) or (not bare and (tree.is_root(name) or tree.names_only_root(name))):
+        if not is_name(name) or tree.is_root(name) or tree.names_only_root(name):
             continue
         # "MCTS with implicit minimax backups" in a paper on implicit minimax backups.
         if tree.root is not None and any(len(k) > 1 and k == key(name)[-len(k) :] for k in tree.root.keys(tree.shorts)):
@@ -46,8 +44,6 @@ def add_algorithms(tree: Tree) -> None:
         elif node is not tree.root:
             node.doubt = None
             node.aliases += [name] if name not in node.names else []
-            if name != node.name and words(node.name)[0] in ("algorithm", "procedure", "pseudocode"):
-                node.aliases[node.aliases.index(name)], node.name = node.name, name
 
 
 def add_definitions(tree: Tree) -> None:

@@ -9,27 +9,27 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from xkg.build.paper.document import Emphasis
-from xkg.build.paper.sentences import Sentence
 from xkg.build.techniques.algorithms import caption_name
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import acts, is_data, is_spoken_of, is_used, shows
-from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
+from xkg.build.techniques.names import (
+    about,
+    clean,
+    head,
+    is_method_like,
+    is_name,
+    is_no_technique,
+    key,
+    plain_title,
+    resolve,
+    words,
+)
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
-_FORMULA = re.compile(r"\$([^$]*)\$")
-# A letter with its subscript or superscript: "\mathcal{H}", "\beta", "W_{1}", "\ell_1".
-_SYMBOL = re.compile(
-    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
-    r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
-)
-# "ZEST$_{similarity}$" is a two-word name.
-_SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
 _QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
-_ITEM = re.compile(
-    r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
-)
+_ITEM = re.compile(r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+$", re.MULTILINE)
 _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[a-z]+s\s")
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
@@ -37,24 +37,22 @@ _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|des
 _OPENING = 3  # number of opening sentences in a main section that say what it describes
 # Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
-# Roles for parts in which a run-in heading may name a technique.
-_TITLED = frozenset({Role.INTRODUCTION, Role.RELATED})
-_SAID = _TITLED | {Role.BACKGROUND}
+# Roles for parts in which a run-in heading names a technique if its text begins by saying what it does.
+_SAID = frozenset({Role.INTRODUCTION, Role.RELATED, Role.BACKGROUND})
 
 
 def add_headings(tree: Tree) -> None:
     """Adds the techniques named in headings to the tree, nested like the headings."""
     for part in tree.parts:
         _headings(tree, part, tree.root)
-    for i, sentence in enumerate(tree.reader.sentences):
+    for i in range(len(tree.reader.sentences)):
         if tree.is_main(i):
-            for name, stated in _titles(tree, i, sentence):
-                _item(tree, name, i, stated=stated)
+            _step(tree, i)
 
 
 def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     node = above
-    elsewhere = part.role in _ELSEWHERE or (part.role in _TITLED and part.run_in)
+    elsewhere = part.role in _ELSEWHERE or (part.role in _SAID and part.run_in)
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
@@ -72,19 +70,14 @@ def _is_described(tree: Tree, part: Part) -> bool:
         return False
     if role_of_title(name) not in (None, Role.METHOD):
         return False
-    # PNAS describes the method under "Results": then the method's own name is a heading there.
-    around = part.parent.children if part.parent is not None and not tree.has_method else []
-    if any(tree.is_root(clean(each.title)) for each in around) and tree.opens_with(name, part):
-        return True
     opening = tree.reader.text(part.sentences[:1])
     elsewhere = [i for i in mentions([name], tree.reader) if tree.reader.part_of[i] is not part]
     if part.run_in and part.role in _SAID and opening.casefold().startswith(name.casefold()):
-        says = bool(_VERB.match(opening[len(name) :].lstrip())) and (is_method_like(name) or bool(elsewhere))
-        return says or part.role is Role.INTRODUCTION
+        return bool(_VERB.match(opening[len(name) :].lstrip())) and (is_method_like(name) or bool(elsewhere))
     if not (is_method_like(name) or sum(tree.reader.role(i) in MAIN for i in elsewhere) >= OFTEN):
         return False
-    if part.role in _TITLED:
-        return part.role is Role.INTRODUCTION and (shows(tree.reader, part) or acts(tree.reader, part.sentences) > 0)
+    if part.role in (Role.INTRODUCTION, Role.RELATED):
+        return False
     if part.role is Role.EXPERIMENTS and not _INTRODUCED.search(tree.reader.text(part.sentences)):
         return False
     stated = shows(tree.reader, part) or (part.role is Role.BACKGROUND and acts(tree.reader, part.sentences) > 1)
@@ -175,17 +168,21 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
         return False
     if part.children and not part.sentences:
         return is_method_like(name) or is_used(tree.reader, name)
+    # "Highlights." is a label.
+    if part.run_in and len(words(name)) == 1 and name[1:].islower() and not is_method_like(name):
+        return False
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
     if is_method_like(name) or words(name)[0] in ACTIONS:
         return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
-    if any(is_used(tree.reader, each) for each in spellings):
+    if any(tree.reader.part_of[i] is not part for i in mentions(spellings, tree.reader)):
         return True
     # In a method section, a statement is enough; elsewhere the text must mention the name.
     main = part
     while main.parent is not None:
         main = main.parent
     inside = main is not part and (main.labelled or tree.node_of.get(id(main)) is not None)
+    inside = inside or (main is part and part.run_in and part.role in MAIN)  # letters have no sections
     return stated and (inside or is_spoken_of(tree.reader, name))
 
 
@@ -243,23 +240,6 @@ def _describes_root(tree: Tree, part: Part) -> bool:
     return part is first and not part.labelled and any(_OURS.search(tree.reader.sentences[i].text) for i in named)
 
 
-def plain_title(title: str) -> str:
-    """A heading without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as a word, and
-    so does a letter with a subscript or superscript before other words ("$W_1$ distance" is "W_1 distance")."""
-
-    def plain(match: re.Match[str]) -> str:
-        if word := _SUBSCRIPT.fullmatch(match[1].strip()):
-            return f" {word[1]} "
-        if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
-            return ""
-        letter, greek, *script = (each or "" for each in symbol.groups())
-        if re.match(r"[\s-]+\w", title[match.end() :]):
-            return "".join((letter, greek, *script))
-        return greek if script[0] else letter + greek
-
-    return " ".join(_FORMULA.sub(plain, title).split())
-
-
 def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
     """The emphasised text fragments in a sentence."""
     sentence, every = tree.reader.sentences[i], tree.reader.document.emphases
@@ -269,41 +249,13 @@ def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
         yield every[n]
 
 
-def _titles(tree: Tree, i: int, sentence: Sentence) -> Iterator[tuple[str, bool]]:
-    """The title of a list item ("**Policy head.** It …", "half-step update: $v = …$") or of a paragraph in bold, and
-    whether the sentence continues by saying what it does ("**Position loss** encourages …")."""
-    text = tree.reader.document.text
-    title, colon, rest = sentence.text.partition(":")
-    if colon and rest.strip() and _ITEM.search(text[max(0, sentence.start - 60) : sentence.start]):
-        yield clean(title), False
+def _step(tree: Tree, i: int) -> None:
+    """Adds the step that opens a list item in emphasis ("**Draw a nest.** …"), if it is named by its action."""
+    text, sentence = tree.reader.document.text, tree.reader.sentences[i]
     for emphasis in emphases(tree, i):
         name = clean(" ".join(emphasis.text.split()))
-        if not name or not sentence.text.startswith(name):
+        listed = _ITEM.search(text[max(0, emphasis.start - 60) : emphasis.start])
+        if not listed or tree.is_full or not is_name(name) or words(name)[0] not in ACTIONS:
             continue
-        rest = sentence.text[len(name) :].lstrip()
-        ends = emphasis.text.rstrip().endswith((".", ":")) or rest.startswith((".", ":", "–", "—"))
-        does = bool(_VERB.match(rest))
-        listed = bool(_ITEM.search(text[max(0, emphasis.start - 60) : emphasis.start]))
-        if (listed and (ends or does)) or (sentence.first and emphasis.style == "bold" and (ends or does)):
-            yield name, does
-
-
-def _item(tree: Tree, name: str, i: int, *, stated: bool) -> None:
-    """Adds the technique for an item or paragraph if it states a formula or a step, or if other text contains the
-    name."""
-    following = [n for n in (i, i + 1) if n < len(tree.reader.sentences)]
-    following = [n for n in following if tree.reader.sentences[n].paragraph == tree.reader.sentences[i].paragraph]
-    if tree.is_full or not is_name(name):
-        return
-    if is_data(tree.reader, name) or tree.is_root(name):
-        return
-    if not (is_method_like(name) or words(name)[0] in ACTIONS) or tree.names_only_root(name):
-        return
-    stated = stated or "$" in tree.reader.text(following)[len(name) :] or bool(acts(tree.reader, following))
-    if not (stated or any(n != i for n in mentions([name], tree.reader))):
-        return
-    if (known := tree.find(name)) is not None:
-        known.naming.append(i)
-        return
-    node = Node(name, tree.reader.sentences[i].start, 2.0, own=following, naming=[i])
-    tree.add(node, tree.above(tree.reader.part_of[i]))
+        if not tree.is_root(name) and tree.find(name) is None:
+            tree.add(Node(name, sentence.start, 2.0, own=[i], naming=[i]), tree.above(tree.reader.part_of[i]))

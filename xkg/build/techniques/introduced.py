@@ -1,4 +1,4 @@
-"""Finds the names that a sentence gives to techniques: "we propose X", "called X", "the X loss is $…$".
+"""The names that a sentence gives to techniques: "we propose X", "called X", "*X* computes …".
 
 No part-of-speech tagger is used: a noun phrase is the text between a verb or determiner and the next function word, as
 in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from xkg.build.paper.sentences import Sentence
-from xkg.build.techniques.names import MAX_WORDS, SHORT, is_name, key
+from xkg.build.techniques.names import MAX_WORDS, SHORT, abbreviations, is_name, key
 from xkg.build.techniques.word_lists import LEADING, LITTLE, STOP, VERBS
 
 _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
@@ -27,21 +26,6 @@ _CALL = re.compile(
     r"(?:(?:method|approach|algorithm|framework|model|technique|procedure|idea|strategy|scheme|module|variant)\s)?"
     r"|\bwe\s+(?:\w+\s+)?refer\s+to\b[^.;]{2,160}?\bas)\s*+(?:as\s++)?(?=\S)",
     re.IGNORECASE,
-)
-_KIND = (
-    r"(?:loss|objective|regulari[sz]er|regulari[sz]ation|penalty|divergence|reward|estimator|score|criterion|energy|"
-    r"kernel|update|bonus)"
-)
-# "the ranking loss is defined as $…$", before a displayed formula.
-_EQUATION = re.compile(
-    rf"\b(?:[Tt]he|[Aa]n?|[Oo]ur|following|this|(?:mini|maxi|opti)mi[sz]e)\s+((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND})"
-    r"(?:\s+(?:function|term|rule|step))?(?=[^.;$]{0,60}(?:\$[^$]{1,60}\$[^.;$]{0,40})?$)"
-)
-# "The acceptance ratio is given by $…$"
-_GIVEN = re.compile(
-    r"(?:[\w-]+,\s)?(?:[Tt]he|[Aa]n?|[Oo]ur)\s((?:[\w-]+\s){2,4}?)(?:of\s[^.;]{1,60}?\s|\$[^$]{1,60}\$\s)?"
-    r"(?:is|are|can be|may be)\s(?:then\s|thus\s|\w+ly\s)?(?:defined|given|computed|written|expressed|"
-    r"formulated|obtained)\b"
 )
 _SAYS = (
     r"is|are|means|refers to|denotes|sets|computes|takes|maps|replaces|estimates|generates|selects|encodes|decodes|"
@@ -107,7 +91,12 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
 def terms(text: str) -> Iterator[Term]:
     """The names that a sentence proposes or introduces, each once."""
     seen: set[tuple[str, ...]] = set()
+    longs = abbreviations([text]).values()
     for name, how, end in _named(text):
+        # An abbreviation shows how far its long form goes: "we propose Eggs as Code (EaC)".
+        for long in longs:
+            if long.startswith(f"{name} ") and text.startswith(long, end - len(name)):
+                name, end = long, end - len(name) + len(long)
         if is_name(name, proper=True) and key(name) not in seen:
             seen.add(key(name))
             yield Term(name, how, _short_after(text, end))
@@ -127,21 +116,6 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
     for match in _CALL.finditer(text):
         name, end = noun_phrase(text, match.end())
         yield name, "call", end
-
-
-def equation_terms(sentence: Sentence) -> Iterator[Term]:
-    """The names that a sentence gives to the formula displayed after it."""
-    if not sentence.display:
-        return
-    found = [match for before in re.split(r"\$[^$]{8,}\$", sentence.text)[:-1] for match in _introducing(before)]
-    for match in (*found, *filter(None, [_GIVEN.match(sentence.text)])):
-        name, _ = noun_phrase(match[1], 0)
-        if " of " not in name:
-            yield Term(name, "define")
-
-
-def _introducing(before: str) -> Iterator[re.Match[str]]:
-    yield from _EQUATION.finditer(before[-400:].rstrip(" ,:"))
 
 
 def defines(text: str, name: str) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from xkg.build.techniques.word_lists import (
     ABOUT,
+    ACTIONS,
     ADJECTIVES,
     GENERIC,
     HEADS,
@@ -25,8 +26,17 @@ from xkg.build.techniques.word_lists import (
 MAX_WORDS = 7
 _LONGEST_FORM = 200  # characters in an abbreviation's long form
 _LOWER = r"[^\W\d_]"
+PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
 _PLURALS = re.compile(r"(?<=[^\W\d_]{2}[^\W\d_s])s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
+
+
+_FORMULA = re.compile(r"\$([^$]*)\$")
+# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its script.
+_SYMBOL = re.compile(
+    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
+    r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
+)
 
 
 def words(name: str) -> list[str]:
@@ -47,9 +57,12 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 @lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
     """The stems of a name's distinctive words, in order. Equal keys mean the same technique."""
-    stems = [stem(w) for w in words(re.sub(r"\([^()]*\)", " ", name)) if w not in LITTLE]
-    while len(stems) > 1 and stems[-1] in _KIND_STEMS:
-        stems.pop()
+    stems: list[str] = []
+    # "Mirror update in games" is "mirror in games".
+    for part in PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name), maxsplit=1):
+        stems += [stem(w) for w in words(part) if w not in LITTLE]
+        while len(stems) > 1 and stems[-1] in _KIND_STEMS:
+            stems.pop()
     while len(stems) > 1 and stems[0] in _PRAISE_STEMS:
         stems.pop(0)
     return tuple(stems)
@@ -87,9 +100,6 @@ def is_name(text: str, *, proper: bool = False) -> bool:
         return False
     plain = GENERIC | LITTLE | ADJECTIVES
     return any(w not in plain and len(w) > 1 for w in found) or (proper and is_proper(text))
-
-
-PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
 
 
 def head(name: str) -> str:
@@ -152,6 +162,29 @@ def clean(title: str) -> str:
         before, _, after = (part.strip() for part in text.partition(":"))
         text = before if is_name(before) else after
     return text.strip(" .:;,-–—*_")
+
+
+def plain_title(title: str) -> str:
+    """A heading or caption without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as
+    a word, and so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance"). Empty if the
+    only object of an action is a formula ("Compute $x^{t+1}$ for GD")."""
+
+    def plain(match: re.Match[str]) -> str:
+        if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
+            return ""
+        letter, greek, *script = (each or "" for each in symbol.groups())
+        if re.match(r"[\s-]+\w", title[match.end() :]):
+            return "".join((letter, greek, *script))
+        return greek if script[0] else letter + greek
+
+    text = " ".join(_FORMULA.sub(plain, title).split())
+    first = re.match(r"([^\W\d_]+)(\.?)\s*\$", title)
+    after = PREPOSITION.match(f" {text[first.end(2) :].strip()} ") if first else None
+    if first and (first[2] or (after and words(first[1])[0] in ACTIONS)):
+        return ""
+    # "Line search ($S_2^t$)", "Line search for $x^{t+1}$"
+    text = re.sub(r"\s?\(\s?\)", "", text)
+    return re.sub(rf"{PREPOSITION.pattern}$", "", f"{text} ", flags=re.IGNORECASE).strip()
 
 
 def about(title: str) -> str:

@@ -1,11 +1,10 @@
-"""Finds techniques that are proposed, named or defined in sentences."""
+"""Finds techniques that are named or defined in sentences."""
 
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import is_data
 from xkg.build.techniques.headings import emphases
-from xkg.build.techniques.introduced import Term, defines, equation_terms
+from xkg.build.techniques.introduced import Term, defines
 from xkg.build.techniques.names import (
-    PREPOSITION,
     clean,
     is_method_like,
     is_name,
@@ -16,28 +15,24 @@ from xkg.build.techniques.names import (
 )
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import Node, Tree
-from xkg.build.techniques.word_lists import PARTS, SAME_KIND
+from xkg.build.techniques.word_lists import PARTS
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
-_ALIKE = 5  # letters in a stem
-_NAMED_ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences propose, name or define to the tree, starting with sentences on the method."""
+    """Adds the techniques that sentences name or define to the tree, starting with sentences on the method."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
         if main or role in _LEAD:
             for term in tree.reader.terms[i]:
                 _add(tree, term, i)
-        elif role in _NAMED_ELSEWHERE:
+        elif role in (Role.BACKGROUND, Role.EXPERIMENTS):
             for term in tree.reader.terms[i]:
                 if term.how == "call" and (is_proper(term.name) or _is_emphasised(tree, term.name, i)):
                     _add(tree, term, i)
         if main:
-            for term in equation_terms(sentence):
-                _add(tree, term, i)
             for emphasis in emphases(tree, i):
                 name = clean(" ".join(emphasis.text.split()))
                 if len(words(name)) > 1 and defines(sentence.text, name):
@@ -85,14 +80,13 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     emphasised = _is_emphasised(tree, name, i)
     named = term.how == "call" and (is_proper(name) or short is not None or (emphasised and is_method_like(name)))
     defined = term.how == "define" and emphasised and bool(inside)
-    if is_no_technique(name) or not (is_method_like(name) or named or defined):
+    # "We propose a transfer learning method" describes the root; "we propose a margin loss" names a part of it.
+    described = term.how == "propose" and words(name)[-1] not in PARTS
+    if is_no_technique(name) or described or not (is_method_like(name) or named or defined):
         return
     if is_data(tree.reader, name):
         return
     leads = not tree.is_main(i) and tree.reader.role(i) in _LEAD
-    # "We propose a transfer learning method" describes the root.
-    if term.how == "propose" and words(name)[-1] in SAME_KIND - PARTS and leads:
-        return
     # A description that occurs only once is not a name.
     if len(found) < 2 and not (named or defined):
         return
@@ -100,13 +94,6 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     if leads and len(inside) < 2 and not (outside and (named or inside)):
         return
     above = tree.above(tree.reader.part_of[(inside or [i])[0]])
-    # "Joint clustering" below "Joint proposal clustering over videos" is the same technique, and so is a "generator"
-    # below "generation".
-    if above is not None and above is not tree.root:
-        mine, theirs = ({stem[:_ALIKE] for stem in key(each)} for each in (name, PREPOSITION.split(above.name)[0]))
-        if mine <= theirs or theirs < mine:
-            above.naming.append(i)
-            return
     node = Node(name, tree.reader.sentences[(inside or [i])[0]].start, 1.5 + min(1.5, 0.3 * len(inside)), naming=[i])
     node.aliases += [short] if short else []
     tree.add(node, above)

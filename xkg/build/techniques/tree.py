@@ -9,7 +9,6 @@ from typing import Literal
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques import method_name
 from xkg.build.techniques.definitions import MAX_CHARS, Reader, choose, excerpt_of, mentions
-from xkg.build.techniques.evidence import shows
 from xkg.build.techniques.method_name import Proposal
 from xkg.build.techniques.names import (
     PREPOSITION,
@@ -116,21 +115,16 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's name plus one or two words: "Batch and match VI". A name with its own
-        abbreviation is a variant instead."""
+        """Whether a name is the root's plus one or two words: "Batch and match VI"."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.
         core, *rest = PREPOSITION.split(name)
         if rest and is_name(core) and not any(set(key(core)) >= set(k) for k in self.root.keys(self.shorts)):
             return False
-        if self.longs.get(key(name), self.root.name) not in self.root.names:
-            return False
-        for spelling in (name, resolve(name, self.shorts)):
-            mine = set(key(spelling))
-            if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
-                return True
-        return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
+        spellings = [set(key(spelling)) for spelling in (name, resolve(name, self.shorts))]
+        roots = [k for k in self.root.keys(self.shorts) if len(k) > 1]
+        return any(mine.issuperset(k) and len(mine) <= len(k) + 2 for mine in spellings for k in roots)
 
     def is_own_part(self, name: str, part: Part) -> bool:
         """Whether a name similar to the root's name is a part of the root, such as a "Siphon Layer" in a paper on
@@ -140,10 +134,6 @@ class Tree:
             return False
         if kind in SAME_KIND - PARTS or any(stem(kind) == stem(head(each)) for each in self.root.names):
             return False
-        return self.opens_with(name, part) or shows(self.reader, part)
-
-    def opens_with(self, name: str, part: Part) -> bool:
-        """Whether the first sentence in a part says what `name` is or does."""
         says = rf"(?:the |our |an? )?{re.escape(name)} (?:is (?:the|an?)\b|(?!(?:is|was|has|does)\b)[a-z]+s\b)"
         return re.match(says, self.reader.text(part.sentences[:1]), re.IGNORECASE) is not None
 

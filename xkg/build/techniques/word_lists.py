@@ -157,7 +157,7 @@ SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
     loss objective function term layer network block component operation process architecture system iteration
-    iterations
+    iterations update
     """
 )
 # The words above that name a part of a method rather than the whole.

@@ -42,7 +42,6 @@ GOOD = draft_of(
     name="Effective sample size",
     excerpt="def ess(w):\n    w = w / w.sum()\n    return 1.0 / (w ** 2).sum()\n",
 )
-DEFINITION = "The effective sample size of importance weights: one over the sum of the squared normalised weights."
 
 
 def boxed(draft: Draft) -> Proof:
@@ -170,20 +169,6 @@ def test_a_missing_package_asks_no_model() -> None:
     assert done.stopped is not None
     assert "missing package torch" in done.stopped
     assert (done.rounds, done.failed) == (0, None)
-
-
-def test_a_repair_that_wants_a_package_that_is_not_there_is_taken_back() -> None:
-    trial = scripted(
-        {
-            "import torch": failed_proof(Cause.MISSING_PACKAGE, Level.PARSED, "missing package torch"),
-            "v / total": failed_proof(Cause.PASSES, Level.TESTED),
-            "v * total": failed_proof(Cause.OWN_BUG),
-        }
-    )
-    ask = FakeModel({"repair": [edit("def weights", "import torch\n\n\ndef weights"), edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), trial, ask)
-    assert (done.draft, done.repairs, done.rounds) == (GOOD, 1, 2)
-    assert "missing package torch" in ask.requests[1][2]["tried"]
 
 
 def test_a_download_gets_a_hint_and_later_rounds_omit_the_sources() -> None:

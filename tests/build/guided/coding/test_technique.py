@@ -10,6 +10,7 @@ import pytest
 from tests.build.codebases import codebase_of, symbol
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import QuickRunner
+from tests.timeless import timeless_code
 from tests.tiny_world import (
     FILES,
     Question,
@@ -167,15 +168,6 @@ def test_review_and_writing_begin_alike(build: Build) -> None:
     assert one[1][:end] == other[1][:end]
 
 
-def test_what_came_of_it_is_counted(build: Build) -> None:
-    coded, _ = build(modularize=code)
-    assert (coded[DAMPING.id].first, coded[DAMPING.id].repairs) == (Level.IMPORTED, 1)
-    assert (coded[CLIPPING.id].first, coded[CLIPPING.id].repairs) == (Level.EXECUTED, 1)
-    assert (coded[TOP.id].first, coded[TOP.id].repairs) == (Level.TESTED, 1)
-    assert [e.level for e in code_of(coded[TOP.id]).evidence] == [Level.TESTED, Level.FAITHFUL]
-    assert "clip_peaks(values, factor)" in code_of(coded[TOP.id]).implementation
-
-
 STAGE = Technique(id="p#top/stage", name="Smoothing stage", definition="Smooths.", parent=TOP.id)
 DEEP = DAMPING.model_copy(update={"parent": STAGE.id})
 
@@ -249,18 +241,6 @@ def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_a
     again, _ = build()
     assert (code_of(again[CLIPPING.id]).level, again[CLIPPING.id].failed) == (Level.FAITHFUL, None)
     assert {name for _, name in build.requests} == {CLIPPING.name, TOP.name}
-
-
-def test_declined_is_an_answer_and_stored(build: Build) -> None:
-    first, _ = build(modularize=lambda a: declined("It plots.") if a.technique == CLIPPING.name else sound(a))
-    assert (
-        first[CLIPPING.id].reason
-        == "in the lines of clip_peaks, which it was shown, the model found no code: It plots."
-    )
-    assert (first[CLIPPING.id].failed, first[CLIPPING.id].code) == (None, None)
-    assert code_of(first[TOP.id]).level is Level.FAITHFUL
-    again, _ = build(modularize=lambda _: pytest.fail("asked again"))
-    assert again == first
 
 
 @pytest.mark.parametrize("error", [BudgetError("code: spent"), ModelUnavailableError("code: down")])
@@ -346,17 +326,7 @@ def test_a_result_without_its_registry_is_not_stored(build: Build) -> None:
 
 def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) -> None:
     def timeless(coded: Mapping[str, Coded]) -> dict[str, Any]:
-        update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
-        return {
-            key: c.model_copy(
-                update={
-                    "code": code_of(c).model_copy(
-                        update={"evidence": tuple(e.model_copy(update=update) for e in code_of(c).evidence)}
-                    )
-                }
-            )
-            for key, c in coded.items()
-        }
+        return {key: c.model_copy(update={"code": timeless_code(code_of(c))}) for key, c in coded.items()}
 
     one, _ = Build(tmp_path / "one")(modularize=code)
     four, _ = Build(tmp_path / "four")(modularize=code, jobs=4)

@@ -147,6 +147,7 @@ def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
     draft = written(answering(answer), component(), other, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.uncalled == ("Other",)
+    assert [(c.name, c.proven) for c in draft.components] == [("Decay", False)]
     assert "elsewhere" not in draft.sources
     assert "other = 1" not in draft.excerpt
     assert "rise" not in draft.implementation
@@ -191,15 +192,6 @@ def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> No
     model = answering(wrong, named)
     written(model, component(), other, technique=WHOLE)
     assert "does not define rise; of the components it has only what your code uses" in str(model.requests[0][3])
-
-
-def test_a_component_that_is_left_out_is_for_the_review_to_judge() -> None:
-    other = Component(name="Warm-up", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
-    model = answering(SCHEDULE)
-    draft = written(model, component(), other, technique=WHOLE)
-    assert isinstance(draft, Draft)
-    assert draft.uncalled == ("Warm-up",)
-    assert [(c.name, c.proven) for c in draft.components] == [("Decay", False)]
 
 
 def test_components_without_code_are_told() -> None:

@@ -213,16 +213,6 @@ def test_the_prompt_has_the_method_and_not_the_bibliography(document: Document) 
     assert paper.count("We propose nothing in this caption") == 1
 
 
-def test_a_small_window_keeps_abstract_and_method(document: Document) -> None:
-    model = FakeModel({"extract": answer(component("TideCache"))})
-    long = document.model_copy(update={"title": "T"})
-    extract_with_model(long, PAPER, model, 4_000)
-    paper = model.requests[0][2]["paper"]
-    assert len(paper) <= 4 * 1000 + 50
-    assert "We present" in paper
-    assert "gathers the pages" in paper
-
-
 def test_a_paper_without_text_still_asks_and_complains() -> None:
     empty = Document(format="markdown", title="Nothing", abstract="", text="")
     with pytest.raises(AnswerError):

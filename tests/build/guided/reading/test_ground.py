@@ -3,13 +3,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.build.guided.fake_model import FakeModel
+from tests.store.graphs import FakeHashEmbedder
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import candidates
@@ -19,17 +18,6 @@ from xkg.errors import AnswerError
 from xkg.model import Repository, Technique
 
 DATA = Path(__file__).parents[3] / "data" / "ground"
-
-
-class HashEmbedder:
-    """Says nothing of meaning: what is found is found by words."""
-
-    model = "hash"
-    dimension = 8
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = [np.random.default_rng(len(t)).normal(size=8) for t in texts]
-        return np.array([r / np.linalg.norm(r) for r in rows], dtype=np.float32).reshape(-1, 8)
 
 
 def technique(name: str, definition: str, parent: str | None = None) -> Technique:
@@ -49,7 +37,7 @@ def codebase(tmp_path_factory: pytest.TempPathFactory) -> Codebase:
 
 
 def located(codebase: Codebase, model: FakeModel, techniques: Sequence[Technique] = ALL) -> GuidedGrounding:
-    return ground_with_model(techniques, codebase, HashEmbedder(), None, "A network of echoes.", model)
+    return ground_with_model(techniques, codebase, FakeHashEmbedder(), None, "A network of echoes.", model)
 
 
 def number(inputs: Mapping[str, str], name: str) -> int:
@@ -177,12 +165,12 @@ def test_without_anything_to_locate_the_model_is_not_called(codebase: Codebase) 
     model = FakeModel({})
     assert located(codebase, model, []).grounding.locations == ()
     assert located(empty, model).grounding.locations == ()
-    assert candidates(ALL, empty, HashEmbedder(), limit=3).symbols == {t.id: () for t in ALL}
+    assert candidates(ALL, empty, FakeHashEmbedder(), limit=3).symbols == {t.id: () for t in ALL}
 
 
 def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase: Codebase) -> None:
     foreign = technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword.")
-    found = candidates([MEMORY, foreign], codebase, HashEmbedder(), limit=7).symbols
+    found = candidates([MEMORY, foreign], codebase, FakeHashEmbedder(), limit=7).symbols
     assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
     assert found[MEMORY.id][0].endswith("::EchoMemory")
     assert all(len(set(symbols)) == 7 for symbols in found.values())
@@ -194,7 +182,7 @@ def test_of_copies_only_one_is_a_candidate_for_all_techniques(tmp_path: Path) ->
         (tmp_path / f"run{i}.py").write_text(copy)
     (tmp_path / "gate.py").write_text("def spectral_gate(bands, floor):\n    return [b for b in bands if b > floor]\n")
     code = parse_repository(fetch_repository(str(tmp_path), tmp_path / "cache"))
-    found = candidates([MEMORY, GATE], code, HashEmbedder(), limit=7).symbols
+    found = candidates([MEMORY, GATE], code, FakeHashEmbedder(), limit=7).symbols
     copies = {symbol for symbols in found.values() for symbol in symbols if symbol.endswith("::echo_memory")}
     assert len(copies) == 1
 

@@ -24,7 +24,8 @@ _FIELDS: Mapping[str, FieldWeight] = {
 
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
-_LONG = 60  # lines; blocks in a longer function are documents too
+_MOST_EMBEDDED = 45  # words
+_LONG = 60  # lines; the blocks of a longer function are documents too
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
@@ -123,14 +124,14 @@ def _repository_name(repository: str) -> str:
     return re.split(r"[/:]", repository.rpartition("@")[0] or repository)[-1]
 
 
-def rendering(entry: Entry, limit: int = 45) -> str:
-    """The text to embed for a symbol: its name as words, docstring, comments and used names, up to `limit` words. With
-    twice as many words, embedding was slower and less discriminating."""
+def rendering(entry: Entry) -> str:
+    """The text to embed for a symbol: its name as words, docstring, comments and used names, at most 45 words.
+    With twice as many words, embedding was slower and less discriminating."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
     body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {identifiers}"
-    return " ".join(body.split()[:limit])
+    return " ".join(body.split()[:_MOST_EMBEDDED])
 
 
 def _entries(codebase: Codebase) -> Iterable[Entry]:

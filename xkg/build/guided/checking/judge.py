@@ -21,22 +21,16 @@ from xkg.build.slicing.compose import Part, compose
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import FAITHFUL_SHARE, Evidence, Fidelity, Level
-from xkg.sandbox.evidence.levels import Proof
 from xkg.value import Value
 
 
 class Checked(Value):
     """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
-    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs rejected by the guard, and
-    `rounds` counts rounds of debugging. `unrelated` says why the code does not implement the technique at all, and
-    `failed` says why a check has no answer."""
+    first run. `refused` counts repairs that the guard rejected. `failed` says why a check has no answer."""
 
     draft: Draft
-    proof: Proof
     evidence: tuple[Evidence, ...]
     refused: int
-    rounds: int
-    unrelated: str | None = None
     failed: str | None = None
 
     @property
@@ -44,10 +38,10 @@ class Checked(Value):
         return self.evidence[-1].level
 
 
-def proved(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft after debugging. A test that proves too little is strengthened once. `rounds` limits all repairs."""
-    state = debug(draft, trial, ask, rounds=rounds)
-    return strengthen(state, trial, ask, rounds=rounds) if state.passed else state
+def proved(draft: Draft, trial: Trial, ask: Ask) -> Debugged:
+    """The debugged draft. A test that proves too little is strengthened once."""
+    state = debug(draft, trial, ask)
+    return strengthen(state, trial, ask) if state.passed else state
 
 
 def check(
@@ -57,13 +51,11 @@ def check(
     codebase: Codebase,
     shared: Shared,
     *,
-    rounds: int = ROUNDS,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins like the question that wrote
-    them (`shared`), and may look at other places in the codebase. Drafts that are not faithful are revised once; the
-    review of a revision sees only its changes. Composites then use the revised code of their components. `rounds`
-    limits all repairs to a draft together, including those in `states`.
+    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins as the one that wrote them
+    (`shared`), and may look at other places of the codebase. What is not faithful is revised once; the review of a
+    revision sees only its changes. What is made of it then has its new code.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""
@@ -72,7 +64,7 @@ def check(
 
     def revised(name: str) -> Checked:
         state, fidelity, failed = reviewed[name]
-        return _revised(_refreshed(state, done, trial), fidelity, failed, trial, ask, rounds)
+        return _revised(_refreshed(state, done, trial), fidelity, failed, trial, ask)
 
     needs = {name: [c.name for c in state.draft.components] for name, (state, _, _) in reviewed.items()}
     for wave in waves(list(reviewed), needs):
@@ -97,12 +89,10 @@ def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> De
     return state.model_copy(update={"draft": changed, "proof": proof}) if better else state
 
 
-def _revised(
-    state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask, rounds: int
-) -> Checked:
+def _revised(state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask) -> Checked:
     unused = ""
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
-        after = revise(state, fidelity, trial, ask, rounds=rounds)
+        after = revise(state, fidelity, trial, ask)
         if _is_same_code(after.draft, state.draft):
             state = after
         else:
@@ -127,16 +117,9 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
     return _why_not_faithful(fidelity, "it was not compared")
 
 
-def revise(
-    state: Debugged,
-    fidelity: Fidelity,
-    trial: Trial,
-    ask: Ask,
-    *,
-    rounds: int = ROUNDS,
-) -> Debugged:
-    """The draft after one revision based on the findings and debugging in the remaining `rounds`; it may not be better.
-    If the model gives no usable answer, the draft is unchanged and `failed` is set."""
+def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
+    """The draft revised once by the findings, then debugged in the remaining rounds; it may not be better. If the
+    model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -151,7 +134,7 @@ def revise(
     if answer is None or not answer.edits:
         return state
     changed, _ = with_old_test(applied(draft, answer.edits), draft, trial)
-    return with_counts(state, debug(changed, trial, ask, rounds=rounds - state.rounds))
+    return with_counts(state, debug(changed, trial, ask, rounds=ROUNDS - state.rounds))
 
 
 def _share(draft: Draft) -> float:
@@ -257,11 +240,8 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
     final = evidence.model_copy(update=update)
     return Checked(
         draft=state.draft,
-        proof=state.proof,
         evidence=(state.first, final) if state.repairs else (final,),
         refused=state.refused,
-        rounds=state.rounds,
-        unrelated=fidelity.unrelated if fidelity is not None else None,
         failed=failed,
     )
 

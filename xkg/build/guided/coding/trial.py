@@ -11,7 +11,7 @@ from xkg.build.stored_proofs import stored_proof
 from xkg.model import Code, Level, code_id
 from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.evidence.levels import Proof, prove
-from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
+from xkg.sandbox.evidence.run_slots import slots_for
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner
 
@@ -37,11 +37,9 @@ class Trials:
         requirements: Sequence[str],
         written: str | None,
         base: Mapping[str, Sequence[str]],
-        slots: RunSlots | None = None,
     ) -> None:
         self.final = True
-        self.slots = slots or slots_for(limits)
-        self.seconds = limits.seconds
+        self.slots = slots_for(limits)
         self.environments: dict[str, Environment] = {}
         self._folder = folder
         self._runner = runner

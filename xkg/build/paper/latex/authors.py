@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile, zip_longest
+from typing import NamedTuple
 
 from xkg.build.paper.front_matter import (
     NOBODY,
@@ -87,23 +88,43 @@ def authors_in(
     names: list[str] = []
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
-        for chunk in _SEPARATOR.split(body):
-            names += _names(_ADDRESS.split(chunk, 1)[0])
+        blocks = [_names(_ADDRESS.split(chunk, 1)[0]) for chunk in _SEPARATOR.split(body)]
+        # Blocks have one form: if the second line of one is an address, so are the second lines of the others.
+        have_addresses = len(blocks) > 1 and any(block.has_address for block in blocks)
+        for block in blocks:
+            names += block.first if have_addresses and block.first else block.names
     if any(TEMPLATE_AUTHOR in name for name in names):
         return ()
     return tuple(name for name in dict.fromkeys(names) if not NOBODY.fullmatch(name))
 
 
-def _names(chunk: str) -> list[str]:
+class _Block(NamedTuple):
+    """The names in a block, the names on its first line, and whether its second line begins with something else."""
+
+    names: list[str]
+    first: list[str]
+    has_address: bool
+
+
+_LINE_END = re.compile(r"\\\\|\n\s*\n|\\newline")
+_GAP = re.compile(r"\\q?quad|\\hfill|\\hspace\*?\s*\{[^{}]*\}")
+
+
+def _names(chunk: str) -> _Block:
     names: list[str] = []
-    for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\\hspace\*?\s*\{[^{}]*\}|\n\s*\n|\\newline", chunk):
-        text = latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", line))
-        pieces = (not names and in_order(" ".join(text.split()))) or may_be_names(text)
-        persons = list(takewhile(is_person, pieces)) or [
-            each for each in pieces if not names and _CHINESE.fullmatch(each)
-        ]
-        if len(persons) < len(pieces):
-            columns = re.search(r"(?<!\\)&", line) is not None  # a single column may look like a name
-            return names if columns else names + persons
-        names += persons
-    return names
+    first: list[str] = []
+    for line in _LINE_END.split(chunk):
+        for part in _GAP.split(line):
+            text = latex_text(re.sub(r"\$[^$]{0,200}\$|(?<!\\)&", ",", part))
+            pieces = (not names and in_order(" ".join(text.split()))) or may_be_names(text)
+            persons = list(takewhile(is_person, pieces)) or [
+                each for each in pieces if not names and _CHINESE.fullmatch(each)
+            ]
+            if len(persons) < len(pieces):
+                columns = re.search(r"(?<!\\)&", part) is not None  # a single column may look like a name
+                return _Block(
+                    names if columns else names + persons, first, bool(first) and names == first and not persons
+                )
+            names += persons
+        first = first or list(names)
+    return _Block(names, first, False)
