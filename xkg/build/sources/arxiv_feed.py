@@ -20,7 +20,7 @@ _LARGEST_FEED = 5_000_000
 
 
 def arxiv_web(seconds: float, clock: Clock) -> Web:
-    """Requests to arXiv, with the pause that its terms of use ask for. `seconds` is the timeout of one."""
+    """Requests to arXiv, with the pause required by its terms of use. `seconds` is the timeout for one request."""
     return Web(arxiv.Client().delay_seconds, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ArxivIndex:
-    """The papers of arXiv, or of a mirror at `url`."""
+    """The papers on arXiv, or on a mirror at `url`."""
 
     name = "arXiv"
     is_slow = True

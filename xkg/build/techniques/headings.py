@@ -250,7 +250,8 @@ def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
 
 
 def _step(tree: Tree, i: int) -> None:
-    """Adds the step that opens a list item in emphasis ("**Draw a nest.** …"), if it is named by its action."""
+    """Adds the emphasised step at the start of a list item ("**Draw a nest.** …"), if its name begins with an
+    action."""
     text, sentence = tree.reader.document.text, tree.reader.sentences[i]
     for emphasis in emphases(tree, i):
         name = clean(" ".join(emphasis.text.split()))

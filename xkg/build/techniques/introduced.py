@@ -1,4 +1,4 @@
-"""The names that a sentence gives to techniques: "we propose X", "called X", "*X* computes …".
+"""Finds the names that a sentence gives to techniques: "we propose X", "called X", "*X* computes …".
 
 No part-of-speech tagger is used: a noun phrase is the text between a verb or determiner and the next function word, as
 in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
@@ -93,7 +93,7 @@ def terms(text: str) -> Iterator[Term]:
     seen: set[tuple[str, ...]] = set()
     longs = abbreviations([text]).values()
     for name, how, end in _named(text):
-        # An abbreviation shows how far its long form goes: "we propose Eggs as Code (EaC)".
+        # An abbreviation shows where its long form ends: "we propose Eggs as Code (EaC)".
         for long in longs:
             if long.startswith(f"{name} ") and text.startswith(long, end - len(name)):
                 name, end = long, end - len(name) + len(long)

@@ -115,7 +115,7 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's plus one or two words: "Batch and match VI"."""
+        """Whether a name is the root's name plus one or two words: "Batch and match VI"."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.

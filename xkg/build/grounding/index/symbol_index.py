@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, FieldWeight] = {
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
 _MOST_EMBEDDED = 45  # words
-_LONG = 60  # lines; the blocks of a longer function are documents too
+_LONG = 60  # lines; the blocks in a longer function are also documents
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),

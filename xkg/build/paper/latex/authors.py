@@ -89,7 +89,7 @@ def authors_in(
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
         blocks = [_names(_ADDRESS.split(chunk, 1)[0]) for chunk in _SEPARATOR.split(body)]
-        # Blocks have one form: if the second line of one is an address, so are the second lines of the others.
+        # All blocks have the same format: if one block's second line is an address, so are the others' second lines.
         have_addresses = len(blocks) > 1 and any(block.has_address for block in blocks)
         for block in blocks:
             names += block.first if have_addresses and block.first else block.names
