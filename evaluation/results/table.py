@@ -35,12 +35,12 @@ def conclude(
 
 
 def read_earlier(path: Path | None, measure: str) -> Results | None:
-    """Raises `InputError`."""
+    """The results of an earlier run, or None if `path` is None. Raises `InputError`."""
     return None if path is None else read(path, measure)
 
 
 def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
-    """One line per figure: value, interval, items, the published value (with `beside`), and who judged."""
+    """One line per figure: value, interval, items, the published value (if `beside` is set), and who judged."""
     heads = ("", "here", "95 % interval", "items", *(("published",) if beside else ()), "source")
     rows = [heads]
     for figure in figures:
@@ -82,7 +82,7 @@ DIFFERENCE = ("difference", "95 % interval", "d_z", "p")
 
 
 def difference(row: Comparison) -> tuple[str, ...]:
-    """The cells for `DIFFERENCE`."""
+    """The cells for the columns in `DIFFERENCE`."""
     spread = "" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
     mean = "" if row.difference is None else f"{row.difference:+.3f}"
     return mean, spread, number(row.effect, "number"), number(row.p_permutation, "number")

@@ -97,7 +97,7 @@ class Codebase(Value):
         return next(m for m in self.modules if m.path == symbol.path)
 
     def source(self, symbol: Symbol) -> str:
-        """The lines of a symbol in its file."""
+        """A symbol's lines in its file."""
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 

@@ -20,7 +20,7 @@ _YEARS = 3
 
 
 class Identified(NamedTuple):
-    """`paper` is None if no index contains the reference; `how` says how it was found, or gives the nearest match."""
+    """`paper` is None if no index contains the reference; `how` says how it was found, or what the nearest match is."""
 
     paper: FoundPaper | None
     how: str

@@ -1,4 +1,4 @@
-"""Matches the symbols of a stored repository to the symbols of a later copy.
+"""Matches the symbols in a stored repository to the symbols in a later copy.
 
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
 without a good match is reported as missing: wrong lines are worse than none.

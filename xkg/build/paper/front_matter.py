@@ -78,7 +78,7 @@ _ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # a
 _SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
-_LONGEST_PAIR = 200  # characters of two names
+_LONGEST_PAIR = 200  # maximum characters in two names
 
 
 @dataclass(frozen=True)

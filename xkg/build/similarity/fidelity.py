@@ -146,6 +146,6 @@ def _coverage(statement: Statement, pool: Counter[str]) -> float:
 
 
 def _alike(first: Statement, second: Statement) -> float:
-    """Dice's coefficient for the features of two statements."""
+    """Dice's coefficient for two statements' features."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)

@@ -150,7 +150,7 @@ class GitHub:
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """The names of the authors of the repository's last hundred commits, each once."""
+        """The names of the authors who made the repository's last hundred commits, each once."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS

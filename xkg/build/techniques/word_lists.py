@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# Head words for things that are not techniques, whatever precedes them.
+# Head words for things that are not techniques, regardless of the words before them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -152,7 +152,7 @@ VERBS = _words(
     it its they he she who what how why when whether which
     """
 )
-# Last words that do not change the meaning of a name.
+# Final words that do not change the meaning of a name.
 SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
@@ -160,7 +160,7 @@ SAME_KIND = _words(
     iterations update
     """
 )
-# The words above that name a part of a method rather than the whole.
+# Words from the list above that denote part of a method rather than the whole.
 PARTS = _words("loss objective module layer block")
 # Words that are ignored when names are compared.
 LITTLE = _words(
@@ -170,7 +170,7 @@ LITTLE = _words(
 )
 # A name that begins with one of these refers to several techniques: "four tricks".
 NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
-# Articles and praise before a name.
+# Articles and words of praise that may precede a name.
 LEADING = _words(
     """
     a an the our its this new novel simple effective efficient yet and but more proposed following so-called two

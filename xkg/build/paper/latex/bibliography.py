@@ -64,8 +64,8 @@ def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ..
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references from a `.bbl` file with a different name, in the folder or below: the file that covers the most
-    cited works. None if no file covers half of them."""
+    """The references from a `.bbl` file with a different name, in the folder or below. The file that covers the most
+    cited works is used. None if no file covers half of them."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
