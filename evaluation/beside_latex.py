@@ -1,11 +1,11 @@
-r"""Measures how much of a paper's LaTeX source is found when the same paper is read in another format.
+r"""Measures how much of a paper's LaTeX source is found when the same paper is parsed from another format.
 
 Shares are fractions of the source's items, which must be found in order:
 
 - references: the same title (or, if the source has none, the same words), each once; `extra` is the share of the
   references read that are not in the source;
-- sentences: nine out of ten words are in order in one stretch of the running text (including run-in heads), and the
-  stretches ascend; words that touch a formula, addresses and citations are not compared;
+- sentences: nine out of ten words occur in order in one stretch of the running text (including run-in heads), and the
+  stretches are in order; words that touch a formula, addresses and citations are not compared;
 - paragraphs: a paragraph's first words also begin a paragraph in the other format;
 - sections (without run-in heads), captions, and numbers of labelled equations;
 - heads: run-in heads, compared by their titles, which name techniques.
@@ -30,7 +30,7 @@ from xkg.errors import XkgError
 from xkg.model import Reference
 
 _SHORTEST = 5  # minimum words compared in a sentence or caption
-# citations and references, which each format prints differently; bracketed ones first, since they contain others
+# citations and references, which each format prints differently; bracketed ones come first, since they contain others
 _NAME = r"[^\W\d_][\w'’-]{1,30}"
 _CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
 _BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
@@ -42,7 +42,7 @@ _TO_PARTS = re.compile(
 _CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # not a list of papers: text that contains a citation
 _URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
-# a formula with adjacent characters: "$n$-dimensional" is printed as one word
+# a formula with adjacent characters, since "$n$-dimensional" is printed as one word
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
@@ -77,9 +77,9 @@ class Share:
 
 
 def measures(source: Document, read: Document, labels: str = "", printed: str = "") -> dict[str, Share]:
-    """The shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers; without it, every
-    number that the source's equations should have is expected. `printed` is all text that TeX printed, in any order:
-    sentences and captions that TeX did not print, such as comments to authors, are not expected."""
+    """The shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers; if it is missing,
+    every number that the source's equations should have is expected. `printed` is all text that TeX printed, in any
+    order: sentences and captions that TeX did not print, such as comments to authors, are not expected."""
     shown = Printed(printed)
     found, extra = _references(source.references, read.references)
     in_order, paragraphs = _sentences(source, read, shown)

@@ -108,7 +108,7 @@ def export(
     task: Path, kg: Path, out: Path, *, k: int, least_score: float, budget_tokens: int, llm: str | None
 ) -> dict[str, Any]:
     """Writes the files for one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`;
-    an unchanged paper is not rebuilt. Raises the errors of building and searching."""
+    an unchanged paper is not rebuilt. Raises anything that building or searching raises."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
     settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))

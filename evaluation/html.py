@@ -1,10 +1,10 @@
-r"""Compares a paper as read from HTML with the same paper as read from its LaTeX source: `python -m evaluation.html
+r"""Compares a paper parsed from HTML with the same paper parsed from its LaTeX source: `python -m evaluation.html
 FOLDER…`.
 
 Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a
-temporary folder. LaTeXML reads the source's .bbl, so a paper without one has no references to compare. The comparison
-covers the items of `evaluation.beside_latex`, displayed equations by their formulas, and the techniques found without a
-model, if their names are similar (`evaluation.techniques`)."""
+temporary folder. LaTeXML reads the source's .bbl, so a paper without a .bbl has no references to compare. The
+comparison covers the items of `evaluation.beside_latex`, displayed equations by their formulas, and the techniques
+found without a model, if their names are similar (`evaluation.techniques`)."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ _SECONDS = 400
 
 
 def converted(folder: Path, main: str) -> bytes:
-    """The HTML for the paper whose main file is `main`. Raises `NotConvertedError`."""
+    """The HTML generated from the paper whose main file is `main`. Raises `NotConvertedError`."""
     source = folder / main
     made = source.with_name("converted.html")
     command = ["latexmlc", "--preload=[nobibtex]latexml.sty", "--format=html5", "--pmml"]
@@ -61,7 +61,7 @@ def compare(folder: Path) -> dict[str, Share]:
 
 
 def techniques(source: Document, read: Document) -> Share:
-    """The share of techniques in the source that are also found in the other format."""
+    """The share of techniques found in the source that are also found in the other format."""
     wanted, given = ([t.name for t in extract(document, "title:paper").techniques] for document in (source, read))
     return Share(sum(any(likeness(name, other) >= ALIKE for other in given) for name in wanted), len(wanted))
 

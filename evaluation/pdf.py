@@ -1,4 +1,4 @@
-r"""Compares a paper as read from PDF with the same paper as read from its LaTeX source: `python -m evaluation.pdf
+r"""Compares a paper parsed from PDF with the same paper parsed from its LaTeX source: `python -m evaluation.pdf
 FOLDER…`.
 
 Each folder contains one paper's source. It is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`, in
@@ -22,7 +22,7 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
 
-_SECONDS = 120  # for one run of TeX
+_SECONDS = 120  # for a single TeX run
 _ENTRY = re.compile(rb"\\(?:bibitem|entry)\b")
 
 
@@ -54,7 +54,7 @@ def typeset(folder: Path, main: str) -> bytes:
 
 
 def prints_references(folder: Path, main: str, source: Document) -> bool:
-    """Whether the paper typeset in a folder has a bibliography: it has none if TeX lacked its .bib."""
+    """Whether the paper typeset in a folder has a bibliography. It has none if TeX did not find its .bib."""
     given = (folder / main).with_suffix(".bbl")
     bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
     return any(_ENTRY.search(body) for body in bodies)
@@ -74,7 +74,7 @@ def compare(folder: Path) -> dict[str, Share]:
         shutil.copytree(folder, copy)
         main = parse_paper(copy).spans[0].path
         data = typeset(copy, main)
-        source = parse_paper(copy)  # now with the .bbl that was printed
+        source = parse_paper(copy)  # parse it again, now with the .bbl that was printed
         cites = prints_references(copy, main, source)
         auxiliary = (copy / main).with_suffix(".aux")
         labels = auxiliary.read_text(encoding="utf-8", errors="replace") if auxiliary.exists() else ""

@@ -1,16 +1,16 @@
-"""Measures how well the lines of techniques are located: `python -m evaluation.places GOLD…` (evaluation/gold/places).
+"""Measures how well techniques are located in code: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
 A gold file contains JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end}; all places count as right. `open` and `closed` were labelled by two readers independently,
-the other files by one reader before any output was seen. A technique without places is not in the repository. Each
-technique is located on its own, as `xkg locate` does (`--together`: all techniques for a repository at once, as in a
-build).
+{reader, file, start, end}; all places count as right. `open` and `closed` were labelled by two readers independently;
+the other files were labelled by one reader before any output was seen. A technique without places is not in the
+repository. Each technique is located on its own, as `xkg locate` does (`--together`: all techniques for a repository at
+once, as in a build).
 
-Columns: `place` @1 and @5, whether the first symbol, or any of five, shares a line with a place; `lines` @1 and @5, the
-same for the ranges in its focus; `share`, the fraction of lines in the first right focus that belong to the place
-(median, mean); `certain`, the fraction of techniques whose first place is certain; `right`, the fraction of those whose
-first symbol shares a line with a place; and `called`, among techniques whose first place is right, the fraction that is
-certain. `--names` searches by name alone, without the definition."""
+Columns: `place` @1 and @5, whether the first symbol, or any of the first five, shares a line with a place; `lines` @1
+and @5, the same for the ranges in the symbol's focus; `share`, the fraction of lines in the first right focus that
+belong to the place (median, mean); `certain`, the fraction of techniques whose first place is certain; `right`, the
+fraction of these techniques whose first symbol shares a line with a place; and `called`, the fraction that is certain
+among techniques whose first place is right. `--names` searches by name alone, without the definition."""
 
 import json
 import statistics
@@ -53,7 +53,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer for one technique: the whole lines and the focus for each of at most five places; `certain` if
+    """A method's answer for one technique: all lines and the focus for each of up to five places; `certain` is true if
     there is no doubt."""
 
     whole: tuple[Lines, ...]
@@ -85,7 +85,8 @@ def gold_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def read_places(path: Path) -> list[Labelled]:
-    """The techniques in a gold file. Raises `ValueError` or `KeyError` for a line that is not as described above."""
+    """The techniques in a gold file. Raises `ValueError` or `KeyError` for a line that does not have the format
+    described above."""
     found = []
     for number, row in enumerate(gold_rows(path)):
         formula = f" $${row['equation']}$$" if row["equation"] else ""
@@ -130,7 +131,7 @@ def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
 
 @dataclass(frozen=True)
 class Searched:
-    """A repository in which techniques are located."""
+    """A repository in which to locate techniques."""
 
     codebase: Codebase
     index: BlockIndex
@@ -160,7 +161,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Each technique for one repository with the places located for it. Raises `EmbeddingError`."""
+    """Each technique for one repository, with the places located for it. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:

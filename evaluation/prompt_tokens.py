@@ -1,14 +1,14 @@
-"""Measures the parts of the questions in a build: `python -m evaluation.prompt_tokens ANSWERS -- BUILD…`.
+"""Measures the parts of a build's questions: `python -m evaluation.prompt_tokens ANSWERS -- BUILD…`.
 
-ANSWERS is a recording (`evaluation.recording`); BUILD is a command, such as
+ANSWERS is a recording (`evaluation.recording`); BUILD is a command such as
 
     xkg build --kg /tmp/kg --paper paper.tex --repo code --llm recorded
 
-which runs against an endpoint that replays the recorded answers: each question gets the answer to the recorded question
+It runs against an endpoint that replays the recorded answers: each question gets the answer to the recorded question
 with which it shares the most lines. To compare two versions of xkg, run both with the same answers, each with a new
-folder for --kg. The output lists the tokens sent (characters / 4), by prompt and by block of the question: `system` is
-the fixed text, `schema` the form of the answer, `turns` a second question after an unusable answer. `repeated` is the
-part that a prefix cache would already hold: the prefix shared with an earlier question, in steps of 128 tokens from
+--kg folder. The output lists the tokens sent (characters / 4), by prompt and by block of the question: `system` is the
+fixed text, `schema` is the answer format, and `turns` are follow-up questions after an unusable answer. `repeated` is
+the part that a prefix cache would already hold: the prefix shared with an earlier question, in steps of 128 tokens from
 1,024 up."""
 
 import json
@@ -32,7 +32,7 @@ _LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # characters
 
 @dataclass
 class Counts:
-    """Characters sent, by kind of answer and by block of the question."""
+    """Characters sent, by answer kind and question block."""
 
     calls: Counter[str] = field(default_factory=Counter)
     blocks: dict[str, Counter[str]] = field(default_factory=dict)

@@ -2,10 +2,10 @@
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 
-The cluster is one node on this machine. The papers are those of `evaluation.speed.batches`, built without a model and
-without packages, with one thread per job in all arms. Arms take turns, and each round begins with empty graphs. The
-start of an engine is timed separately: the rate covers the papers after the first two. Use only the ratio from a single
-run on an idle machine; the load average is printed with it."""
+The cluster is one node on this machine. The papers are the same as in `evaluation.speed.batches`, built without a model
+or packages, with one thread per job in all arms. Arms take turns, and each round begins with empty graphs. Engine
+startup is timed separately: the rate covers only papers after the first two. Use only the ratio from a single run on an
+idle machine; the load average is printed with it."""
 
 import contextlib
 import importlib.util

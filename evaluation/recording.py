@@ -1,10 +1,10 @@
-"""Converts the questions and answers from one build to a recording that tests can replay.
+"""Converts the questions and answers from a build into a recording that tests can replay.
 
     python -m evaluation.recording FOLDER RECORDING.json
 
 FOLDER contains one JSON file per question, as stored by an endpoint: `body` (the request) and `message` (the answer).
 The recording contains the answers, each with the features that identify its question: the fields of the answer, and
-checksums of lines."""
+line checksums."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """The fields in the answer that a request asks for; empty if it does not ask for structured output."""
+    """The answer fields that a request asks for; empty if it does not ask for structured output."""
     shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return ", ".join(shape.get("properties", ()))
 

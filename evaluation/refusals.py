@@ -1,13 +1,14 @@
-"""Measures how well search recognises that it has no answer: queries that return no rows, and the reliability of
-scores.
+"""Measures how well search recognises that it has no answer: which queries return no rows, and how reliable the scores
+are.
 
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
-The queries come from `evaluation/gold/search`, for the shared graphs; without --kg, these graphs are imported into a
-temporary one. Each query is asked over all papers. A query without gold techniques is right if nothing is returned (it
-is refused); for a query with gold techniques, rows or `nearest` should include one of them. The threshold that loses
-3 % is computed afterwards, to compare rankings of scores. Reliability: among the queries whose best score is in a
-range, the share that have an answer, with both outcomes weighted as if half of all queries had one."""
+The queries come from `evaluation/gold/search` and are for the shared graphs; without --kg, these are imported into a
+temporary graph. Each query searches all papers. A query without gold techniques is right if nothing is returned (it is
+refused); for a query with gold techniques, rows or `nearest` should include one of them. The threshold that loses 3% of
+the answers is computed afterwards, to compare rankings of scores. Reliability is the share of queries that have an
+answer, among queries whose best score is in a given range, with both outcomes weighted as if half of all queries had an
+answer."""
 
 import math
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: P
             with store.snapshot() as snapshot:
                 require_techniques(snapshot, file, (id for query in asked for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in asked]
-                # No threshold: a query's score is that of its best row.
+                # No threshold, so that every query has a score, that of its best row.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in asked]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
             report(file.stem, asked, answers, best)

@@ -1,17 +1,18 @@
-"""Measures how well `search_techniques` finds the techniques that a query means, and recognises that nothing fits,
-compared with BM25, vectors and their plain fusion over the same indexes.
+"""Measures how well `search_techniques` finds the techniques that a query means, and how well it recognises that
+nothing fits, compared with BM25, vectors and their plain fusion over the same indexes.
 
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
 
-Without --kg, the shared graphs are imported into a temporary one. `--failures` lists techniques that were not found, or
-should not have been.
+Without --kg, the shared graphs are imported into a temporary graph. `--failures` lists techniques that were not found,
+or that should not have been found.
 
-A query gives its gold techniques by paper title and path of names. `groups` lists what must be found; any technique in
-a group satisfies it. A query from `evaluation/gold/search` has groups of ids. Recall@k is the share of groups found in
-the first k rows, MRR the reciprocal rank of the first gold row; nDCG@10 counts each group at its first match. A row
-counts for its own technique; "with relatives", also for the techniques listed inside it. "As an agent sees it" is a
-server's default answer over stdio, with all techniques that it mentions; the last line is `find_implementations` for
-the tasks, where all rows count. A negative query is right if nothing is returned; any other query is then lost."""
+A query specifies its gold techniques by paper title and path of names. `groups` lists what must be found; any technique
+in a group satisfies it. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of groups
+found in the first k rows, MRR the reciprocal rank of the first gold row; nDCG@10 counts each group at its first match.
+A row counts for its own technique; "with relatives", it also counts for the techniques listed inside it. "As an agent
+sees it" is a server's default answer over stdio, with all techniques that it mentions; the last line is
+`find_implementations` for the tasks, where all rows count. If nothing is returned, a negative query is right, and any
+other query is lost."""
 
 import math
 import os
@@ -42,7 +43,7 @@ from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
 Ranker = Callable[[str], list[list[str]]]
-"""Rows for a query, best first. A row is the list of ids it contains, its own first."""
+"""Rows for a query, best first. A row is the list of ids it contains, starting with its own."""
 
 DEPTH = 50
 ROWS = 10
@@ -89,7 +90,7 @@ def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]
 
 
 def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> float:
-    """The share of groups met by any of the rows."""
+    """The share of groups satisfied by any of the rows."""
     shown = {technique for row in rows for technique in row}
     return mean(bool(shown & group) for group in groups)
 

@@ -2,9 +2,9 @@
 FOLDER`.
 
 A gold file contains JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by
-someone who read the paper before any output was seen. `source` says where the paper's files come from
-(repository@commit, or an arXiv id), `FOLDER/<paper>` contains them, and the paper describes the technique in lines
-`first` to `last` (1-based, inclusive) of `file`. `kind` is
+someone who read the paper before seeing any output. `source` says where the paper's files come from (repository@commit,
+or an arXiv id), `FOLDER/<paper>` contains these files, and the paper describes the technique in lines `first` to `last`
+(1-based, inclusive) of `file`. `kind` is
 
 - `main`: the paper's own contribution or a part of it,
 - `supporting`: another technique that must be implemented to reproduce it,
@@ -16,10 +16,11 @@ coefficient of the words in two names, ignoring plurals and function words, the 
 to one, most similar first, so a technique found twice is right once and wrong once; `mentioned` techniques may match
 several times.
 
-Recall is computed over `main` and over `main` with `supporting`. Precision is computed over all extracted techniques
-that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of sources for each
-paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from the PDF typeset from its
-source (as in `evaluation.pdf`), where only names can match; papers that TeX cannot typeset are skipped."""
+Recall is computed over `main`, and over `main` and `supporting` together. Precision is computed over all extracted
+techniques that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of
+sources for each paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from the PDF
+typeset from its source (as in `evaluation.pdf`), where only names can match; papers that TeX cannot typeset are
+skipped."""
 
 import json
 import re
@@ -59,7 +60,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of extraction on one paper: the match for each gold technique, or None, and the unmatched extracted
+    """The result of extraction on one paper: for each gold technique its match or None, and the unmatched extracted
     techniques. `first` says whether each of the first five extracted techniques matched."""
 
     found: tuple[tuple[Gold, Technique | None], ...]
@@ -68,7 +69,7 @@ class Outcome:
     first: tuple[bool, ...]
 
     def recall(self, *kinds: str) -> tuple[int, int]:
-        """The number of gold techniques of these kinds that were found, and their total."""
+        """The number of gold techniques of these kinds that were found, and the total number."""
         wanted = [technique for gold, technique in self.found if gold.kind in kinds]
         return sum(t is not None for t in wanted), len(wanted)
 

@@ -1,12 +1,12 @@
-r"""Measures how much of a LaTeX paper's source is in its passages, from which prompts are built: `python -m
+r"""Measures how much of a LaTeX paper's source is in the passages from which prompts are built: `python -m
 evaluation.whole_papers FILE…`.
 
-The source is split by simple patterns here, independently of the parser. For equations, formulas in the text, lines of
-algorithms, rows of tables, and sentences (with captions and footnotes):
+The source is split by simple patterns here, independently of the parser. For equations, formulas in the text, algorithm
+lines, table rows, and sentences (with captions and footnotes):
 
 - lost: not in any passage;
 - repeated: more often in the passages than in the source;
-- displaced: equations that come before one that they follow in the source.
+- displaced: equations that come before an equation that they follow in the source.
 
 `leaks` are commands, lengths and layout options in the passages; `dangling` are words such as "in" or "Equation"
 followed by nothing where the source has a reference. `--examples` prints that many errors for each paper."""
@@ -75,7 +75,7 @@ _DANGLING = re.compile(
     r"|lemma|appendix|proposition|assumption|definition|supp\.?)"
     r"(?: ?[,;)]|\.(?= [A-Z]|\s*$)| (?:is|are|was|shows?|yields?|gives?|can|has|have|admits?|and|,)\b)"
 )
-# The placeholders for a label or citation that is undefined in the paper.
+# The placeholders for labels or citations that the paper does not define.
 _UNRESOLVED = re.compile(r"\[([A-Za-z][^\s\[\]{}]{1,60})\]")
 _BACK = re.compile(
     r"(?:\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
@@ -107,7 +107,7 @@ def bare(text: str, document: Document) -> str:
 
 
 def body_of(document: Document) -> str:
-    """The part of the source to read: without preamble, authors, pictures and bibliography."""
+    """The part of the source to compare, without preamble, authors, pictures and bibliography."""
     text = document.text
     start = text.find("\\begin{document}")
     text = text[start + len("\\begin{document}") if start >= 0 else 0 :]
@@ -260,7 +260,8 @@ def measure(document: Document) -> tuple[Counter[str], list[str]]:
 
 
 def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
-    """Whether the source has a reference or citation after these words, and the text that follows them here nowhere."""
+    """Whether the source has a reference or citation after these words, and nowhere has the text that follows them
+    here."""
     words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
     words += re.findall(r"[^\W\d_]+", match[0])
     phrase = r"[\s~]+".join(re.escape(w) for w in words[:2])

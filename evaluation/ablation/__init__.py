@@ -1,6 +1,5 @@
-"""Compares orders of candidates on generated methods with known truth: which one finds the important components in few
-runs?
+"""Compares orders of candidates on generated methods with known ground truth: which order finds the important
+components in the fewest runs?
 
-python -m evaluation.ablation [--final]
-python -m evaluation.ablation.jobs         two jobs compared with one
+python -m evaluation.ablation [--final] python -m evaluation.ablation.jobs         compares two jobs with one
 """

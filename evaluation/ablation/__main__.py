@@ -1,4 +1,4 @@
-"""Prints, for each order of candidates and budget, means over generated methods with 95 % bootstrap intervals."""
+"""Prints means over generated methods, with 95% bootstrap intervals, for each order of candidates and each budget."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -48,9 +48,10 @@ ORDERS: dict[str, Callable[[Space], Sequence[Candidate]]] = {
 
 
 def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: float) -> dict[str, float]:
-    """Runs this share of all candidates, each with one seed. `acc5` is the share of the five most important components
-    that are among the five recommended; `top1` and `top3` likewise. `regret` is the importance lost by trusting the
-    first recommendation, relative to the most important component. `hours` is the cost of the runs."""
+    """Runs this fraction of all candidates, each with one seed. `acc5` is the fraction of the five most important
+    components that are among the five recommended; `top1` and `top3` are defined likewise. `regret` is the importance
+    lost by trusting the first recommendation, relative to the most important component. `hours` is the cost of the
+    runs."""
     budget = max(1, round(share * method.configurations))
     baseline = fmean(method.baselines())
     found = {component.id: 0.0 for component in method.space.components}
@@ -75,7 +76,7 @@ def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: 
     }
 
 
-def main(*, final: Annotated[bool, typer.Option("--final", help="the seeds that are opened once")] = False) -> None:
+def main(*, final: Annotated[bool, typer.Option("--final", help="the seeds that are used only once")] = False) -> None:
     seeds = FINAL if final else DEVELOPMENT
     methods = [generate(seed) for seed in seeds]
     chance = fmean(5 / len(method.space.components) for method in methods)

@@ -1,14 +1,14 @@
-"""Generated methods with known truth, to compare orders of candidates: components, some inert, some interacting, with
-noise and costs. Everything is determined by a seed.
+"""Generates methods with known ground truth for comparing orders of candidates. Some components are inert, some
+interact, and runs have noise and costs. Everything is determined by a seed.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
-are inert: they change the metric by less than 0.5 %. The others change it by 2 to 40 % (log-uniform). Two pairs
-interact like redundant parts: while one is present, half of the other's effect is hidden. A candidate shows part of its
-component's importance: all when switched off, less when scaled. Runs have noise of 0.5 to 4 % of the metric and cost
-0.02 to 2 device hours; 6 % of the candidates fail. Prior weights and hierarchy order correlate with the truth, but far
-from perfectly.
+are inert: they change the metric by less than 0.5%. The others change it by 2 to 40% (log-uniform). Two pairs interact
+like redundant parts: while one part is present, half of the other's effect is hidden. A candidate reveals part of its
+component's importance: all of it if the component is switched off, less if it is scaled. Runs have noise of 0.5 to 4%
+of the metric and cost 0.02 to 2 device hours; 6% of the candidates fail. Prior weights and hierarchy order correlate
+with the truth, but far from perfectly.
 
-DEVELOPMENT seeds are for choosing; FINAL seeds are run once."""
+DEVELOPMENT seeds are for choosing an order; FINAL seeds are run only once."""
 
 import math
 import random
@@ -24,8 +24,9 @@ _KINDS = (("toggle", 1.0), ("scale .5", 0.5), ("replace", 0.7), ("scale 2", 0.3)
 
 @dataclass(frozen=True)
 class Method:
-    """`importance` is the largest relative change of the metric by a candidate of each component, without noise.
-    `changes` is the signed change by candidate, None if it fails; `hours` the cost of one run of it."""
+    """`importance` is the largest relative change in the metric by any candidate for each component, without noise.
+    `changes` is the signed change for each candidate, or None if it fails; `hours` is the cost of one run of each
+    candidate."""
 
     space: Space
     importance: dict[str, float]
@@ -40,7 +41,7 @@ class Method:
         return len(self.changes)
 
     def run(self, candidate: str) -> float | None:
-        """The metric of one run; None if it fails. Equal candidates give equal outcomes."""
+        """The metric from one run, or None if it fails. Equal candidates have equal outcomes."""
         change = self.changes[candidate]
         if change is None:
             return None
@@ -105,7 +106,7 @@ def _effect(draw: random.Random) -> float:
 def known_beforehand(
     draw: random.Random, names: list[str], importance: dict[str, float], correlation: float
 ) -> dict[str, float]:
-    """Numbers in 0..1 whose ranks match the truth with this `correlation`."""
+    """Numbers in 0..1 whose ranks have this `correlation` with the truth."""
     ranks = sorted(names, key=lambda name: importance[name])
     exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}
     loose = math.sqrt(1 - correlation**2)

@@ -1,11 +1,11 @@
-"""Compares two jobs with one, and measures a campaign's cost in addition to its runs.
+"""Compares two jobs with one, and measures a campaign's overhead beyond its runs.
 
     python -m evaluation.ablation.jobs [--seconds 4] [--budget 25] [--rounds 1] [--wait]
     python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
 
-Each arm starts with only the packages of the repository, and has one thread per job, like every run in the sandbox.
-Arms alternate. `--wait` replaces training with waiting: the ratio then shows the effect of the run order alone,
-independent of cores and of other load on the machine. The ideal is half of the total run time."""
+Each arm starts with only the repository's packages and uses one thread per job, like every run in the sandbox. Arms
+alternate. `--wait` replaces training with waiting, so that the ratio reflects only the run order, independently of
+cores and other load on the machine. The ideal is half of the total run time."""
 
 import tempfile
 import time
@@ -32,10 +32,10 @@ _STEPS_A_SECOND = 2_000_000
 
 def main(
     *,
-    seconds: Annotated[float, typer.Option(help="of one generated training, about")] = 4,
+    seconds: Annotated[float, typer.Option(help="approximate duration of one generated training run")] = 4,
     budget: int = 25,
     rounds: Annotated[int, typer.Option(help="how often each arm runs")] = 1,
-    wait: Annotated[bool, typer.Option("--wait", help="wait in place of training")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="wait instead of training")] = False,
     repo: str | None = None,
     run: str = "python train.py {seed}",
     metric: str = "error ([0-9.]+):min",
@@ -59,8 +59,8 @@ def main(
 
 
 def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
-    """A training script of about this many seconds, with an error that varies between seeds and twelve components that
-    matter."""
+    """A training script that takes about this many seconds, with an error that varies between seeds and twelve
+    components that matter."""
     folder.mkdir(parents=True)
     names = [f"part_{letter}" for letter in "abcdefghijkl"]
     scales = [0.98 - 0.02 * i for i in range(len(names))]
@@ -75,7 +75,7 @@ def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
 
 
 def _burning(steps: int) -> list[str]:
-    # A comprehension, because line tracing does not slow it.
+    # A comprehension is used because line tracing does not slow it down.
     return [f"    burnt = sum([i * i % 7 for i in range({steps})])", "    assert burnt > 0"]
 
 
@@ -98,7 +98,7 @@ def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, fl
 
 def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
     runs: list[RunOutcome] = [*campaign.baseline.runs, *(run for o in campaign.outcomes for run in o.runs)]
-    # The traced run gives no candidate's value, so it counts as overhead.
+    # The traced run does not provide a value for any candidate, so it counts as overhead.
     seconds = sum(run.seconds for run in runs)
     beside = wall - seconds / jobs
     candidates = len(campaign.outcomes)

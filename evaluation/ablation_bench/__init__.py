@@ -1,5 +1,6 @@
-"""AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks, and a small benchmark that runs here.
+"""AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks, and a small benchmark that runs from this
+repository.
 
-`inspect eval evaluation/ablation_bench/tasks.py@author` plans and judges; `python -m evaluation.ablation_bench` makes
-instances and reads logs. It needs the extra `xkg[eval]`. The measured planner is the product's (`xkg.agents.planning`);
+`inspect eval evaluation/ablation_bench/tasks.py@author` plans and judges; `python -m evaluation.ablation_bench` creates
+instances and reads logs. It requires the extra `xkg[eval]`. The measured planner is xkg's own (`xkg.agents.planning`);
 nothing in xkg imports this package."""

@@ -1,10 +1,10 @@
-"""Makes the small benchmark, and reports the results of logs.
+"""Creates the small benchmark, and reports the results from logs.
 
     python -m evaluation.ablation_bench small PAPERS OUT [--graphs FOLDER]
     python -m evaluation.ablation_bench report LOG [--against LOG] [--json FILE]
 
-PAPERS is a folder of <id>/paper.md, --graphs a folder of graphs of other papers. The exit status of `small` is 1 if an
-audit finds text that was cut off. --against is an earlier log of the same papers."""
+PAPERS is a folder of <id>/paper.md files; --graphs is a folder of graphs of other papers. The exit status of `small` is
+1 if an audit finds text that was cut off. --against is an earlier log for the same papers."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Loads instances of the benchmark: JSON lines with the fields of its data sets."""
+"""Loads benchmark instances: JSON lines with the fields of the benchmark's data sets."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """A list, or the JSON text of one, as the data sets have it."""
+    """A list, or the JSON text of a list, as found in the data sets."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -48,14 +48,14 @@ class Instance(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Instances in file order; `problems` counts the left-out rows by reason."""
+    """Instances in file order; `problems` counts the skipped rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """The instances of a file of JSON lines. Paths of papers are relative to its folder or to the shell's working
+    """The instances in a file of JSON lines. Paths to papers are relative to its folder or to the shell's working
     folder, as in a clone of the benchmark, and must be inside one of them. Raises `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
@@ -80,15 +80,15 @@ def load(path: Path, task: TaskName) -> Loaded:
 
 
 def _paper(where: str, folder: Path) -> Path | str:
-    """The file or folder of a paper, or the error: a third-party data set must not make us read arbitrary files."""
+    """The paper's file or folder, or an error, because a third-party data set must not make us read arbitrary files."""
     try:
         found = next((base / where for base in (folder, given_path(".")) if (base / where).exists()), None)
     except (OSError, ValueError):
         found = None
     if found is None:
-        return "paper that is missing"
+        return "missing paper"
     if not any(found.resolve().is_relative_to(base.resolve()) for base in (folder, given_path("."))):
-        return "paper outside of the folder of the rows and the current one"
+        return "paper outside the folder of the rows and the working folder"
     beginnings = [_beginning(file) for file in texts_of(found)]
     if not beginnings:
         return "paper without a text file"
@@ -101,7 +101,7 @@ def _beginning(file: Path) -> bytes:
 
 
 def texts_of(paper: Path) -> list[Path]:
-    """A file itself, or the text files of a folder in order, without links that lead out of it."""
+    """The file itself, or the text files in a folder in order, excluding links that lead out of it."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()
@@ -110,8 +110,8 @@ def texts_of(paper: Path) -> list[Path]:
 
 
 def source(paper: Path) -> str:
-    """The text of a paper: its file, or the text files of its folder, each between tags with its name. Leaves out links
-    that lead out of the folder, and text beyond `MOST_BYTES` in total. Raises `OSError`."""
+    """A paper's text: its file, or the text files in its folder, each between tags with its name. Omits links that lead
+    out of the folder, and text beyond `MOST_BYTES` in total. Raises `OSError`."""
     root = paper.parent if paper.is_file() else paper
     texts, room = [], MOST_BYTES
     for file in texts_of(paper):

@@ -1,8 +1,9 @@
-"""The judge as an Inspect scorer: one question, and the matches in its answer between a plan and the reference data.
+"""The judge as an Inspect scorer. It asks one question, and the answer lists the matches between a plan and the
+reference data.
 
-The model is that of the role `judge` (`--model-role judge=…`); without it, the model under evaluation judges its own
-plans. The author judge sees two sides without knowing which is the paper's. The order of sides and entries is shuffled
-with a seed that depends only on the instance, so that a run can be repeated."""
+The model is the one with the role `judge` (`--model-role judge=…`); if no model has this role, the model under
+evaluation judges its own plans. The author judge sees two sides without knowing which is the paper's. The order of
+sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 
 import random
 from collections import Counter
@@ -38,8 +39,8 @@ class Sides:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def judge(task: TaskName, k: int, window: int) -> Scorer:
-    """Precision, recall, F1 and, for the author task, nDCG of the first `k` entries. The metadata has the matches, the
-    problems in the judge's answer, and the scores at 1 to 10. A paper is read up to `window` tokens."""
+    """Precision, recall, F1 and, for the author task, nDCG of the first `k` entries. The metadata contains the matches,
+    the problems in the judge's answer, and the scores at 1 to 10. The judge sees up to `window` tokens of a paper."""
     prompt = load_prompt(PROMPTS / f"judge_{task}.md")
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
@@ -66,7 +67,7 @@ def judge(task: TaskName, k: int, window: int) -> Scorer:
                 "plan": {entry.name: entry.action for entry in plan.entries},
                 "by_k": {str(k): scores for k, scores in by_k.items()},
                 "problems": dict(problems),
-                "cut": list(filter(None, (state.store.get("cut", ""), cut and f"for the judge: {cut}"))),
+                "cut": list(filter(None, (state.store.get("cut", ""), cut and f"{cut} (for the judge)"))),
             },
         )
 
@@ -84,7 +85,7 @@ def _inputs(task: TaskName, instance: Instance, plan: Plan, sides: Sides, window
 def _judged(
     task: TaskName, instance: Instance, plan: Plan, answer: str, sides: Sides
 ) -> tuple[dict[int, Scores], dict[str, Any], Counter[str]]:
-    """The scores by k, what they are made from, and the errors in the answer."""
+    """The scores by k, the matches they are computed from, and the errors in the answer."""
     ks = range(1, MOST_K + 1)
     if task == "author":
         golds = {gold.name: gold.action for gold in instance.golds}
@@ -110,8 +111,8 @@ def blinded(golds: Sequence[PlanEntry], plan: Sequence[PlanEntry], seed: str) ->
 def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
-    """For each gold ablation the plan entries that match it together (empty for none), and the errors in the answer:
-    unknown names, golds without a line, golds with several matches (the first counts)."""
+    """For each gold ablation, the plan entries that jointly match it (empty if there are none), and the errors in the
+    answer: unknown names, golds without a line, golds with several matches (the first counts)."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}
@@ -121,7 +122,7 @@ def author_matches(
             problems["line without the names of both sides"] += 1
             continue
         unknown = set(entries) - set(plan)
-        problems["ablation that is not there"] += len(set(named) - set(golds)) + len(unknown)
+        problems["unknown ablation"] += len(set(named) - set(golds)) + len(unknown)
         known = () if unknown else tuple(dict.fromkeys(entries))  # a joint match with an unknown name does not count
         for gold in dict.fromkeys(name for name in named if name in golds):
             if matches.get(gold) and known:
@@ -133,7 +134,7 @@ def author_matches(
 
 
 def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], Counter[str]]:
-    """For each plan entry whether a review asks for it (False without a line), and the errors."""
+    """Whether a review asks for each plan entry (False if the answer has no line for it), and the errors."""
     rows, problems = predictions(answer)
     labels: dict[str, bool] = {}
     for row in rows:
@@ -141,7 +142,7 @@ def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], 
         if not isinstance(name, str) or not isinstance(label, bool):
             problems["line without a name and true or false"] += 1
         elif name not in plan:
-            problems["ablation that is not there"] += 1
+            problems["unknown ablation"] += 1
         elif name in labels:
             problems["entry judged twice"] += 1
         else:
@@ -151,6 +152,6 @@ def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], 
 
 
 def _names(value: Any) -> tuple[str, ...] | None:
-    """The names in a field: a text, a list of texts, or null for no names; None for any other value."""
+    """The names in a field that is a string, a list of strings, or null for no names. None for any other value."""
     names = [] if value is None else [value] if isinstance(value, str) else value
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None

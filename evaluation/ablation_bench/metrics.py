@@ -1,9 +1,10 @@
-"""Metrics of an ablation plan for one paper; the benchmark's figures are means over papers (macro averages).
+"""Metrics for an ablation plan for one paper; the benchmark's figures are means over papers (macro averages).
 
-`author_scores` has the definitions of the paper (arXiv 2507.08038): an entry that matches several gold ablations counts
-once, and nDCG ranks the plan. `program_scores` counts like the benchmark's own program, which made its leaderboard: in
-precision it counts found golds, not entries, and nDCG goes through the golds in their order. Except for nDCG, the two
-agree if each entry matches at most one gold. In the reviewer task, program and paper agree."""
+`author_scores` uses the definitions from the paper (arXiv 2507.08038): an entry that matches several gold ablations
+counts once, and nDCG is computed over the plan. `program_scores` counts like the benchmark's own program, which
+produced its leaderboard: precision counts found golds instead of entries, and nDCG is computed over the golds in their
+order. Except for nDCG, the two agree if each entry matches at most one gold. In the reviewer task, program and paper
+agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,13 @@ from collections.abc import Mapping, Sequence
 MOST_K = 10
 
 Scores = dict[str, float]
-"""Each 0 to 1: `precision`, `recall`, `f1`, and `ndcg` in the author task, where entries have a known order."""
+"""Scores from 0 to 1: `precision`, `recall`, `f1`, and, in the author task, where the order of entries is known,
+`ndcg`."""
 
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """Scores of the first `k` entries of a plan (names, best first). `matches` has, for each gold ablation, the entries
-    that match it together; a gold is found if all of them are among the first `k`. Unknown golds and entries are
+    """Scores for the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
+    entries that jointly match it; a gold is found if all of them are among the first `k`. Unknown golds and entries are
     ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
@@ -27,8 +29,8 @@ def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[st
 
 
 def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """Like `author_scores`, counted like the benchmark's program. Precision: golds found over golds found plus shown
-    entries without a match. nDCG: over the first golds, at most as many as the shown entries."""
+    """Like `author_scores`, but counted like the benchmark's program. Precision: golds found over golds found plus
+    shown entries without a match. nDCG: over the first golds, at most as many as the shown entries."""
     shown = list(dict.fromkeys(plan))[:k]
     found = [bool(matches.get(gold)) and set(matches[gold]) <= set(shown) for gold in dict.fromkeys(golds)]
     unmatched = set(shown).difference(*matches.values())
@@ -38,8 +40,8 @@ def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[s
 
 
 def reviewer_scores(right: Sequence[bool], suggestions: int, k: int) -> Scores:
-    """Scores of the first `k` entries of a plan. `right` says which of them a review suggests, and `suggestions` is the
-    number of ablations that the reviews suggest."""
+    """Scores for the first `k` entries in a plan. `right` says which entries a review suggests, and `suggestions` is
+    the number of ablations that the reviews suggest."""
     shown = right[:k]
     return _scores(sum(shown), len(shown), min(sum(shown), suggestions), suggestions)
 
@@ -51,8 +53,8 @@ def _scores(right: int, shown: int, found: int, wanted: int) -> Scores:
 
 
 def ndcg(right: Sequence[bool], relevant: int) -> float:
-    """Normalised discounted cumulative gain of a ranking with binary gains (Järvelin and Kekäläinen, 2002). The
-    ideal ranking begins with all relevant entries (or all right ones, if these are more)."""
+    """Normalised discounted cumulative gain for a ranking with binary gains (Järvelin and Kekäläinen, 2002). The ideal
+    ranking begins with all relevant entries (or with all right entries, if there are more of them)."""
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
     return gained / ideal if ideal else 0.0

@@ -1,11 +1,11 @@
 """Planners as an Inspect solver. Each writes a plan and its errors to the sample's store: `plan` (JSON lines),
-`problems` (counts by kind), `cut` (what did not fit).
+`problems` (counts by kind), `cut` (the text that did not fit).
 
 - `lm`: one question with the paper, and with the graph's knowledge if there is a graph
-- `agent`: a `react` agent with the paper and, with a graph, the tools of its MCP server
-- `product`: the planner of `xkg ablate plan`, using the model under evaluation; it reads only the graph
+- `agent`: a `react` agent with the paper and, if there is a graph, the tools from its MCP server
+- `product`: the planner from `xkg ablate plan`, using the model under evaluation; it reads only the graph
 - `graph`: the same without a model
-- `stored`: plans made elsewhere, the file `<id>.jsonl` of a folder"""
+- `stored`: plans made elsewhere, in the file `<id>.jsonl` in a folder"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -53,8 +53,8 @@ _TOOLS = (
 
 @solver
 def planner(kind: Planner, task: TaskName, k: int, graph: str, plans: str, window: int) -> Solver:
-    """`graph` is a graph's folder or '', `plans` the folder of stored plans. The model reads up to `window` tokens of a
-    paper."""
+    """`graph` is a graph's folder or '', and `plans` is the folder with stored plans. The model sees up to `window`
+    tokens of a paper."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
@@ -94,7 +94,7 @@ async def _ask_once(state: TaskState, system: str, question: str, _: str) -> Cou
 
 
 async def _ask_agent(state: TaskState, system: str, question: str, graph: str) -> Counter[str]:
-    """An agent that does not submit is stopped after `MOST_MESSAGES`, and its last message is its answer."""
+    """An agent that does not submit is stopped after `MOST_MESSAGES`; its last message then counts as its answer."""
     agent = react(
         prompt=AgentPrompt(instructions=f"{system}\n\n{_TOOLS}" if graph else system),
         tools=[graph_tools(graph)] if graph else [],
@@ -125,17 +125,17 @@ async def _ask_product(state: TaskState, material: Material, view: str, k: int) 
 
 
 def _stored(plans: Path, paper: str, k: int) -> Plan:
-    """For an id PLANNER/PAPER, as in JudgeEval, the file is in the planner's folder or else has the paper's name alone.
-    An id that leads out of the folder has no plan."""
+    """For an id PLANNER/PAPER, as in JudgeEval, the file is in the planner's folder or else is named after the paper
+    alone. An id that leads out of the folder has no plan."""
     for name in (paper, Path(paper).name):
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):
             return read_jsonl(file.read_text(encoding="utf-8", errors="replace"), k)
-    return Plan((), Counter({"plan that is missing": 1}))
+    return Plan((), Counter({"missing plan": 1}))
 
 
 def _material(graph: Path, title: str) -> tuple[Material, str] | None:
-    """The material and planning view of the paper with this title, None if the graph has no such paper. Raises
+    """The material and planning view for the paper with this title, or None if the graph does not contain it. Raises
     `XkgError` for an unreadable graph."""
     service = Service(load(kg=graph))
     try:
@@ -148,7 +148,7 @@ def _material(graph: Path, title: str) -> tuple[Material, str] | None:
 
 
 def _in_words(material: Material, view: str) -> str:
-    """The planning view, and its components with possible replacements from other papers."""
+    """The planning view, and the components with possible replacements from other papers."""
     return f"{view}\n\n# Components, with what other papers do\n\n{with_model.describe(material.components)}"
 
 

@@ -1,6 +1,6 @@
-"""Plans of ablations, and the answers of planners and judges: JSON lines in `<predictions>…</predictions>`.
+"""Ablation plans, and answers from planners and judges, as JSON lines in `<predictions>…</predictions>`.
 
-Unusable entries are left out and counted by kind; they never raise."""
+Unusable entries are skipped and counted by kind; they never raise an error."""
 
 import json
 import re
@@ -54,7 +54,7 @@ class PlanEntry(BaseModel):
 
 @dataclass(frozen=True)
 class Plan:
-    """Entries in order; `problems` counts the errors by kind."""
+    """A plan's entries in order; `problems` counts the errors by kind."""
 
     entries: tuple[PlanEntry, ...]
     problems: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ class Plan:
 
 
 def predictions(text: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The JSON objects between the tags, and the errors. The last block counts, because a model may quote the format
+    """The JSON objects between the tags, and the errors. The last block is used, because a model may quote the format
     first."""
     problems: Counter[str] = Counter()
     if len(text) > MOST_CHARACTERS:
@@ -86,12 +86,12 @@ def predictions(text: str) -> tuple[list[dict[str, Any]], Counter[str]]:
         if isinstance(row, dict):
             rows.append(row)
         else:
-            problems["line that is no JSON object"] += 1
+            problems["line that is not a JSON object"] += 1
     return rows, problems
 
 
 def read_plan(text: str, k: int) -> Plan:
-    """The plan in an answer, at most `k` entries."""
+    """The plan in an answer, with at most `k` entries."""
     rows, problems = predictions(text)
     entries: dict[str, PlanEntry] = {}
     for row in rows:
@@ -107,5 +107,5 @@ def read_plan(text: str, k: int) -> Plan:
 
 
 def read_jsonl(text: str, k: int) -> Plan:
-    """A plan of JSON lines without tags, as the benchmark stores it."""
+    """A plan as JSON lines without tags, as stored by the benchmark."""
     return read_plan(f"<predictions>\n{text}\n</predictions>", k)

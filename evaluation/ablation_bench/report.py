@@ -1,4 +1,4 @@
-"""Results of the tasks' logs: scores, also by action, dollars, and all counted errors."""
+"""Reports the results in the tasks' logs: scores (also by action), dollars, and all counted errors."""
 
 import statistics
 from collections import Counter
@@ -19,8 +19,8 @@ _ACTIONS = ("REMOVE", "REPLACE", "ADD")
 
 
 def read_results(path: Path) -> tuple[Results, str]:
-    """The results of a log, and a table of the scores at each k. A paper whose planner or judge failed scores 0. Raises
-    `InputError` for a log that was not scored, and for a file that is not a log."""
+    """A log's results, and a table of the scores at each k. A paper whose planner or judge failed scores 0. Raises
+    `InputError` for a file that is not a log, or for a log that was not scored."""
     log = read_log(path)
     task, known = log.eval.task.rpartition("/")[2], log.eval.metadata or {}
     samples = list(log.samples or ())
@@ -72,7 +72,8 @@ def _judge(log: EvalLog) -> str:
 
 
 def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: int) -> list[Figure]:
-    """The author task counted like the benchmark's own program (`metrics.program_scores`), for its leaderboard."""
+    """The author task's scores, counted like the benchmark's own program (`metrics.program_scores`) for its
+    leaderboard."""
     found = {p: program_scores(list(e["plan"]), list(e["golds"]), e["matches"], k) for p, e in judged.items()}
     none = dict.fromkeys(failed, 0.0)
     return [
@@ -82,8 +83,8 @@ def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: in
 
 
 def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
-    """Precision and recall of each action, over all papers together: matching plan entries with the action, and found
-    golds with it."""
+    """Precision and recall for each action, over all papers together: the matching plan entries and the found golds
+    that have this action."""
     figures = []
     for action in _ACTIONS:
         entries: list[bool] = []
@@ -105,7 +106,7 @@ def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
 
 
 def _dollars(samples: Sequence[EvalSample]) -> list[Figure]:
-    """Dollars per paper, without a value if a price is unknown."""
+    """Dollars per paper; no value if a price is unknown."""
     whole: dict[str, float | None] = {}
     judges: dict[str, float | None] = {}
     for sample in samples:

@@ -1,9 +1,10 @@
-"""The small benchmark that runs here: papers cut before their experiments, and a graph of the remaining text.
+"""The small benchmark: papers cut off before their experiments, and a graph of the remaining text.
 
-The gold ablations are facts of the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
-themselves are read from a folder of `<id>/paper.md` and are not in the repository. The graph of a paper is built from
+The gold ablations are facts from the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
+themselves are read from a folder of `<id>/paper.md` files and are not in the repository. A paper's graph is built from
 the cut text alone, without a repository, and its findings are left out; `leaks` checks that it contains nothing from
-the rest. Two papers also have reviews, written by us (`reviews.jsonl`): no venue's reviews are in the repository."""
+the rest of the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not contain
+any venue's reviews."""
 
 import json
 import re
@@ -21,7 +22,7 @@ from xkg.model import PaperBundle
 
 _DATA = Path(__file__).parents[1] / "data" / "ablations"
 SHINGLE = 8
-"""The number of consecutive words that two texts share by copying, and hardly by chance."""
+"""The number of consecutive words that two texts share only if one was copied, not by chance."""
 
 _ABSTRACT = re.compile(r"\\begin\{abstract\}(.{1,20000}?)\\end\{abstract\}", re.S)
 _HEADING = re.compile(r"^(?:\\(?:sub){0,2}section\*?\{|#{1,4} )(?:(?:\d+|[A-Z])(?:\.\d+)*\.? )?([^{}\n]{0,300})", re.M)
@@ -31,8 +32,8 @@ _WORD = re.compile(r"\w++")
 @dataclass(frozen=True)
 class Audit:
     """Text in a paper's graph that comes from the part that was cut off. `shared` counts runs of `SHINGLE` words that
-    are in the graph and the rest of the paper, but not in the cut text. `texts` and `words` count the compared
-    material, `withheld` nodes that the graph should not have: repositories, code, findings."""
+    occur in the graph and the rest of the paper, but not in the cut text. `texts` and `words` count the compared
+    material; `withheld` counts nodes that the graph should not contain (repositories, code, findings)."""
 
     paper: str
     texts: int
@@ -54,14 +55,14 @@ class Audit:
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The rows of `golds.jsonl` or `reviews.jsonl`. `cut_before` is the title of the first section that a planner must
+    """The rows in `golds.jsonl` or `reviews.jsonl`. `cut_before` is the title of the first section that a planner must
     not see."""
     return [json.loads(line) for line in (_DATA / name).read_text(encoding="utf-8").splitlines() if line]
 
 
 def with_reviews(papers: Path, to: Path) -> int:
-    """Writes `to`/whole (the whole papers that have reviews) and `to`/reviews.jsonl, the instances of the reviewer
-    task. Returns their number. Raises `OSError` for a missing paper."""
+    """Writes `to`/whole (the full papers that have reviews) and `to`/reviews.jsonl (the instances for the reviewer
+    task). Returns the number of instances. Raises `OSError` for a missing paper."""
     made = []
     for row in rows("reviews.jsonl"):
         whole = (papers / row["id"] / "paper.md").read_text(encoding="utf-8")
@@ -71,9 +72,8 @@ def with_reviews(papers: Path, to: Path) -> int:
 
 
 def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[Mapping[str, Any]]) -> list[Audit]:
-    """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg, a graph of the cut papers and, if given,
-    of the other papers in `graphs`. Returns the results of the audits. Raises `InputError` for a missing paper or
-    section."""
+    """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg (a graph of the cut papers and, if `graphs`
+    is given, the other papers in it). Returns the audit results. Raises `InputError` for a missing paper or section."""
     if missing := [gold["id"] for gold in golds if not (papers / gold["id"] / "paper.md").is_file()]:
         raise InputError(f"{papers}: has no {missing[0]}/paper.md; give the folder of the papers {', '.join(missing)}")
     settings = Settings.model_validate({"kg": to / "kg", "llm": {"model": "none"}})
@@ -102,7 +102,7 @@ def until(text: str, title: str) -> str:
 
 
 def _stored(to: Path, place: str, text: str, abstract: str) -> dict[str, str]:
-    """Writes a paper, and returns the fields of its instance."""
+    """Writes a paper, and returns the fields for its instance."""
     (to / place).mkdir(parents=True, exist_ok=True)
     (to / place / "paper.md").write_text(text, encoding="utf-8")
     found = _ABSTRACT.search(text)
@@ -114,7 +114,7 @@ def _write_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _without_findings(settings: Settings, paper: str) -> PaperBundle:
-    """The paper published again without findings, which are the introduction's claims about the experiments."""
+    """Republishes the paper without its findings, which are the introduction's claims about the experiments."""
     with open_store(settings) as store:
         found = stored_paper(store, paper)
         assert found is not None
@@ -139,8 +139,8 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text of a value at any depth, so that new kinds of nodes are compared too. An id combines the paper's and
-    the technique's, which are not adjacent in any text."""
+    """Every string in a value at any depth, so that new kinds of nodes are also compared. An id combines the paper's
+    and the technique's names, which are not adjacent in any text."""
     if isinstance(value, str):
         yield from value.split("#")
     elif isinstance(value, Mapping | list | tuple):

@@ -16,8 +16,8 @@ from evaluation.inputs.graph import check_graph
 from evaluation.inputs.inspect_tasks import checked, given_path
 
 _MOST_BYTES = 65_536
-"""The maximum size of a tool result: the server answers in up to 8,000 tokens, and Inspect cuts the middle out of
-longer texts."""
+"""The maximum size of a tool result. The server's answers have up to 8,000 tokens, and Inspect cuts the middle out of
+longer results."""
 
 
 @task
@@ -42,19 +42,19 @@ def reviewer(
 
 def _task(name: TaskName, instances: str, kind: Planner, graph: str, k: int, plans: str, window: int) -> Task:
     if k < 1 or window < 1:
-        raise ValueError("k and window are above 0")
+        raise ValueError("k and window must be above 0")
     if (kind in ("product", "graph") and not graph) or (kind == "stored" and not plans):
         raise ValueError(f"planner={kind} needs {'plans' if kind == 'stored' else 'graph'}=FOLDER")
     graph, plans = (str(given_path(folder)) if folder else "" for folder in (graph, plans))
     if kind == "stored" and not Path(plans).is_dir():
-        raise ValueError(f"plans: there is no folder {plans}")
+        raise ValueError(f"plans: no such folder: {plans}")
     if graph:
         check_graph(Path(graph))
     file = given_path(instances)
     loaded = load(file, name)
     if not loaded.instances:
         reasons = ", ".join(f"{count} x {kind}" for kind, count in loaded.problems.items())
-        raise ValueError(f"{file} has no instance that can be used: {reasons or 'it is empty'}")
+        raise ValueError(f"{file} has no usable instance: {reasons or 'it is empty'}")
     samples = [
         Sample(id=instance.id, input=instance.title, metadata=instance.model_dump(mode="json"))
         for instance in loaded.instances

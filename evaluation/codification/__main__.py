@@ -1,10 +1,11 @@
-"""Evaluates runs of `xkg implement` next to the published means. It prints counts, not percentages of a few runs.
+"""Evaluates runs of `xkg implement` alongside the published means. Prints counts, since percentages of a few runs would
+be misleading.
 
     python -m evaluation.codification RUNS… [--judgements FILE.csv]
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
 
-RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge independently reads every
-run, and the rows are added to the file of judgements.
+RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge reads every run
+independently, and the rows are added to the judgements file.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025."""
 
@@ -26,8 +27,8 @@ def main(
     runs: Sequence[Path],
     *,
     judgements: Annotated[Path | None, typer.Option(help="CSV of run, judge, quality, edited, repaired")] = None,
-    judge: Annotated[list[str] | None, typer.Option(help="name of a judge, who is a model; repeatable")] = None,
-    llm: Annotated[str | None, typer.Option(help="model of the judges")] = None,
+    judge: Annotated[list[str] | None, typer.Option(help="name of a judge, which is a model; repeatable")] = None,
+    llm: Annotated[str | None, typer.Option(help="model used by the judges")] = None,
 ) -> None:
     console = Console(highlight=False, soft_wrap=True, width=160)
     found = runs_in(runs)
@@ -35,7 +36,7 @@ def main(
     console.print(PUBLISHED)
     if judge:
         if judgements is None:
-            raise InputError("--judge needs a file for the rows: --judgements FILE.csv")
+            raise InputError("--judge needs a file for its rows: pass --judgements FILE.csv")
         write(judged_runs(found, judge, load(llm={"model": llm} if llm else {})), judgements)
     if judgements:
         for line in judged(judgements_in(judgements), {run.folder.name: run for run in found}):

@@ -1,8 +1,9 @@
-"""The quality of runs: judges independently read method and changes, and name the lines that need repair.
+"""Rates the quality of runs: judges independently read the method and the changes, and list the lines that need repair.
 
-A judgement is a row `run,judge,quality,edited,repaired`: quality S1 (as it should be), S2 (small repairs) or S3 (to be
-rewritten), the number of lines that the agent edited, and the number of them that need repair, including missing ones.
-Time saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025)."""
+A judgement is a row `run,judge,quality,edited,repaired`: the quality is S1 (as it should be), S2 (needs small repairs)
+or S3 (needs a rewrite), `edited` is the number of lines that the agent edited, and `repaired` is the number of lines
+that need repair, including missing lines. Time saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent",
+2025)."""
 
 import csv
 from collections import Counter
@@ -36,7 +37,7 @@ class Repair(AnswerType):
 
 
 class Quality(AnswerType):
-    """The answer of a judge."""
+    """A judge's answer."""
 
     repairs: tuple[Repair, ...]
     missing_lines: int
@@ -56,7 +57,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """The judgement of one judge, who sees no other judge's. Raises the errors of `LanguageModel`."""
+    """One judge's judgement, made without seeing any other judge's. Raises anything that `LanguageModel` raises."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {
@@ -94,7 +95,7 @@ def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
 
 
 def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
-    """The judgements of all judges on all runs with changes, by the configured models."""
+    """All judges' judgements on all runs with changes, made by the configured models."""
     pairs = [(run, name) for run in runs if run.result.changed_files for name in judges]
     graphs = {run.folder.parents[1] for run, _ in pairs}
     with ExitStack() as opened:
@@ -109,7 +110,7 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
 
 
 def parts_of(run: Run) -> tuple[str, ...]:
-    """The names of the method's parts, if the run's last verdict located them."""
+    """The names of the method's parts, if the last verdict in the run located them."""
     parts = Operations(run.folder).get("parts", {}, Parts)
     return parts.parts if parts is not None else ("as the method's text has them",)
 
@@ -127,10 +128,10 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
-    """A line for each judgement, one for each mode, and one for all, with how often all judges of a run agree. Raises
-    `InputError` for a judgement of an unknown run."""
+    """One line for each judgement, one for each mode, and one for all, which includes how often all judges of a run
+    agree. Raises `InputError` for a judgement on an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
-        raise InputError(f"there is no run {unknown[0]} among those that were given")
+        raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")
     lines = [
         f"{each.run} ({runs[each.run].result.result}), judge {each.judge}: {each.quality}, {_sums([each])}"
         for each in judgements

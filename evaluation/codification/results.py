@@ -1,4 +1,4 @@
-"""Finished runs and their cost."""
+"""Reads finished runs and their cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,20 +22,20 @@ CLASSES: tuple[Class, ...] = ("A", "B", "C", "D")
 
 
 class Run:
-    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` is its mode, and whether it had the graph."""
+    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` says its mode and whether it had the graph."""
 
     def __init__(self, folder: Path) -> None:
         try:
             self.result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
             self.task = Task.model_validate_json((folder / "task.json").read_bytes())
         except (OSError, ValueError) as error:
-            raise InputError(f"{folder} is no run that is over: give the folder `runs` of a graph") from error
+            raise InputError(f"{folder} is not a finished run: give the folder `runs` of a graph") from error
         self.folder = folder
         alone = self.task.mode == "agent" and not self.task.graph
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
 
     def tokens(self) -> Cost:
-        """The calls of the run; empty if the ledger of its graph has none."""
+        """The run's model calls; empty if its graph's ledger contains none."""
         name = f"run:{self.folder.name}"
         try:
             return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total
@@ -43,7 +43,7 @@ class Run:
             return Cost(name=name)
 
     def edited(self) -> dict[str, frozenset[int]]:
-        """By file, the lines (1-based) that the run added or changed, without empty ones."""
+        """The non-empty lines (1-based) that the run added or changed, keyed by file."""
         workspace = Workspace.open(self.folder)
         return {
             path: frozenset(n for n in lines if workspace.text(path).splitlines()[n - 1 : n] != [""])
@@ -52,19 +52,19 @@ class Run:
 
 
 def runs_in(folders: Iterable[Path]) -> list[Run]:
-    """The finished runs in order: those of each folder, or the one that is the folder. Raises `InputError` for a folder
-    without one."""
+    """The finished runs in order. A folder contains runs or is itself a run. Raises `InputError` for a folder without a
+    finished run."""
     found: list[Run] = []
     for folder in folders:
         files = sorted([*folder.glob("result.json"), *folder.glob("*/result.json")])
         if not files:
-            raise InputError(f"{folder} holds no run that is over: give the folder `runs` of a graph")
+            raise InputError(f"{folder} contains no finished run: give the folder `runs` of a graph")
         found += [Run(file.parent) for file in files]
     return found
 
 
 def by_mode(runs: Sequence[Run]) -> Table:
-    """Counts of classes, steps, edits, tokens and dollars, one row per mode."""
+    """Counts classes, steps, edits, tokens and dollars, with one row per mode."""
     columns = ("mode", "runs", *CLASSES, "steps", "edits", "expert", "tokens in", "out", "dollars")
     table = Table(*columns, title="Runs by class")
     for arm in sorted({run.arm for run in runs}):

@@ -1,7 +1,8 @@
-"""Measures the quality of a built graph next to published figures: `python -m evaluation.construction GRAPH`.
+"""Measures the quality of a built graph alongside published figures: `python -m evaluation.construction GRAPH`.
 
 GRAPH is the folder of a graph, a folder of graph files (bundles or the peer's format), or one such file; it is only
-read. Without options, only figures that need no judge are computed. The options add those of people and models:
+read. Without options, only figures that need no judge are computed. The options add figures judged by people and
+models:
 
     --gold FILE        human-made hierarchies (JSON: paper, techniques with name, aliases, weight, components): weighted
                        precision, recall and F1 of the shown techniques, and which are invalid
@@ -10,8 +11,8 @@ read. Without options, only figures that need no judge are computed. The options
                        each technique, and each name without a match in --gold. Logs: --log-dir
     --judgements LOG   reads logs of such judges instead of asking again
 
-All but --log-dir may be repeated. `source` in the table says who judged. Published figures are of other papers, models
-and judges."""
+All options except --log-dir may be repeated. `source` in the table says who judged. Published figures are for other
+papers, models and judges."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ def measure(
     alike: float = ALIKE,
     problems: Sequence[str] = (),
 ) -> tuple[Results, list[str]]:
-    """The results of a graph, and tables to print before them."""
+    """A graph's results, and tables to print before them."""
     bundles = graph.bundles
     lost = [*graph.problems, *problems]
     techniques = [t for bundle in bundles for t in bundle.techniques]
@@ -103,8 +104,8 @@ def measure(
 
 
 def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequence[str], folder: Path) -> list[Path]:
-    """Lets models judge with Inspect, one after another, and returns their logs. Raises `InputError` for a model that
-    Inspect does not know or has no key for, and if a judge could not finish: its answers stay in its log, and `inspect
+    """Lets models judge with Inspect, one after another, and returns their logs. Raises `InputError` if Inspect does
+    not know a model or has no key for it, or if a judge could not finish. Its answers stay in its log, and `inspect
     eval-retry` resumes from there."""
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model

@@ -1,4 +1,5 @@
-"""Compares a graph with human-made hierarchies: quality by paper, and invalid techniques before and after pruning."""
+"""Compares a graph with human-made hierarchies: quality for each paper, and invalid techniques before and after
+pruning."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -16,13 +17,14 @@ from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import PaperBundle
 
 PUBLISHED_F1 = ".95 / .89 / 1.00"
-"""Figures of the study that introduced executable knowledge graphs (arXiv 2510.17795), here and in the other modules,
-are for orientation only: papers, models and judges differ from ours, so a difference is not a result."""
+"""Figures from the study that introduced executable knowledge graphs (arXiv 2510.17795), here and in the other modules,
+are for orientation only. Its papers, models and judges differ from ours, so a difference is not a result."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """One paper of a graph with its hierarchy, matched with all found techniques (`all`), and with the shown ones."""
+    """One paper in a graph with its hierarchy, matched with all techniques found (`all`), and with the techniques
+    shown."""
 
     gold: GoldHierarchy
     bundle: PaperBundle
@@ -46,8 +48,8 @@ def matched(
     same: Verdicts | None = None,
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
-    """The papers that have a hierarchy, and one line for each hierarchy that is the second one of its paper or whose
-    paper is not in the graph. `same` are judgements on pairs whose names do not decide."""
+    """The papers that have a hierarchy, and one line for each hierarchy that is a paper's second or whose paper is not
+    in the graph. `same` are judgements on pairs that cannot be decided by their names."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []
@@ -58,7 +60,7 @@ def matched(
             problems.append(f"hierarchy of {gold.paper}: the graph has no such paper")
             continue
         if any(each.bundle is bundle for each in found):
-            problems.append(f"hierarchy of {gold.paper}: a second one; the first counts")
+            problems.append(f"hierarchy of {gold.paper}: this is a second hierarchy; the first counts")
             continue
         agreed = frozenset(
             (g.path, t.id) for g in gold.techniques for t in bundle.techniques if same_item(g.path, t.id) in yes
@@ -76,8 +78,8 @@ def matched(
 
 
 def scores_of(papers: Sequence[Matched]) -> dict[str, dict[str, float]]:
-    """By score name, one number per paper for the shown techniques. Papers for which a score is undefined are left
-    out."""
+    """One number per paper for the techniques shown, keyed by score name. Papers for which a score is undefined are
+    left out."""
     scores: dict[str, dict[str, float]] = {}
     for paper in papers:
         for kind, weighted in (("weighted", True), ("unweighted", False)):
@@ -122,9 +124,9 @@ def papers_table(papers: Sequence[Matched]) -> str:
 
 
 def validity(bundles: Sequence[PaperBundle], papers: Sequence[Matched], judged: Verdicts) -> list[Figure]:
-    """The share of invalid techniques before pruning (all found) and after it (shown). Judges' verdicts count; without
-    one, a technique without a counterpart in a human-made hierarchy is invalid. Techniques without either are left
-    out."""
+    """The share of invalid techniques before pruning (all found) and after it (shown). Judges' verdicts take
+    precedence; without a verdict, a technique is invalid if it has no counterpart in a human-made hierarchy. Techniques
+    with neither a verdict nor a hierarchy are left out."""
     said = {item: verdict for item, verdict in judged.majority().items() if verdict in ("valid", "invalid")}
     invalid = {item: float(verdict == "invalid") for item, verdict in said.items()}
     sources = [*judged.judges] if said else []

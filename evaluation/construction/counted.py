@@ -1,5 +1,5 @@
-"""Figures that need no judge: a graph's granularity, the effect of pruning, levels of its code, questions of a
-build."""
+"""Figures that need no judge: a graph's granularity, the effect of pruning, the levels of its code, and the questions
+asked by a build."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _GRAINS = (("no technique", 0, 0), ("1 technique", 1, 1), ("2 to 5", 2, 5), ("6 
 
 
 def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
-    """The share of papers with this number of shown techniques."""
+    """The share of papers with each number of shown techniques."""
     counts = {b.paper.id: sum(t.hidden is None for t in b.techniques) for b in bundles}
     return [
         mean_figure(f"papers with {name}", {paper: float(low <= n <= high) for paper, n in counts.items()})
@@ -24,8 +24,8 @@ def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
 
 
 def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
-    """By score name, one number (0 or 1) per code node: whether it reached a level before repair (its first evidence),
-    and whether it has it now."""
+    """One number (0 or 1) per code node, keyed by score name: whether it reached a level before repair (its first
+    evidence), and whether it has this level now."""
     scores: dict[str, dict[str, float]] = {}
     for level in (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED, Level.FAITHFUL):
         before = scores.setdefault(f"{level} or above, before debugging", {})
@@ -52,9 +52,9 @@ def hidden(bundles: Sequence[PaperBundle]) -> Figure:
 
 
 def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], Costs | None]:
-    """Calls, tokens and dollars per paper, and by stage; from the ledger of a graph, which also has the questions of
-    unpublished builds. Without a ledger, the figures have no values."""
-    note = "no ledger: these are files" if kg is None else "the ledger holds no call"
+    """Calls, tokens and dollars per paper and by stage, from a graph's ledger, which also contains the questions from
+    unpublished builds. If there is no ledger, the figures have no values."""
+    note = "no ledger: these are files" if kg is None else "the ledger contains no calls"
     by_paper = None if kg is None else costs(kg, settings, by="paper")
     rows = [row for row in by_paper.rows if row.name in set(papers) and row.calls] if by_paper else []
     unpriced = sum(row.unpriced for row in rows)
@@ -64,7 +64,7 @@ def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tupl
         text = _COST_PUBLISHED[name]
         figures.append(mean_figure(f"{name} a paper", scores, unit="count", published=text, note="" if rows else note))
     dollars = {row.name: row.dollars for row in rows}
-    missing = f"{unpriced} calls without a known price are left out" if unpriced else "" if rows else note
+    missing = f"{unpriced} calls without a known price are not included" if unpriced else "" if rows else note
     figures.append(
         mean_figure("dollars a paper", dollars, unit="dollars", published=_COST_PUBLISHED["dollars"], note=missing)
     )

@@ -1,10 +1,10 @@
-"""Human-made hierarchies of techniques, as JSON: one object per paper, or a list of them.
+"""Human-made technique hierarchies, as JSON: one object per paper, or a list of objects.
 
     {"paper": "<id or title>", "labelled_by": "a reader of the paper, before any output was seen",
      "techniques": [{"name": "Tent", "aliases": ["test entropy minimization"], "weight": 1.0, "components": [...]}]}
 
-`weight` is how important it is that a graph has the technique (any positive number, default 1). 0 marks one that a
-graph may have but need not: a baseline, or background."""
+`weight` is how important it is that a graph contains the technique (any positive number, default 1). 0 marks an
+optional technique, such as a baseline or background."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from xkg.value import Value
 
 
 class GoldTechnique(Value):
-    """`path` are the names from the top of the hierarchy to this technique."""
+    """A technique in a hierarchy; `path` contains the names from the top of the hierarchy down to it."""
 
     path: tuple[str, ...]
     aliases: tuple[str, ...] = ()
@@ -60,8 +60,8 @@ class _Paper(BaseModel):
 
 
 def read_hierarchies(path: Path) -> tuple[list[GoldHierarchy], list[str]]:
-    """The hierarchies of a file, and one line for each malformed one. Raises `InputError` for a file that cannot be
-    read or is not JSON."""
+    """The hierarchies in a file, and one line for each malformed hierarchy. Raises `InputError` for a file that cannot
+    be read or is not JSON."""
     value = read_json(path)
     found: list[GoldHierarchy] = []
     problems: list[str] = []

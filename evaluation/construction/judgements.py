@@ -1,8 +1,8 @@
-"""Judgements of a graph by people or models: the majority verdict, and the agreement of judges.
+"""Judgements on a graph by people or models: the majority verdict, and the agreement between judges.
 
-A person's file has JSON lines {question, item, judge, verdict}; models' verdicts come from logs of Inspect tasks
-(`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11): 1
-if all agree, 0 for agreement at chance level; judges may have skipped items."""
+A person's file contains JSON lines {question, item, judge, verdict}; models' verdicts come from the logs of Inspect
+tasks (`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter
+11): 1 if all agree, 0 for agreement at chance level; judges may have skipped items."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,20 +34,21 @@ class Judgement(Value):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """One question's judgements: `by_item` has the verdict of each judge, `judges` all judges, sorted."""
+    """One question's judgements: `by_item` contains each judge's verdict on each item, and `judges` lists all judges,
+    sorted."""
 
     question: Question
     by_item: Mapping[str, Mapping[str, str]]
     judges: tuple[str, ...]
 
     def majority(self) -> dict[str, str]:
-        """The verdict of more than half of an item's judges, `SETTLED_BY_NONE` if there is none."""
+        """The verdict of more than half of an item's judges, or `SETTLED_BY_NONE` if there is no majority."""
         return {item: _majority(list(verdicts.values())) for item, verdicts in self.by_item.items()}
 
 
 def collect(judgements: Iterable[Judgement], question: Question, items: Iterable[str]) -> tuple[Verdicts, list[str]]:
-    """The judgements of one question on these items, and one line for each unusable one: an item that is not in the
-    graph, an unknown verdict, or a second one by the same judge (the first counts)."""
+    """The judgements for one question on these items, and one line for each unusable judgement: an item that is not in
+    the graph, an unknown verdict, or a judge's second verdict on an item (the first counts)."""
     known, problems = set(items), list[str]()
     by_item: dict[str, dict[str, str]] = {}
     for judgement in judgements:
@@ -67,8 +68,8 @@ def collect(judgements: Iterable[Judgement], question: Question, items: Iterable
 
 
 def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[str, str]) -> list[Figure]:
-    """The share of items with each majority verdict, and the judges' agreement. `names` are the names of the figures by
-    verdict. Without judgements, one figure without a value is returned."""
+    """The share of items with each majority verdict, and the judges' agreement. `names` maps each verdict to its
+    figure's name. If there are no judgements, returns one figure without a value."""
     if not verdicts.by_item:
         first = next(iter(names))
         text = published.get(first, "")
@@ -88,7 +89,7 @@ def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[
 
 
 def agreement(verdicts: Verdicts) -> list[Figure]:
-    """The agreement of the judges as a figure; none if there is only one judge."""
+    """The judges' agreement as a figure; empty if there is only one judge."""
     if len(verdicts.judges) < 2:
         return []
     twice = [list(given.values()) for given in verdicts.by_item.values() if len(given) > 1]
@@ -106,7 +107,7 @@ def agreement(verdicts: Verdicts) -> list[Figure]:
 
 
 def alpha(units: Sequence[Sequence[str]]) -> float | None:
-    """Krippendorff's alpha over the verdicts of each item; None if fewer than two items have two verdicts, or all
+    """Krippendorff's alpha over the verdicts on each item; None if fewer than two items have two verdicts, or if all
     verdicts are equal."""
     pairable = [unit for unit in units if len(unit) > 1]
     totals = Counter(verdict for unit in pairable for verdict in unit)
@@ -121,7 +122,7 @@ def alpha(units: Sequence[Sequence[str]]) -> float | None:
 
 
 def same_item(gold_path: Sequence[str], technique: str) -> str:
-    """The item for the question whether a technique is the gold one."""
+    """The item for the question of whether a technique is the same as a gold technique."""
     return f"{technique}{_SEPARATOR}{' / '.join(gold_path)}"
 
 

@@ -1,9 +1,10 @@
-"""Matches the techniques of a graph with those of a human-made hierarchy, and computes precision and recall.
+"""Matches a graph's techniques with those in a human-made hierarchy, and computes precision and recall.
 
-Pairs are one to one, chosen greedily, the surest first: equal names; then a name or alias that is a form of the other
-(abbreviations, plurals, spelling: `xkg.store.concepts.names`); then the most similar names by cosine of their
-embeddings, from `ALIKE` on; then pairs that judges call the same. At `ALIKE` 0.8, 1 % of 1,714 pairs of different
-techniques of one paper match in `evaluation/gold/techniques`, and 22 % of 330 pairs of a name and its alias."""
+Pairs are one to one and chosen greedily, surest first: equal names; then a name or alias that is a variant of the other
+(abbreviations, plurals, spelling: `xkg.store.concepts.names`); then the names most similar by the cosine of their
+embeddings, if it is at least `ALIKE`; then pairs that judges call the same. In `evaluation/gold/techniques`, an `ALIKE`
+of 0.8 matches 1% of 1,714 pairs of different techniques from the same paper, and 22% of 330 pairs of a name and its
+alias."""
 
 import re
 import unicodedata
@@ -29,7 +30,7 @@ Similarity = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique of the graph and its gold technique."""
+    """A technique in the graph and the matching gold technique."""
 
     technique: Technique
     gold: GoldTechnique
@@ -38,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Matching:
-    """The pairs of one paper, surest first, and the unmatched techniques of either side."""
+    """The pairs for one paper, surest first, and the unmatched techniques on each side."""
 
     pairs: tuple[Pair, ...]
     unmatched: tuple[Technique, ...]
@@ -46,7 +47,7 @@ class Matching:
 
     @property
     def right(self) -> frozenset[str]:
-        """Ids of the techniques that have a counterpart."""
+        """The ids of the techniques that have a counterpart."""
         return frozenset(pair.technique.id for pair in self.pairs)
 
 
@@ -72,8 +73,8 @@ def match(
     same: frozenset[tuple[tuple[str, ...], str]] = frozenset(),
     alike: float = ALIKE,
 ) -> Matching:
-    """Matches one paper. `same` are pairs of a gold path and a technique id that judges call the same. The result does
-    not depend on the order of either side."""
+    """Matches the techniques in one paper. `same` are pairs of a gold path and a technique id that judges call the
+    same. The result does not depend on the order of either side."""
     candidates: list[tuple[int, float, str, tuple[str, ...], int, int, How]] = []
     if techniques and golds:
         cosines = similarity([t.name for t in techniques], [g.name for g in golds])
@@ -127,8 +128,8 @@ def _plain(name: str) -> str:
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Precision over the graph's techniques by their own weights, recall over the gold ones by theirs; or each with
-    weight 1. Gold techniques of weight 0 count only for precision."""
+    """Precision is over the graph's techniques with their own weights, and recall is over the gold techniques with
+    theirs; or every weight is 1. Gold techniques with weight 0 count only for precision."""
 
     def of(technique: Technique) -> float:
         return max(technique.weight, 0.0) if weighted else 1.0
@@ -144,8 +145,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """Of the pairs whose gold technique is below another matched one, the number that is also below it in the graph,
-    directly or not; and the total of such pairs."""
+    """The number of pairs whose gold technique is below another matched technique and whose technique is also below it
+    in the graph, directly or not; and the total number of pairs whose gold technique is below another."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

@@ -4,8 +4,8 @@
     valid_techniques   is this a technique at all
     same_techniques    is this technique of the graph the same as that one of a human-made hierarchy (-T gold=FILE)
 
-Each sample is one item; the rubrics are the files in `prompts/`. For several judges, use `--model a,b,c` or one log
-each. Read the judges' answers with `python -m evaluation.construction GRAPH --judgements LOG…`."""
+Each sample is one item; the rubrics are the files in `prompts/`. For several judges, use `--model a,b,c` or a separate
+log for each. Read the judges' answers with `python -m evaluation.construction GRAPH --judgements LOG…`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -31,13 +31,13 @@ _PROMPTS = Path(__file__).parent / "prompts"
 _VERDICT = re.compile(r"<verdict>\s{0,20}([a-z]{1,20})\s{0,20}</verdict>", re.IGNORECASE)
 _LONGEST = 60_000
 _NEAREST = 3
-"""The number of graph techniques to ask about for each unmatched gold one."""
+"""The number of graph techniques to ask about for each unmatched gold technique."""
 
 
 @task
 @checked
 def exact_pairs(graph: str, papers: str = "") -> Task:
-    """One sample per code node of a graph (of the papers named, separated by '|')."""
+    """One sample per code node in a graph (only for the named papers, separated by '|', if given)."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("pair", [pair_sample(b, code) for b in bundles for code in b.code])
 
@@ -45,7 +45,7 @@ def exact_pairs(graph: str, papers: str = "") -> Task:
 @task
 @checked
 def valid_techniques(graph: str, papers: str = "") -> Task:
-    """One sample per technique of a graph, including hidden ones."""
+    """One sample per technique in a graph, including hidden techniques."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("technique", [technique_sample(b, t) for b in bundles for t in b.techniques])
 
@@ -59,7 +59,7 @@ def same_techniques(graph: str, gold: str) -> Task:
 
 
 def judged(question: Question, samples: list[Sample]) -> Task:
-    """The task of one question. Raises `InputError` if there is nothing to ask."""
+    """The task for one question. Raises `InputError` if there is nothing to ask."""
     if not samples:
         raise InputError(f"there is no {question} to judge in this graph")
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=verdict(question), name=f"judge_{question}")
@@ -67,7 +67,7 @@ def judged(question: Question, samples: list[Sample]) -> Task:
 
 @metric
 def unusable() -> InspectMetric:
-    """The number of answers without one of the verdicts."""
+    """The number of answers without a valid verdict."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(score.score.answer == UNUSABLE for score in scores))
@@ -88,7 +88,7 @@ def share_of_best() -> InspectMetric:
 
 @scorer(metrics=[share_of_best(), unusable()])
 def verdict(question: Question) -> Scorer:
-    """The last verdict of an answer; 1 for the first of the question's verdicts, 0 for others."""
+    """Scores the last verdict in an answer: 1 for the question's first verdict, 0 for any other."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         given = read_verdict(state.output.completion, question)
@@ -98,15 +98,15 @@ def verdict(question: Question) -> Scorer:
 
 
 def read_verdict(answer: str, question: Question) -> str:
-    """The verdict in the answer's last tag, `UNUSABLE` if it is not a verdict."""
+    """The verdict in the answer's last tag, or `UNUSABLE` if it is not a verdict."""
     found = _VERDICT.findall(answer[-_LONGEST:])
     given = found[-1].lower() if found else ""
     return given if given in VERDICTS[question] else UNUSABLE
 
 
 def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
-    """The judgements in an Inspect log, and one line for each sample without a usable one. Raises `InputError` for a
-    file that is not a log of these tasks."""
+    """The judgements in an Inspect log, and one line for each sample without a usable judgement. Raises `InputError`
+    for a file that is not a log from these tasks."""
     log = read_log(path)
     names: Mapping[str, Question] = {f"judge_{question}": question for question in VERDICTS}
     question = names.get(log.eval.task.rpartition("/")[2])
@@ -124,7 +124,7 @@ def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
 
 
 def open_questions(papers: Iterable[Matched]) -> list[Sample]:
-    """The samples of `same_techniques`."""
+    """The samples for `same_techniques`."""
     samples = []
     for matching in (paper.all for paper in papers):
         if not matching.missed or not matching.unmatched:
@@ -137,7 +137,7 @@ def open_questions(papers: Iterable[Matched]) -> list[Sample]:
 
 
 def pair_sample(bundle: PaperBundle, code: Code) -> Sample:
-    """The question whether this code is exactly its technique."""
+    """Asks whether this code is exactly its technique."""
     technique = next((t for t in bundle.techniques if t.id == code.technique), None)
     name, definition = ("", "") if technique is None else (technique.name, technique.definition)
     inputs = {
@@ -150,7 +150,7 @@ def pair_sample(bundle: PaperBundle, code: Code) -> Sample:
 
 
 def technique_sample(bundle: PaperBundle, technique: Technique) -> Sample:
-    """The question whether this is a technique."""
+    """Asks whether this is a technique."""
     inputs = {
         "title": bundle.paper.title,
         "abstract": bundle.paper.abstract[:_LONGEST],

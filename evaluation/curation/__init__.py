@@ -1,1 +1,1 @@
-"""Measures curation on a loopback web: which papers of a human-made selection around a target it finds."""
+"""Measures curation on a local web server: which papers in a human-made selection around a target does it find?"""

@@ -1,17 +1,17 @@
-"""recall@10 of a curation: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to make a folder.
+"""Measures a curation's recall@10: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to create a folder.
 
     python -m evaluation.curation prepare FOLDER --papers DIR --graphs DIR --mirrors DIR
     python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10]
 
-The folder's format is in `evaluation.curation.world`. `prepare` fills it from folders of targets, of graphs in the
-published format (titles, abstracts, references) and of git mirrors (README, licence, days), and from
-`evaluation/gold/curation`, which has only facts: arXiv ids, titles, authors, and which titles belong to which target.
-It sends no requests to the internet.
+The folder's format is in `evaluation.curation.world`. `prepare` fills it from folders of targets, graphs in the
+published format (titles, abstracts, references) and git mirrors (README, licence, dates), and from
+`evaluation/gold/curation`, which contains only facts: arXiv ids, titles, authors, and which titles belong to which
+target. It sends no requests to the internet.
 
-The tests' programs serve the folder on loopback: they speak the protocols of arXiv, OpenAlex and GitHub, and search by
-words. Requests are sent without pauses, and their number is printed. For each target, the output has recall@10 of its
-expected papers and of those that it cites, the chosen papers with reasons, and the step at which each missed paper was
-lost."""
+The test servers serve the folder on loopback. They speak the protocols of arXiv, OpenAlex and GitHub, and search by
+words. Requests are sent without pauses, and their number is printed. For each target, the output includes recall@10 for
+its expected papers and for the expected papers that it cites, the chosen papers with reasons, and the step at which
+each missed paper was lost."""
 
 import tempfile
 import time
@@ -36,7 +36,7 @@ _SAME = 0.9
 
 
 class Missed(NamedTuple):
-    """`is_cited`: whether it is a reference of the target. `step` is where it was lost."""
+    """A paper that was missed. `is_cited` says whether the target cites it, and `step` says where it was lost."""
 
     title: str
     is_cited: bool
@@ -78,7 +78,7 @@ def _of_title(title: str, papers: tuple[CuratedPaper, ...]) -> CuratedPaper | No
 def _step(web: Scholarly, title: str, dropped: CuratedPaper | None) -> str:
     if dropped is None:
         known = any(title_similarity(paper.title, title) >= _SAME for paper in web.papers.values())
-        return "candidates: neither cited nor found by a search" if known else "the folder does not have it"
+        return "candidates: neither cited nor found by a search" if known else "not in the folder"
     if dropped.arxiv_id is None:
         return f"identity: {dropped.dropped}"
     scores = ", ".join(f"{name} {value:.2f}" for name, value in dropped.scores.items())
@@ -149,7 +149,7 @@ def main(
         prepare(Path(place), papers, graphs, mirrors)
         return
     if verb:
-        raise InputError("give one folder, or: prepare FOLDER --papers DIR --graphs DIR --mirrors DIR")
+        raise InputError("pass one folder, or: prepare FOLDER --papers DIR --graphs DIR --mirrors DIR")
     found = []
     with served(Path(place)) as web, tempfile.TemporaryDirectory(prefix="xkg-curation-") as kg:
         for each in targets(Path(place)):

@@ -17,12 +17,12 @@ GOLD = Path(__file__).parents[1] / "gold" / "curation"
 _README = re.compile(r"(?i)readme(\.md|\.rst|\.txt)?")
 _MADE_UP = 90_000
 _ONLINE_SINCE = 2010
-"""Earlier works are assumed not to be on arXiv."""
+"""Works from earlier years are assumed not to be on arXiv."""
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
-    """Writes the folder. A paper's id comes from its entry or the gold list, otherwise it is made up. Its day comes
-    from the id, otherwise it is the middle of its year."""
+    """Writes the folder. A paper's id comes from its entry or the gold list, or else is made up. Its date comes from
+    the id, or else is the middle of its year."""
     folder.mkdir(parents=True, exist_ok=True)
     works = _Works()
     for known in lines(GOLD / "papers.jsonl"):
@@ -50,7 +50,7 @@ def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
 
 
 class _Works:
-    """Papers by the letters of their titles."""
+    """Papers, keyed by the letters in their titles."""
 
     def __init__(self) -> None:
         self.known: dict[str, dict[str, Any]] = {}
@@ -83,7 +83,7 @@ class _Works:
             year = work.get("year") or 2018
             number = work.get("number") or f"{max(year, 2007) % 100:02}06.{_MADE_UP - count:05}"
             if number in numbers or (number in taken and "number" not in work):
-                continue  # two titles with one id: the first counts
+                continue  # if two titles have the same id, the first counts
             numbers.add(number)
             match = re.fullmatch(r"(\d\d)(\d\d)\.\d{4,5}", number) if "number" in work else None
             yield {
@@ -133,7 +133,7 @@ def _repository(mirror: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """The output of git for a mirror, ignoring the mirror's own configuration."""
+    """Git's output for a mirror, ignoring the mirror's own configuration."""
     done = subprocess.run(
         ["git", "-c", "core.fsmonitor=false", "--git-dir", str(folder), *arguments],
         capture_output=True,

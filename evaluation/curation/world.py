@@ -1,4 +1,4 @@
-"""Serves a folder of papers and repositories as a web on loopback that speaks arXiv, OpenAlex and GitHub.
+"""Serves a folder of papers and repositories on loopback, using the protocols of arXiv, OpenAlex and GitHub.
 
     FOLDER/papers.jsonl          one paper per line: number (its arXiv id, perhaps made up), title, authors, published
                                  (YYYY-MM-DD), abstract, comment, doi, listed (false: arXiv does not have it)
@@ -21,7 +21,7 @@ from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepos
 
 @dataclass(frozen=True)
 class Target:
-    """`expected` are titles; `blacklist` is None if there is none."""
+    """A curation target. `expected` contains titles; `blacklist` is None if there is no blacklist."""
 
     name: str
     paper: Path

@@ -1,1 +1,2 @@
-"""Generated inputs of benchmarks: a paper with its repository, graphs of any size, graphs perturbed from real ones."""
+"""Generates benchmark inputs: a paper with its repository, graphs of any size, and graphs perturbed from real
+graphs."""

@@ -1,7 +1,7 @@
-"""A generated graph of any size: papers of twenty techniques in a tree four levels deep, each with 2 KB of code, a
-repository, references among the papers, findings, and one shared package.
+"""Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, 2 KB of code for each
+technique, a repository, references to other papers, findings, and one package shared by all.
 
-Words are drawn with a seed for each paper, so that paper n is the same in every graph, whatever its size."""
+Words are drawn with a separate seed for each paper, so that paper n is the same in every graph, whatever its size."""
 
 import hashlib
 import random
@@ -31,11 +31,12 @@ CODE_BYTES = 2000
 CITED = 5
 _LEVELS = (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED)
 _PARENTS = (None, 0, 0, 1, 1, 2, 3, 3, 4, 5, None, 10, 10, 11, 12, 13, None, 16, 17, 18)
-"""The tree of every paper, by index: three top techniques, at most five levels."""
+"""The tree in every paper, by index: three top techniques, at most five levels."""
 
 
 def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBundle]:
-    """Papers from `first` on. Another `edition` has other definitions and code for the same techniques."""
+    """Papers, starting with number `first`. A different `edition` contains different definitions and code for the same
+    techniques."""
     return (bundle(number, edition) for number in range(first, first + papers))
 
 
@@ -112,10 +113,9 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """Replaces an embedding model where only its consumers are timed: a unit vector drawn with the text as seed.
-
-    Equal texts have equal vectors. Texts fall into subjects, within which cosines are near 0.4. Without subjects,
-    unlike real texts, an index with inverted lists would have to search all of them."""
+    """Replaces an embedding model if only its consumers are timed: it returns a unit vector drawn with the text as the
+    seed. Equal texts have equal vectors. Texts fall into subjects, within which cosines are near 0.4. Without subjects,
+    and unlike with real texts, an index with inverted lists would have to search all lists."""
 
     model = "seeded-384"
     dimension = 384

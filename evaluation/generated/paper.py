@@ -1,7 +1,8 @@
-"""A generated paper of about 100 KB and a repository of about 20,000 lines: the input of the speed benchmark.
+"""Generates a paper of about 100 KB and a repository of about 20,000 lines, the input for the speed benchmark.
 
-Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. Texts have a realistic
-structure (sections, equations, algorithms; classes, functions, calls between modules), and nothing is copied."""
+Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. Paper and code have a
+realistic structure (sections, equations, algorithms; classes, functions, calls between modules), and nothing is
+copied."""
 
 import random
 from pathlib import Path
@@ -13,7 +14,7 @@ VERBS = ("computes updates projects normalises samples scales masks restores wei
 
 
 def technique_names(count: int, seed: int = 0) -> list[str]:
-    """`count` different names of three words."""
+    """`count` distinct three-word names."""
     rng = random.Random(seed)
     names: dict[str, None] = {}
     while len(names) < count:
@@ -57,7 +58,7 @@ def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Pat
 
 
 def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) -> Path:
-    """Writes packages of modules of about 250 lines each, and returns their folder."""
+    """Writes packages whose modules have about 250 lines each, and returns their folder."""
     rng = random.Random(2)
     names = technique_names(techniques)
     modules = lines // 244
@@ -73,7 +74,7 @@ def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) ->
 
 
 def prose(rng: random.Random, characters: int) -> str:
-    """Sentences with about this number of characters."""
+    """Sentences with about this many characters in total."""
     out: list[str] = []
     length = 0
     while length < characters:

@@ -1,15 +1,16 @@
-"""Makes a graph of any size whose techniques are perturbed from real ones, as a generation that `xkg serve` can open.
+"""Creates a graph of any size whose techniques are perturbed from real techniques, as a generation that `xkg serve` can
+open.
 
     python -m evaluation.generated.perturbed_graph --folder DIR [--from GRAPHS] [--techniques 1000000]
 
 GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
-hierarchy and the beginning of its code. A fifth of its words are replaced with others of the source papers, each
-definition has a sentence of another technique's, and most names have a word of another's. A technique's vector is mixed
-with two others' and some noise, and so are the codes of its words, because embedding a million texts takes hours. Paper
-n is the same in every graph, whatever its size.
+hierarchy and the beginning of its code. A fifth of its words are replaced with other words from the source papers, each
+definition contains a sentence from another technique's definition, and most names contain a word from another
+technique's name. Each technique's vector is mixed with two other vectors and some noise, as are its word codes, because
+embedding a million texts takes hours. Paper n is the same in every graph, whatever its size.
 
 Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
-linked, because the concepts of so many similar papers grow quadratically."""
+linked, because concepts would grow quadratically with so many similar papers."""
 
 import functools
 import hashlib
@@ -49,11 +50,11 @@ OTHER_WORDS = 0.2
 UNCHANGED_NAMES = 0.1
 """A tenth of the techniques keep their name, because real papers share some."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
-"""The weights of two other techniques and of noise in a vector; cosines to the technique itself are near 0.8."""
+"""The weights for two other techniques and for noise in a vector; cosines to the technique itself are near 0.8."""
 REFERENCES = 10
 CODE_CHARACTERS = 2000
 VECTORS_FILE = "vectors.npy"
-"""Stored next to the generations, to check the index against."""
+"""Stored alongside the generations, so that the index can be checked against it."""
 GENERATED = 40
 _WORD = re.compile(r"([A-Za-z]{4,})")
 _NO_CODES = np.empty((0, 0), np.uint8)
@@ -66,10 +67,10 @@ class Source:
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
     first: tuple[int, ...]
-    """The row of each paper's first technique."""
+    """The row for each paper's first technique."""
     vectors: NDArray[np.float32]
     codes: tuple[NDArray[np.uint8], ...]
-    """The word codes of each technique, one row each; no columns if the model has none."""
+    """Each technique's word codes, one row per technique; no columns if the model has no word codes."""
     all_codes: NDArray[np.uint8]
     model: str
     words: tuple[str, ...]
@@ -112,14 +113,14 @@ def _first(text: str) -> str:
 
 
 def graph_files(folder: Path | None) -> Iterator[PaperBundle]:
-    """The papers of a folder of graph files, or generated ones."""
+    """The papers in a folder of graph files, or generated papers."""
     if folder is None:
         return generated_bundles(GENERATED)
     return (read_peer(path, check_parsed) for path in sorted(folder.glob("*.json")))
 
 
 def perturbed(of: Source, number: int) -> PaperBundle:
-    """Paper `number`."""
+    """Returns paper `number`."""
     words = random.Random(number)
     place = number % len(of.papers)
     original, visible = of.papers[place], of.visible[place]
@@ -158,7 +159,7 @@ def perturbed(of: Source, number: int) -> PaperBundle:
 
 
 def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
-    """The vectors of the techniques of paper `number`, in order."""
+    """The vectors for the techniques in paper `number`, in order."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
     count = len(of.visible[place])
@@ -169,8 +170,8 @@ def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
 
 
 def perturbed_codes(of: Source, number: int) -> list[bytes]:
-    """The word codes of the techniques of paper `number`, in order: `OTHER_WORDS` come from others, and an eighth of
-    all signs are flipped."""
+    """The word codes for the techniques in paper `number`, in order. A fraction `OTHER_WORDS` comes from other
+    techniques, and an eighth of all signs are flipped."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
     found = []
@@ -188,7 +189,7 @@ def perturbed_title(of: Source, number: int) -> str:
 
 
 def publish(folder: Path, of: Source, techniques: int) -> int:
-    """Makes a graph of about this number of techniques in `folder`, and returns the number of its generation."""
+    """Creates a graph with about this many techniques in `folder`, and returns its generation number."""
     generations = Generations(folder, wait=1.0, check=lambda _: None)
     known: dict[str, BundleFile] = {}
     with generations.writing() as current:
@@ -210,7 +211,7 @@ def _fill(folder: Path, bundle_folder: Path, of: Source, techniques: int, known:
 
 
 def papers_of(of: Source, techniques: int) -> int:
-    """The number of papers that have this number of techniques."""
+    """The number of papers needed for this many techniques."""
     rounds, rest = divmod(techniques, len(of.vectors))
     return rounds * len(of.papers) + next((n for n, rows in enumerate(of.first) if rows >= rest), len(of.papers))
 
@@ -218,7 +219,7 @@ def papers_of(of: Source, techniques: int) -> int:
 def write_catalogue(
     folder: Path, bundle_folder: Path, of: Source, papers: int, known: dict[str, BundleFile]
 ) -> dict[str, int]:
-    """Writes bundles into `bundle_folder` and the catalogue into `folder`; returns the counts of a manifest."""
+    """Writes bundles into `bundle_folder` and the catalogue into `folder`. Returns the counts for a manifest."""
     added: list[Paper] = []
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         for number in range(papers):
@@ -255,7 +256,7 @@ def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int) -> 
 
 
 def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
-    """The vectors of the first papers, one per row: 1.5 KB per technique."""
+    """The vectors for the first papers, one per row (1.5 KB per technique)."""
     rounds, rest = divmod(papers, len(of.papers))
     count = rounds * len(of.vectors) + sum(map(len, of.visible[:rest]))
     rows = np.empty((count, of.vectors.shape[1]), np.float32)
@@ -268,7 +269,7 @@ def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
 
 
 def _renamed(words: random.Random, of: Source, name: str) -> str:
-    """A name in which a word of another technique's name replaces one of its words or is put before it."""
+    """A name with a word from another technique's name, which either replaces one of its words or precedes it."""
     other = words.choice(words.choice(of.names).split())
     parts = name.split()
     if len(parts) > 2:
@@ -279,7 +280,7 @@ def _renamed(words: random.Random, of: Source, name: str) -> str:
 
 
 def _reworded(words: random.Random, of: Source, text: str) -> str:
-    """A text with `OTHER_WORDS` of its words replaced."""
+    """Text with a fraction `OTHER_WORDS` of its words replaced."""
     parts, places = _parts(text)
     parts = parts[:]
     for _ in range(int(OTHER_WORDS * len(places))):
@@ -289,7 +290,7 @@ def _reworded(words: random.Random, of: Source, text: str) -> str:
 
 @functools.cache
 def _parts(text: str) -> tuple[list[str], list[int]]:
-    """A text split into pieces, and which of them are words."""
+    """Text split into pieces, and which of these pieces are words."""
     parts = _WORD.split(text)
     return parts, [place for place, part in enumerate(parts) if place % 2]
 
@@ -301,12 +302,12 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def main(
     *,
-    folder: Annotated[Path, typer.Option(help="where the graph is made; it must hold none yet")],
+    folder: Annotated[Path, typer.Option(help="folder for the graph; it must not contain one yet")],
     graphs: Annotated[Path | None, typer.Option("--from", help="folder of graph files to perturb")] = None,
     techniques: int = 1_000_000,
 ) -> None:
     if (folder / "CURRENT").exists():
-        raise InputError(f"{folder} holds a graph already")
+        raise InputError(f"{folder} already contains a graph")
     number = publish(folder, source(graph_files(graphs), OnnxEmbedder()), techniques)
     print(f"generation {number} in {folder}")
 

@@ -1,7 +1,7 @@
-"""Short papers like those of a batch: five pages of LaTeX with six techniques, and a repository of a few files that
-import only each other and Python's standard library.
+"""Generates short papers like those in a batch: five pages of LaTeX with six techniques, and a repository with a few
+files that import only each other and Python's standard library.
 
-Words are drawn with a seed for each paper, so that paper n is the same in every list."""
+Words are drawn with a separate seed for each paper, so that paper n is the same in every list."""
 
 import random
 from pathlib import Path

@@ -1,3 +1,2 @@
-"""Inputs of measurements: graphs in any format, and rows that people or models wrote.
-
-Imports of the project: `xkg` and nothing of `evaluation`."""
+"""Reads inputs for measurements: graphs in any format, and rows written by people or models. From this project, it
+imports `xkg` but nothing from `evaluation`."""

@@ -1,4 +1,5 @@
-"""Runs a measurement as a command: positional parameters of its function are arguments, keyword parameters options."""
+"""Runs a measurement as a command. Its function's positional parameters become arguments, and its keyword parameters
+become options."""
 
 import functools
 import inspect
@@ -19,9 +20,9 @@ Earlier = Annotated[Path | None, typer.Option("--against", help="compare with th
 
 
 def run_command(main: Callable[..., int | None]) -> NoReturn:
-    """Calls `main` with the values on the command line, and exits with the status that it returns. Exits with status 1
-    and one line of text if it raises `XkgError`, a file or a server cannot be reached, an input is not JSON, or there
-    is too little to measure."""
+    """Calls `main` with the values from the command line, and exits with the status that it returns. Exits with status
+    1 and a one-line message if `main` raises `XkgError`, a file or server cannot be reached, an input is not JSON, or
+    there is too little to measure."""
 
     @functools.wraps(main)
     def called(**values: Any) -> None:
@@ -44,7 +45,7 @@ def run_command(main: Callable[..., int | None]) -> NoReturn:
         what = f"{error.filename}: " if error.filename else ""
         sys.exit(f"{what}{error.strerror or error}; correct the path or the address, then run this again")
     except StatisticsError as error:
-        sys.exit(f"there is too little to measure ({error}): give a larger graph, or more gold")
+        sys.exit(f"there is too little to measure ({error}): pass a larger graph, or more gold files")
     sys.exit(0)
 
 

@@ -1,4 +1,5 @@
-"""Reads a graph to measure: a folder made by `xkg build` or `import`, or files (bundles, the peer's format)."""
+"""Reads the graph to be measured: a folder created by `xkg build` or `import`, or files (bundles, or the peer's
+format)."""
 
 import os
 import tempfile
@@ -19,8 +20,8 @@ from xkg.store.exchange import graph_files, import_files, read_file
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """The papers of a graph. `settings` are those that open it, None for files; `problems` lists unreadable files, one
-    line each."""
+    """The papers in a graph. `settings` are the settings for opening it, or None for files; `problems` lists unreadable
+    files, one line each."""
 
     path: Path
     bundles: tuple[PaperBundle, ...]
@@ -33,7 +34,7 @@ class MeasuredGraph:
 
 
 def check_graph(graph: Path) -> None:
-    """Raises `XkgError` for a folder without a servable graph that has a paper."""
+    """Raises `XkgError` unless the folder contains a servable graph with at least one paper."""
     service = Service(load(kg=graph))
     try:
         service.papers()
@@ -42,13 +43,13 @@ def check_graph(graph: Path) -> None:
 
 
 def shared() -> Path:
-    """The folder of the shared papers and graphs."""
+    """The folder with the shared papers and graphs."""
     return Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 
 
 @contextmanager
 def graph_or_shared(kg: Path | None) -> Iterator[Path]:
-    """The folder of a graph with papers; without one, the shared graphs imported into a temporary one. Raises
+    """The folder of a graph with papers. If none is given, imports the shared graphs into a temporary folder. Raises
     `XkgError`."""
     with tempfile.TemporaryDirectory() as folder:
         if kg is None:
@@ -59,8 +60,8 @@ def graph_or_shared(kg: Path | None) -> Iterator[Path]:
 
 
 def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
-    """The named papers (ids or titles; none: all). Raises `InputError` if `path` has no graph or no such paper, and
-    `XkgError` if a stored graph cannot be opened."""
+    """The named papers (by id or title), or all papers if none are named. Raises `InputError` if `path` contains no
+    graph or no such paper, and `XkgError` if a stored graph cannot be opened."""
     if (path / "bundles").is_dir():
         settings = load(kg=path)
         with open_store(settings) as store, store.snapshot() as snapshot:
@@ -73,8 +74,10 @@ def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
     if papers:
         by_name = {name: bundle for bundle in found for name in (bundle.paper.id, bundle.paper.title)}
         if missing := [paper for paper in papers if paper not in by_name]:
-            raise InputError(f"{path}: holds no paper {missing[0]}; give an id or a whole title of one that it holds")
+            raise InputError(
+                f"{path}: contains no paper {missing[0]}; pass the id or full title of a paper that it contains"
+            )
         found = list({by_name[paper].paper.id: by_name[paper] for paper in papers}.values())
     if not found:
-        raise InputError(f"{path}: holds no paper that can be read ({problems[0] if problems else 'it is empty'})")
+        raise InputError(f"{path}: contains no readable paper ({problems[0] if problems else 'it is empty'})")
     return MeasuredGraph(path, tuple(found), tuple(problems), None)

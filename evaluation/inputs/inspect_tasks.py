@@ -1,4 +1,4 @@
-"""What the Inspect tasks share: their parameters, papers cut to fit, the tools of a graph, and their logs."""
+"""Helpers for the Inspect tasks: parameters, papers cut to fit, a graph's tools, and logs."""
 
 import inspect
 import os
@@ -24,8 +24,8 @@ _SECTION = re.compile(r"^(?:#{1,3} |\\section\b)", re.MULTILINE)
 
 
 def given_path(text: str) -> Path:
-    """The absolute path of `text`, relative to the shell's working folder: `inspect eval` changes to the folder of the
-    task's file, and only PWD still has the original one."""
+    """The absolute path of `text`, relative to the shell's working folder. `inspect eval` changes to the folder of the
+    task's file, and only PWD still contains the original folder."""
     path = Path(text).expanduser()
     if path.is_absolute() or path.exists():
         return path.absolute()
@@ -34,8 +34,8 @@ def given_path(text: str) -> Path:
 
 
 def checked(make: Callable[P, Task]) -> Callable[P, Task]:
-    """Wraps a task function, below `@task`. Parameters are checked against their types, a `ValueError` becomes an
-    `InputError`, and Inspect's command prints one line for an `XkgError` instead of a traceback."""
+    """Wraps a task function; goes below `@task`. Checks parameters against their types, turns a `ValueError` into an
+    `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a traceback."""
     hints = get_type_hints(make)
     signature = inspect.signature(make)
 
@@ -50,7 +50,7 @@ def checked(make: Callable[P, Task]) -> Callable[P, Task]:
             raise
         except (TypeError, ValueError, OSError) as error:
             _end_in_one_line()
-            raise InputError(f"{make.__name__}: {error}; give parameters as -T NAME=VALUE") from error
+            raise InputError(f"{make.__name__}: {error}; pass parameters as -T NAME=VALUE") from error
 
     return make_checked
 
@@ -76,7 +76,7 @@ def _end_in_one_line() -> None:
 
 
 def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
-    """A paper's first sections that fit, and a line about the omitted ones; '' if nothing was cut."""
+    """As many of a paper's first sections as fit, and a line about omitted sections ('' if nothing was cut)."""
     room = most_tokens * _CHARACTERS_A_TOKEN
     if len(text) <= room:
         return text, ""
@@ -87,8 +87,8 @@ def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
 
 
 def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
-    """The tools of a graph's server, without the papers of a blacklist. It asks no model and opens no folder, because
-    what was withheld may be next to the benchmark."""
+    """The tools of a graph's server, which excludes the papers on a blacklist. It does not ask a model or open a
+    folder, because withheld material may be stored next to the benchmark."""
     given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
     given |= {"XKG_SERVE__ROOTS": os.pathsep, "XKG_LLM__MODEL": "none"}  # "" would mean the working folder
     return mcp_server_stdio(
@@ -100,8 +100,8 @@ def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
 
 
 def read_log(path: Path, *, header_only: bool = False) -> EvalLog:
-    """An Inspect log. Raises `InputError` for another file."""
+    """An Inspect log. Raises `InputError` for any other file."""
     try:
         return read_eval_log(str(path), header_only=header_only)
-    except Exception as error:  # the library lets any exception of its parts through
-        raise InputError(f"{path}: is no log of Inspect ({str(error)[:120]}); give a .eval or .json log") from error
+    except Exception as error:  # the library does not catch exceptions from its dependencies
+        raise InputError(f"{path}: is not an Inspect log ({str(error)[:120]}); pass a .eval or .json log") from error

@@ -1,4 +1,4 @@
-"""Rows that people or models wrote, as JSON lines. Malformed ones are counted and never crash a measurement."""
+"""Reads rows written by people or models, as JSON lines. Malformed rows are reported and never crash a measurement."""
 
 import json
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """The rows of a file, and one line for each that is not of this kind. Raises `InputError` if the file cannot be
+    """The rows in a file, and one line for each row that is not of this kind. Raises `InputError` if the file cannot be
     read."""
     rows: list[V] = []
     problems: list[str] = []
@@ -31,7 +31,7 @@ def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
 
 
 def first_error(error: ValidationError) -> str:
-    """The location and message of the first error, in one line."""
+    """The location and message of the first error, on one line."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     message = " ".join(first["msg"].split())[:200]
@@ -47,8 +47,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_queries(path: Path) -> list[dict[str, Any]]:
-    """The queries for search of a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises
-    `InputError`."""
+    """The search queries in a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises `InputError`."""
     try:
         rows = [json.loads(line) for line in _read(path).splitlines() if line.strip()]
     except ValueError as error:
@@ -57,19 +56,20 @@ def read_queries(path: Path) -> list[dict[str, Any]]:
         if missing := [key for key in ("id", "kind", "query", "gold") if not isinstance(row, dict) or key not in row]:
             raise InputError(f"{path}: query {number} has no {missing[0]}; each needs id, kind, query and gold")
     if not rows:
-        raise InputError(f"{path}: holds no query; give a file of JSON lines")
+        raise InputError(f"{path}: contains no query; pass a file of JSON lines")
     return rows
 
 
 def require_techniques(snapshot: Snapshot, path: Path, techniques: Iterable[str]) -> None:
-    """Raises `InputError` if the graph lacks a technique of the gold file: each one would count as lost."""
+    """Raises `InputError` if the graph lacks a technique from the gold file, because each missing technique would count
+    as lost."""
     wanted = set(techniques)
     papers = {technique.partition("#")[0] for technique in wanted} & set(snapshot.paper_ids())
     known = {id for paper in papers for id in snapshot.technique_ids(paper)}
     if missing := sorted(wanted - known):
         raise InputError(
             f"{path}: {len(missing)} of {len(wanted)} gold techniques are not in this graph, such as {missing[0]}; "
-            "give the graph that the gold was made for (--kg)"
+            "pass the graph for which the gold file was made (--kg)"
         )
 
 

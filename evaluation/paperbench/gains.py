@@ -1,11 +1,11 @@
-"""The gain from the graph: `python -m evaluation.paperbench.gains --without LOG --with LOG [--labels FILE]`.
+"""Computes the gain from the graph: `python -m evaluation.paperbench.gains --without LOG --with LOG [--labels FILE]`.
 
-Logs are those of the tasks in `tasks.py`, or result files with one score per paper (`score`, of other benchmarks);
-repeat the options for several runs, which are averaged by paper (three or more also give best@3). LABELS is a JSON
-object by paper, {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}. The
-published study (arXiv 2510.17795) reports its gains by paper and by domain, and names two ways in which a graph can do
-harm, `over-reliance on retrieved code` and `over-focus on core components`; a reader judges which applies. Papers
-without a label form a separate group."""
+Logs come from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
+Repeat the options for several runs, which are averaged by paper (three or more also yield best@3). LABELS is a JSON
+object keyed by paper, {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}.
+The published study (arXiv 2510.17795) reports its gains by paper and by domain, and describes two ways in which a graph
+can do harm, `over-reliance on retrieved code` and `over-focus on core components`; a human reader judges which applies.
+Papers without a label form a separate group."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +29,8 @@ Labels = dict[str, dict[str, str]]
 
 
 def read_runs(paths: Sequence[Path]) -> tuple[dict[str, list[float]], list[str]]:
-    """The score of each run of each paper in logs and result files, and one line for each sample without a score.
-    Raises `InputError` for a file that is neither."""
+    """The score for each run of each paper in logs and result files, and one line for each sample without a score.
+    Raises `InputError` for any other file."""
     scores: dict[str, list[float]] = {}
     problems: list[str] = []
     for path in paths:
@@ -49,7 +49,7 @@ def read_runs(paths: Sequence[Path]) -> tuple[dict[str, list[float]], list[str]]
 
 
 def conditions(path: Path) -> dict[str, str]:
-    """Agent, models and graph of a log; empty for a file of results."""
+    """The agent, models and graph recorded in a log; empty for a results file."""
     if path.suffix != ".eval":
         return {}
     ran = read_log(path, header_only=True).eval
@@ -64,7 +64,7 @@ def conditions(path: Path) -> dict[str, str]:
 
 
 def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, str]]) -> list[str]:
-    """One line for each difference between the two sides other than the graph, and for a log on the wrong side."""
+    """One line for each difference between the two sides except the graph, and one for each log on the wrong side."""
     found = []
     for name in ("agent", "model", "grader"):
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))
@@ -77,16 +77,16 @@ def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, st
 
 
 def read_labels(path: Path | None) -> Labels:
-    """The labels by paper. Raises `InputError` for a file with another structure."""
+    """The labels, keyed by paper. Raises `InputError` for a file with a different structure."""
     try:
         return {} if path is None else TypeAdapter(Labels).validate_python(read_json(path))
     except ValidationError as error:
-        raise InputError(f"{path}: {first_error(error)}; give an object of labels by paper") from error
+        raise InputError(f"{path}: {first_error(error)}; pass an object that maps papers to labels") from error
 
 
 def gain_table(key: str, without: dict[str, float], with_graph: dict[str, float], labels: Labels) -> str:
-    """One line per label of this key (`paper`: per paper), with the interval of the gain if there are several
-    papers."""
+    """One line for each value of this label (for `paper`, one per paper), with a confidence interval for the gain if
+    there are several papers."""
     groups: dict[str, list[str]] = {}
     for paper in sorted(without.keys() & with_graph.keys()):
         label = paper if key == "paper" else labels.get(paper, {}).get(key) or "not labelled"
@@ -113,7 +113,7 @@ def main(
     known = read_labels(labels)
     both = before.keys() & now.keys()
     if not both:
-        raise InputError("no paper has a score with and without the graph: give logs of the same tasks")
+        raise InputError("no paper has a score with and without the graph: pass logs of the same tasks")
     for key in ("paper", "domain", "failure_mode"):
         print(gain_table(key, before, now, known), end="\n\n")
     ran, ran_with = (list(map(conditions, paths)) for paths in (without, with_graph))
@@ -128,8 +128,8 @@ def main(
         scores[f"best@{BEST_OF} with"] = {paper: b or 0.0 for paper, (_, b) in best.items()}
         scores[f"gain of best@{BEST_OF}"] = {paper: (b or 0.0) - (a or 0.0) for paper, (a, b) in best.items()}
     else:
-        print(f"best@{BEST_OF} needs {BEST_OF} runs of a paper on each side: give the logs of all of them", end="\n\n")
-    alone = [f"{paper}: scored on one side alone" for paper in sorted(before.keys() ^ now.keys())]
+        print(f"best@{BEST_OF} needs {BEST_OF} runs per paper on each side: pass the logs of all runs", end="\n\n")
+    alone = [f"{paper}: scored on only one side" for paper in sorted(before.keys() ^ now.keys())]
     conclude(
         Results(
             measure="gains",

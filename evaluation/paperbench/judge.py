@@ -1,4 +1,5 @@
-"""Scores a submission by a weighted rubric tree: each leaf is judged by a model, and the weights are propagated."""
+"""Scores a submission with a weighted rubric tree: a model judges each leaf, and the scores are propagated up by
+weight."""
 
 import re
 from pathlib import Path
@@ -18,12 +19,12 @@ GRADER = "grader"
 _PROMPT = Path(__file__).parent / "prompts" / "leaf.md"
 _VERDICT = re.compile(r"<verdict>\s{0,20}(met|unmet)\s{0,20}</verdict>", re.IGNORECASE)
 _LONGEST = 400_000
-"""Characters of a submission in a prompt."""
+"""Maximum characters from a submission in a prompt."""
 
 
 @metric
 def unusable() -> Metric:
-    """Leaves for which the judge gave no usable verdict, over all samples; they count as not met."""
+    """The number of leaves, over all samples, for which the judge returned no usable verdict. They count as not met."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(len((score.score.metadata or {}).get("unusable", ())) for score in scores))
@@ -33,16 +34,16 @@ def unusable() -> Metric:
 
 @scorer(metrics=[mean(), stderr(), unusable()])
 def rubric_tree(*, code_development: bool = True) -> Scorer:
-    """The score in 0..1 by the rubric named in the sample's metadata (`rubric`); with `code_development`, only of the
-    leaves of that category. The metadata of a score has each leaf's verdict, the scores by category, and a note on cut
-    text."""
+    """The score (0 to 1) according to the rubric in the sample's metadata (`rubric`); if `code_development` is set,
+    only leaves in that category count. The score's metadata contains each leaf's verdict, the scores by category, and a
+    note on cut text."""
     prompt = load_prompt(_PROMPT)
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         whole = rubric.read_rubric(Path(state.metadata["rubric"]))
         tree = rubric.only(whole) if code_development else whole
         if tree is None:
-            return Score(value=0.0, answer="", explanation="the rubric has no leaf of code development")
+            return Score(value=0.0, answer="", explanation="the rubric has no code development leaf")
         files, cut = bundle_text(submitted(), _LONGEST)
         grader = get_model(role=GRADER)
 

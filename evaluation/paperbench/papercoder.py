@@ -1,7 +1,7 @@
 """PaperCoder's fixed workflow (arXiv 2504.17192): plan, analyse each file, write each file.
 
-With a graph, the planning view is added to the paper for planning, and the implementation view for analysing and
-writing, as in the published study."""
+If there is a graph, the planning view is added to the paper for planning, and the implementation view is added for
+analysing and writing, as in the published study."""
 
 import re
 from pathlib import Path
@@ -49,8 +49,8 @@ class _Files(BaseModel):
 
 @solver
 def papercoder(planning: str = "planning", implementation: str = "implementation") -> Solver:
-    """Runs the workflow. `planning` and `implementation` are keys of the sample's metadata that name the files of the
-    two views, which may be absent. Unusable parts of answers are counted in the state's metadata (`problems`)."""
+    """Runs the workflow. The keys `planning` and `implementation` in the sample's metadata contain the paths of the two
+    views' files; either may be absent. Unusable parts of answers are counted in the state's metadata (`problems`)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         model = get_model()
@@ -89,8 +89,8 @@ def papercoder(planning: str = "planning", implementation: str = "implementation
 
 
 def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
-    """Paths and purposes of an answer, each path once, up to the maximum; only `main.py` if it names none. Unusable
-    parts are added to `problems`."""
+    """The paths and purposes in an answer, each path once, up to the maximum; only `main.py` if it lists no files.
+    Unusable parts are added to `problems`."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         rows = _Files.model_validate_json(answer[start : end + 1][:_LISTED]).files
@@ -100,16 +100,16 @@ def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for row in rows:
         if not row.path.strip() or row.path.strip() in found:
-            problems.append(f"no path, or one that was there before: {row.path[:80]}")
+            problems.append(f"missing or duplicate path: {row.path[:80]}")
         else:
             found[row.path.strip()] = row.purpose[:500]
     if len(found) > _MOST_FILES:
-        problems.append(f"more than {_MOST_FILES} files; the rest is left out")
+        problems.append(f"more than {_MOST_FILES} files; the others are left out")
     return list(found.items())[:_MOST_FILES] or [("main.py", "all of it")]
 
 
 def read_code(answer: str) -> str | None:
-    """The longest block between ``` lines; None without one."""
+    """The longest block between ``` lines, or None if there is no block."""
     blocks = [block for block in _FENCE.findall(answer) if block.strip()]
     return max(blocks, key=len) + "\n" if blocks else None
 

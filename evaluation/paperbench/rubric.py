@@ -1,7 +1,7 @@
 """Weighted rubric trees in PaperBench's format (arXiv 2504.01848, section 2.2).
 
 A rubric is a JSON object {id, requirements, weight, sub_tasks, task_category}. Leaves are judged, and a node's score is
-the mean of its sub-tasks' scores by their weights. `only` keeps the leaves of one category."""
+the weighted mean of its sub-tasks' scores. `only` keeps the leaves in one category."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ CATEGORIES: tuple[Category, ...] = (CODE_DEVELOPMENT, "Code Execution", "Result 
 
 
 class RubricNode(BaseModel):
-    """A requirement. `category` is required of leaves; `weight` is relative to its siblings."""
+    """A requirement. `category` is required for leaves; `weight` is relative to the node's siblings."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -49,8 +49,8 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """`score` is that of the whole tree in 0..1, `by_category` that of each category's leaves alone. `unjudged` leaves
-    have no verdict and count as not met."""
+    """`score` is the score of the whole tree (0 to 1), and `by_category` contains the score of each category's leaves
+    alone. `unjudged` leaves have no verdict and count as not met."""
 
     score: float
     by_category: dict[str, float]
@@ -59,8 +59,8 @@ class RubricScore(Value):
 
 
 def read_rubric(path: Path) -> RubricNode:
-    """The tree, with a number after the id of a node that has another's: published rubrics repeat ids of leaves that
-    are judged separately. Raises `InputError` naming the file, the node and the error."""
+    """The tree. A duplicate node id gets a number appended, because published rubrics repeat the ids of leaves that are
+    judged separately. Raises `InputError` with the file, the node and the error."""
     try:
         return _renamed(RubricNode.model_validate(read_json(path)), Counter())
     except (ValidationError, RecursionError) as error:
@@ -78,8 +78,8 @@ def _renamed(node: RubricNode, ids: Counter[str]) -> RubricNode:
 
 
 def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode | None:
-    """The tree with the leaves of one category and the nodes above them, with their weights; None if none of them has a
-    weight above zero."""
+    """The tree with only the leaves in one category and the nodes above them, with their weights. None if none of these
+    leaves has a weight above zero."""
     if not tree.sub_tasks:
         return tree if tree.category == category else None
     parts = tuple(part for each in tree.sub_tasks if (part := only(each, category)) is not None)
@@ -88,7 +88,7 @@ def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode 
 
 
 def score(tree: RubricNode, judged: Mapping[str, float]) -> RubricScore:
-    """The score of a tree from its leaves' scores (0..1) by id."""
+    """The score of a tree, computed from its leaves' scores (0 to 1) by id."""
     leaves = [leaf.id for leaf in tree.leaves]
     parts = {category: part for category in CATEGORIES if (part := only(tree, category)) is not None}
     return RubricScore(

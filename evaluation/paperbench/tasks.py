@@ -7,11 +7,11 @@
     iterative_agent    an agent that continues until its messages run out
     papercoder_flow    PaperCoder's fixed workflow, with the two views of evaluation.export_context (-T contexts=FOLDER)
 
-`tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg` the agents have the tools of
-`xkg serve`, which excludes blacklisted sources and the paper itself. Without it they have nothing from the graph. Run
-both and compare with `python -m evaluation.paperbench.gains`. Agents write files but run nothing, so only leaves of
-code development are scored (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a section,
-with a note."""
+`tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg`, the agents have the tools of
+`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, they have nothing from the graph.
+Run both and compare with `python -m evaluation.paperbench.gains`. Agents write files but do not run anything, so only
+code development leaves are scored (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a
+section, with a note."""
 
 import re
 import tempfile
@@ -52,7 +52,7 @@ _GO_ON = (
 def react_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 100, paper_tokens: int = 100_000
 ) -> Task:
-    """A ReAct agent (arXiv 2210.03629) with the tools of the graph, or without them if no `kg` is named."""
+    """A ReAct agent (arXiv 2210.03629) with the graph's tools, or without them if no `kg` is specified."""
     return _task(tasks, _agent(kg, "react"), code_development, messages, paper_tokens)
 
 
@@ -68,7 +68,7 @@ def iterative_agent(
 @task
 @checked
 def papercoder_flow(tasks: str, contexts: str = "", code_development: bool = True, paper_tokens: int = 100_000) -> Task:
-    """PaperCoder's workflow with the views in `contexts`, or without them if none is named."""
+    """PaperCoder's workflow with the views in `contexts`, or without views if `contexts` is not specified."""
     return _task(tasks, papercoder(), code_development, None, paper_tokens, given_path(contexts) if contexts else None)
 
 
@@ -92,8 +92,7 @@ def _task(
 
 
 def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sample:
-    """The sample of a task folder. Raises `InputError` if its rubric is unusable or the context of a task is
-    missing."""
+    """The sample for a task folder. Raises `InputError` if its rubric is unusable or its context is missing."""
     rubric = folder / "rubric.json"
     read_rubric(rubric)
     paper, cut = cut_paper((folder / "paper.md").read_text(encoding="utf-8", errors="replace"), paper_tokens)
@@ -102,7 +101,7 @@ def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sam
         for key, name in (("planning", PLANNING), ("implementation", IMPLEMENTATION)):
             file = contexts / folder.name / name
             if not file.is_file():
-                raise InputError(f"{file} is not there: write it with python -m evaluation.export_context")
+                raise InputError(f"{file} does not exist: create it with python -m evaluation.export_context")
             metadata[key] = str(file)
     return Sample(id=folder.name, input="\n\n".join(filter(None, (_INSTRUCTIONS, paper, cut))), metadata=metadata)
 
@@ -135,12 +134,12 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
 
 async def _next_step(state: AgentState) -> bool | str:
-    """Continues in any case. If the agent has stopped calling tools, it is asked for the next step."""
+    """Always continues. If the agent has stopped calling tools, it is asked for the next step."""
     return True if state.output.message.tool_calls else _GO_ON
 
 
 def _blacklist(metadata: dict[str, str], folder: Path) -> Path:
-    """The blacklist of a task, with the paper itself."""
+    """A task's blacklist, including the paper itself."""
     blacklist = folder / "blacklist.txt"
     listed = Path(metadata["blacklist"]).read_text(encoding="utf-8", errors="replace").rstrip()
     own = f"\ntitle: {metadata['title']}" if metadata["title"] else ""

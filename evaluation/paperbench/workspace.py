@@ -1,5 +1,4 @@
-"""The files that an agent writes, kept in the sample's store: nothing runs, and nothing is written to this machine's
-disk."""
+"""The files that an agent writes, kept in the sample's store. Nothing is run, and nothing is written to disk."""
 
 from pathlib import PurePosixPath
 
@@ -13,34 +12,34 @@ _SHOWN = 60_000
 
 
 class Submission(StoreModel):
-    """The text of each file by its relative path."""
+    """The text of each file, keyed by relative path."""
 
     files: dict[str, str] = Field(default_factory=dict)
 
 
 def submitted() -> dict[str, str]:
-    """The files of the running sample, by path."""
+    """The running sample's files, keyed by path."""
     return dict(sorted(store_as(Submission).files.items()))
 
 
 def put(path: str, text: str) -> str:
-    """Writes a file and returns its path as stored. Raises `ValueError` for a path outside of the submission, and for
-    too many or too long files."""
+    """Writes a file and returns its path as stored. Raises `ValueError` for a path outside the submission, and if there
+    are too many files or a file is too long."""
     parts = PurePosixPath(path.strip().replace("\\", "/"))
     if not parts.parts or parts.is_absolute() or ".." in parts.parts or not str(parts).isprintable() or len(path) > 300:
-        raise ValueError(f"{path[:80]!r} is no relative path inside the submission")
+        raise ValueError(f"{path[:80]!r} is not a relative path inside the submission")
     if len(text) > LARGEST:
-        raise ValueError(f"a file holds at most {LARGEST:,} characters, not {len(text):,}")
+        raise ValueError(f"a file may contain at most {LARGEST:,} characters, not {len(text):,}")
     files = dict(store_as(Submission).files)
     if str(parts) not in files and len(files) >= MOST_FILES:
-        raise ValueError(f"a submission holds at most {MOST_FILES} files")
+        raise ValueError(f"a submission may contain at most {MOST_FILES} files")
     store_as(Submission).files = {**files, str(parts): text}
     return str(parts)
 
 
 def bundle_text(files: dict[str, str], characters: int) -> tuple[str, str]:
-    """The files one after another, up to about this number of characters, and a line about the omitted rest; '' if
-    nothing was cut."""
+    """The concatenated files, up to about this many characters, and a line about omitted files ('' if nothing was
+    cut)."""
     parts, left, cut = [], characters, []
     for path, text in files.items():
         if len(text) > left:
@@ -101,5 +100,5 @@ def list_files() -> Tool:
 
 
 def tools() -> list[Tool]:
-    """The three tools of a submission."""
+    """The three tools for working on a submission."""
     return [write_file(), read_file(), list_files()]

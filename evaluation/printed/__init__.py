@@ -1,1 +1,1 @@
-"""Papers made by a grammar, to compare the reading of LaTeX with what TeX prints."""
+"""Generates papers from a grammar, to compare parsed LaTeX with TeX's printed output."""

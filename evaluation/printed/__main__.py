@@ -1,12 +1,12 @@
-r"""Compares xkg's reading of a LaTeX paper with TeX's printed output: `python -m evaluation.printed`, or `make
+r"""Compares LaTeX papers as parsed by xkg with TeX's printed output: `python -m evaluation.printed`, or `make
 fuzz-papers`.
 
-A grammar makes papers (environments, conditions, inputs, encodings) in which every sentence has a unique word.
+A grammar generates papers (environments, conditions, inputs, encodings) in which every sentence contains a unique word.
 `pdflatex` and `pdftotext` (Debian: `texlive-latex-extra texlive-plain-generic texlive-science lmodern poppler-utils`)
-show which of these are printed; the passages and headings of the parsed paper show which are read. A word is `extra` if
-it is read but not printed, `missing` if it is printed but not read; contents of floats other than captions, tables and
-algorithms may be missing. A paper agrees if it has neither; --keep names a folder for those that do not. Papers that
-TeX refuses are skipped."""
+show which words are printed; the passages and headings of the parsed paper show which words are parsed. A word is
+`extra` if it is parsed but not printed, and `missing` if it is printed but not parsed; contents of floats other than
+captions, tables and algorithms may be missing. A paper agrees if it has no extra or missing words; --keep specifies a
+folder for papers that do not agree. Papers that TeX rejects are skipped."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ _LONGEST_RUN = 60  # seconds
 
 
 def printed(folder: Path) -> set[str] | None:
-    """The words that TeX prints, None if it does not accept the paper."""
+    """The words that TeX prints, or None if it rejects the paper."""
     command = ["pdflatex", "-interaction=nonstopmode", "-no-shell-escape", "-output-directory=out", "main.tex"]
     for each in folder.rglob("*.tex"):
         (folder / "out" / each.relative_to(folder)).parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def write(made: Paper, folder: Path) -> None:
 
 
 def compared(shown: set[str], found: set[str]) -> tuple[set[str], set[str]]:
-    """The words that are read but not printed, and those that are printed but not read."""
+    """The words that are parsed but not printed, and the words that are printed but not parsed."""
     return found - shown, {word for word in shown - found if word.startswith("zq")}
 
 

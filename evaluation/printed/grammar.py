@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-_LETTERS = "bcdegkmnoprstuvw"  # without letters that fonts join into ligatures
+_LETTERS = "bcdegkmnoprstuvw"  # excludes letters that fonts join into ligatures
 _ENCODINGS = {
     "utf-8": ("utf8", "éüßø"), "utf-8-sig": ("utf8", "éüß"), "latin-1": ("latin1", "éüß"), "cp1252": ("ansinew", "éüœ"),
 }  # fmt: skip
@@ -27,7 +27,7 @@ After the end, %s.
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    """Patterns of a table: `;;` separates two, `¶` is a line break inside one."""
+    """The patterns in a table: `;;` separates two patterns, and `¶` is a line break inside a pattern."""
     return tuple(each.strip(" ").replace("¶", "\n") for each in text.strip().replace("\n", ";;").split(";;"))
 
 
@@ -67,7 +67,7 @@ _CONDITIONS = _patterns(r"""
 \replaced{%a}{%b} ;; \iflong\ifshort %a\else %b\fi\fi ;; \iffalse \iftrue %a\else\fi %b\fi
 \iffalse¶\else %a\fi
 """)
-# Used outside of groups only, because a group's end would revert them and the reader does not track scopes.
+# Used only outside groups, because the end of a group would revert them and the parser does not track scopes.
 _SETTINGS = _patterns(r"""
 \latetrue\iflate %a\fi ;; \latefalse\iflate %a\else %b\fi ;; \toggletrue{camera}\iftoggle{camera}{%a}{%b}
 \renewcommand{\version}{short}\ifthenelse{\equal{\version}{short}}{%a}{%b} ;; \let\secret\undefined %a
@@ -93,7 +93,7 @@ _USES = (r"%n", r"%n{}", "", r"\let%nc%n %nc", r"{\bfseries %n}")
 
 @dataclass(frozen=True)
 class Paper:
-    """The files of a paper by path, with `main.tex` as the main one, and the constructs around each of its words."""
+    """A paper's files, keyed by path (`main.tex` is the main file), and the constructs around each of its words."""
 
     files: dict[str, bytes]
     constructs: dict[str, tuple[str, ...]]
@@ -101,7 +101,7 @@ class Paper:
 
 @dataclass
 class Writer:
-    """Makes a paper; `within` are the constructs around the current text."""
+    """Writes a paper; `within` contains the constructs around the current text."""
 
     random: Random
     accents: str
@@ -111,7 +111,7 @@ class Writer:
 
     @property
     def enclosed(self) -> bool:
-        """Whether the current text is in an argument or a box, which allow no verbatim text and no floats."""
+        """Whether the current text is in an argument or a box, which do not allow verbatim text or floats."""
         return any("{…" in each or each in ("environments", "floats") or "dropped" in each for each in self.within)
 
     def one(self, *options: str) -> str:
@@ -127,7 +127,8 @@ class Writer:
         return word
 
     def filled(self, text: str) -> str:
-        """The text with a new word for each `%s`, and for each `%x` a new one in the body of a float."""
+        """The text with a new word in place of each `%s`, and a new word in the body of a float in place of each
+        `%x`."""
         return re.sub(r"%([sx])", lambda match: self.word("x" if match[1] == "x" else "q"), text)
 
     def sentence(self) -> str:
@@ -135,7 +136,7 @@ class Writer:
         return self.filled(self.one(*verbatim, *_SENTENCES))
 
     def text(self, depth: int) -> str:
-        """Sentences and nested blocks up to a depth; one sentence for a depth below 0."""
+        """Sentences and nested blocks up to a depth, or a single sentence for a depth below 0."""
         if depth < 0:
             return self.sentence()
         out = []
@@ -159,7 +160,7 @@ class Writer:
 def conditions(w: Writer, depth: int) -> str:
     """Text under a condition whose value the document sets."""
     settings = () if w.enclosed or "lists" in w.within else _SETTINGS
-    # An argument is read before its `\makeatletter` takes effect.
+    # An argument is tokenized before its `\makeatletter` takes effect.
     unfit = ("\\begin", "\\makeatletter") if w.enclosed else ()
     pattern = w.one(*settings, *(each for each in _CONDITIONS if not any(name in each for name in unfit)))
     name, depth = re.sub("%[ab]", "…", pattern), -1 if any(each in pattern for each in _SHORT) else depth
@@ -168,7 +169,7 @@ def conditions(w: Writer, depth: int) -> str:
 
 
 def environments(w: Writer, depth: int) -> str:
-    nested = "multicols" in w.within  # the inner one would lose footnotes
+    nested = "multicols" in w.within  # the inner environment would lose footnotes
     begin = w.one(*(each for each in _ENVIRONMENTS if not (nested and "multicols" in each)))
     name = begin.partition("}")[0]
     return f"\\begin{{{begin}{'' if '}' in begin else '}'}\n{w.named(name, depth)}\n\\end{{{name}}}"
@@ -211,7 +212,7 @@ def inputs(w: Writer, depth: int) -> str:
 
 
 def macros(w: Writer, depth: int) -> str:
-    """Text in a macro that is used once or never."""
+    """Text in a macro that is used at most once."""
     del depth
     name = "\\saved" + "".join(_LETTERS[int(digit)] for digit in str(len(w.constructs)))
     return w.filled(f"{w.one(*_SAVED)}\n{w.one(*_USES)}").replace("%n", name)
@@ -224,7 +225,7 @@ BLOCKS: Sequence[Callable[[Writer, int], str]] = (
 
 
 def paper(seed: int) -> Paper:
-    """The paper of a seed."""
+    """The paper generated from a seed."""
     random = Random(seed)
     encoding = random.choice(["utf-8", "utf-8", *_ENCODINGS])
     option, accents = _ENCODINGS[encoding]

@@ -1,3 +1,2 @@
-"""Results of a measurement: their JSON, their table, and the comparison with an earlier run.
-
-Imports of the project: `xkg` and nothing of `evaluation`."""
+"""A measurement's results as JSON and as a table, and their comparison with an earlier run. From this project, it
+imports `xkg` but nothing from `evaluation`."""

@@ -1,12 +1,12 @@
-"""The results of a measurement, as a JSON file.
+"""A measurement's results, as a JSON file.
 
     {"measure": "executability", "made_at": "2026-11-22T17:00:00+00:00", "version": "0.3.0", "about": {"graph": "…"},
      "figures": [{"name": "executed now", "value": 0.71, "low": 0.6, "high": 0.8, "count": 309, "unit": "share",
                   "source": "counted", "published": "52.38 % → 100 %"}],
      "scores": {"executed now": {"<code id>": 1.0}}, "problems": ["gold.json: line 3: …"]}
 
-`scores` have one number per item, so that a later run can be compared item by item (`statistics.py`). `source` says
-where a judgement comes from: a counting program, a person's labels, or the judging model."""
+`scores` contain one number per item, so that a later run can be compared item by item (`statistics.py`). `source` says
+where a judgement comes from: a counting program, human labels, or the judging model."""
 
 import math
 import subprocess
@@ -28,8 +28,8 @@ Unit = Literal["share", "number", "dollars", "count"]
 
 
 class Figure(Value):
-    """One number with its 95 % interval, None if there is none. `value` is None if nothing was measured, and `note`
-    then says why. `count` is the number of items. `published` is the value that others report."""
+    """One number with its 95% interval (None if there is no interval). If nothing was measured, `value` is None and
+    `note` says why. `count` is the number of items. `published` is the value that others report."""
 
     name: str
     value: FiniteFloat | None
@@ -43,8 +43,8 @@ class Figure(Value):
 
 
 class Results(Value):
-    """`about` are the inputs and settings, `details` the tables behind the figures; `problems` are unusable inputs, one
-    line each."""
+    """`about` contains inputs and settings, and `details` the tables behind the figures; `problems` lists unusable
+    inputs, one line each."""
 
     measure: str
     made_at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -58,7 +58,7 @@ class Results(Value):
 
 
 def commit() -> str:
-    """The commit of the measuring clone, marked if files differ from it; '' outside of a clone."""
+    """The commit of the clone that runs the measurement, marked if files differ from it; '' outside a clone."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
@@ -76,7 +76,7 @@ def mean_figure(
     published: str = "",
     note: str = "",
 ) -> Figure:
-    """The mean of items' scores with its interval over papers; a figure without a value if there are no items."""
+    """The mean of the items' scores, with its interval over papers; a figure without a value if there are no items."""
     value: float | None = None
     bounds: Bounds = (None, None)
     if scores:
@@ -104,15 +104,18 @@ def write(results: Results, path: Path) -> None:
 
 
 def read(path: Path, measure: str | None = None) -> Results:
-    """Raises `InputError` for a file that cannot be read, has no results, or has those of another measurement."""
+    """Reads earlier results. Raises `InputError` for a file that cannot be read, contains no results, or contains
+    results of a different measurement."""
     try:
         results = Results.model_validate_json(read_regular(path, LARGEST))
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give the --json file of an earlier run"
+            f"{path}: cannot be read ({error.strerror}); pass the --json file of an earlier run"
         ) from error
     except ValidationError as error:
-        raise InputError(f"{path}: holds no results ({first_error(error)}); give what --json wrote") from error
+        raise InputError(
+            f"{path}: contains no results ({first_error(error)}); pass a file written with --json"
+        ) from error
     if measure is not None and results.measure != measure:
         raise InputError(f"{path}: measures {results.measure}, not {measure}; give an earlier run of {measure}")
     return results

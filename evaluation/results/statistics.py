@@ -1,8 +1,8 @@
-"""Intervals of means, and the comparison of two runs item by item.
+"""Computes intervals for means, and compares two runs item by item.
 
-Items of one paper depend on one another, so papers are the units: an item's id starts with its paper's, up to '#'.
-Intervals are percentiles of the bootstrap over whole papers (Efron and Tibshirani, "An Introduction to the Bootstrap",
-1993, chapter 13). Of a comparison,
+Items from the same paper depend on one another, so papers are the units: an item's id starts with its paper's id, up to
+'#'. Intervals are percentiles of the bootstrap over whole papers (Efron and Tibshirani, "An Introduction to the
+Bootstrap", 1993, chapter 13). In a comparison,
 
 - `p_permutation`: the sign of each paper's summed difference is flipped at random (Fisher's randomisation test: exact
   up to 2^13 sign patterns, sampled above),
@@ -30,8 +30,8 @@ Bounds = tuple[float | None, float | None]
 
 
 def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper_of) -> Bounds:
-    """The 95 % interval of the mean over items, drawing whole groups with replacement; (None, None) for fewer than two
-    groups, which do not allow generalisation. The same scores give the same interval."""
+    """The 95% interval for the mean over items, drawing whole groups with replacement; (None, None) for fewer than two
+    groups, which do not allow generalisation. Deterministic for the same scores."""
     sums, counts = _by_group(scores, group_of)
     if len(sums) < 2:
         return None, None
@@ -42,8 +42,8 @@ def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper
 
 
 def share_interval(scores: Mapping[str, float]) -> Bounds:
-    """Like `interval`, for scores in 0..1. If all are 0 or all are 1, resampling shows no spread, so the exact interval
-    of Clopper and Pearson (1934) is returned, with the number of papers as trials."""
+    """Like `interval`, for scores in 0..1. If all scores are 0 or all are 1, resampling shows no spread, so the exact
+    interval by Clopper and Pearson (1934) is returned, with the number of papers as trials."""
     low, high = interval(scores)
     if low is None or low != high or low not in (0.0, 1.0):
         return low, high
@@ -53,9 +53,9 @@ def share_interval(scores: Mapping[str, float]) -> Bounds:
 
 
 class Comparison(Value):
-    """`items` and `papers` were measured in both runs; `only_before` and `only_now` items in one. `before`, `now` and
-    `difference` are means over the common items. Values that cannot be computed, because there are too few or all are
-    equal, are None."""
+    """`items` and `papers` were measured in both runs, and `only_before` and `only_now` items in only one. `before`,
+    `now` and `difference` are means over the common items. Values are None if they cannot be computed because there are
+    too few scores or all scores are equal."""
 
     score: str
     items: int
@@ -75,7 +75,7 @@ class Comparison(Value):
 def paired(
     score: str, before: Mapping[str, float], now: Mapping[str, float], group_of: Callable[[str], str] = paper_of
 ) -> Comparison:
-    """The comparison of one score of two runs."""
+    """Compares one score between two runs."""
     both = sorted(before.keys() & now.keys())
     differences = {item: now[item] - before[item] for item in both}
     sums, counts = _by_group(differences, group_of)
@@ -104,7 +104,7 @@ def paired(
 def _by_group(
     scores: Mapping[str, float], group_of: Callable[[str], str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The sum and the number of the scores of each group, in the order of their items."""
+    """The sum and the number of scores for each group, in item order."""
     groups: dict[str, list[float]] = {}
     for item in sorted(scores):
         groups.setdefault(group_of(item), []).append(scores[item])
@@ -125,5 +125,5 @@ def _permutation(sums: NDArray[np.float64]) -> float:
 
 def _t_test(means: NDArray[np.float64]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # nearly equal differences: the value is still defined
+        warnings.simplefilter("ignore", RuntimeWarning)  # differences are nearly equal, so the value is still defined
         return float(stats.ttest_1samp(means, 0.0).pvalue)

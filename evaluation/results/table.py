@@ -1,4 +1,4 @@
-"""Figures and comparisons as text for a terminal."""
+"""Formats figures and comparisons as text for a terminal."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,12 +35,12 @@ def conclude(
 
 
 def read_earlier(path: Path | None, measure: str) -> Results | None:
-    """Raises `InputError`."""
+    """The results of an earlier run, or None if `path` is None. Raises `InputError`."""
     return None if path is None else read(path, measure)
 
 
 def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
-    """One line per figure: value, interval, items, the published value (with `beside`), and who judged."""
+    """One line per figure: value, interval, items, the published value (if `beside` is set), and who judged."""
     heads = ("", "here", "95 % interval", "items", *(("published",) if beside else ()), "source")
     rows = [heads]
     for figure in figures:
@@ -56,11 +56,11 @@ def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
 
 
 def comparison_table(before: Mapping[str, Mapping[str, float]], now: Mapping[str, Mapping[str, float]]) -> str:
-    """One line for each score that both runs have, in the order of the later one; or a line that says that there is
-    nothing to compare."""
+    """One line for each score in both runs, in the order of the later run, or a line that says that there is nothing to
+    compare."""
     rows = [paired(name, before[name], now[name]) for name in now if name in before]
     if not rows:
-        return "no score is in both runs: nothing to compare"
+        return "the runs have no score in common: nothing to compare"
     heads = ("", "before", "now", *DIFFERENCE, "p (t)", "items", "papers", "unpaired")
     cells = [
         (
@@ -82,14 +82,14 @@ DIFFERENCE = ("difference", "95 % interval", "d_z", "p")
 
 
 def difference(row: Comparison) -> tuple[str, ...]:
-    """The cells of `DIFFERENCE`."""
+    """The cells for the columns in `DIFFERENCE`."""
     spread = "" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
     mean = "" if row.difference is None else f"{row.difference:+.3f}"
     return mean, spread, number(row.effect, "number"), number(row.p_permutation, "number")
 
 
 def mean_with_interval(values: Sequence[float], form: str = ".2f") -> str:
-    """The mean of independent values with its interval; 'none' without values."""
+    """The mean of independent values, with its interval; 'none' if there are no values."""
     if not values:
         return "none"
     low, high = interval({str(n): value for n, value in enumerate(values)})
@@ -98,7 +98,7 @@ def mean_with_interval(values: Sequence[float], form: str = ".2f") -> str:
 
 
 def number(value: float | None, unit: str) -> str:
-    """A value in its unit; '-' for None."""
+    """A value with its unit; '-' for None."""
     if value is None:
         return "-"
     match unit:
@@ -113,7 +113,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> str:
-    """Columns, those in `left` left-aligned, the others right-aligned."""
+    """Aligned columns; those listed in `left` are left-aligned, all others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -1,2 +1,2 @@
-"""Speed, memory and size, each next to a floor, a peer or a budget of the same run: `python -m
+"""Measures speed, memory and size, each alongside a floor, a peer or a budget from the same run: `python -m
 evaluation.speed[.NAME]`."""

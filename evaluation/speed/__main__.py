@@ -1,9 +1,9 @@
-"""Speed and memory in one table: each figure next to its floor or budget from the same run.
+"""Measures speed and memory in one table, with each figure alongside its floor or budget from the same run.
 
     python -m evaluation.speed [--rounds N] [--calls N]
 
-Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all parts except the build. Every part runs
-in its own process with its own caches. Figures over their budget are marked; the exit status is 0 nevertheless."""
+Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all parts except the build. Each part runs
+in its own process with its own caches. Figures over their budget are marked, but the exit status is still 0."""
 
 import json
 import os
@@ -37,8 +37,8 @@ Seconds = dict[str, float]
 
 
 class Figure(NamedTuple):
-    """One row: `value` in `unit`, its floor or budget, and the processor seconds of its whole process (more reliable
-    than the clock on a busy machine) and peak memory; None if unknown."""
+    """One row: `value` in `unit`, its floor or budget, and its whole process's CPU seconds (more reliable than the
+    clock on a busy machine) and peak memory; None if unknown."""
 
     name: str
     value: float
@@ -53,7 +53,7 @@ class Figure(NamedTuple):
 
 
 def build(kg: Path) -> Seconds:
-    """The generated paper and repository, with the embedding model loaded and every cache empty."""
+    """Builds the generated paper and repository, with the embedding model loaded and every cache empty."""
     from xkg.build.context import BuildContext
     from xkg.build.pipeline import build_paper
     from xkg.commands.graph.open import embedder, open_store
@@ -94,7 +94,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """Only the imports that a rerun needs: the floor of any command that builds."""
+    """Only the imports that a rerun needs, as the floor for any command that builds."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments
@@ -134,7 +134,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 
 def _counted_embedding() -> list[float]:
-    """Seconds of each call of the model from now on."""
+    """Records the seconds taken by each later call to the model."""
     from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []
@@ -155,7 +155,7 @@ def _counted_embedding() -> list[float]:
 
 
 def run(part: str, kg: Path) -> Seconds:
-    """A part's measurements in a fresh process, with that process's total seconds (`process`), `memory_mb` and
+    """A part's measurements from a fresh process, plus that process's total seconds (`process`), `memory_mb` and
     `cpu`."""
     started = time.perf_counter()
     ran = subprocess.run(
@@ -260,7 +260,7 @@ def main(
         if (shared() / "peer-graphs").is_dir():
             figures += of_graphs(Path(folder) / "graphs", rounds, calls)
         else:
-            console.print(f"{shared() / 'peer-graphs'} is not there: set XKG_SHARED for the figures of the graphs")
+            console.print(f"{shared() / 'peer-graphs'} does not exist: set XKG_SHARED to measure the graphs")
     console.print(table(figures))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 

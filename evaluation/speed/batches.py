@@ -1,12 +1,13 @@
-"""Batches of small papers: one process against two, a second run over an unchanged list, publishing into a large graph.
+"""Measures batches of small papers: one process compared with two, a second run over an unchanged list, and publishing
+into a large graph.
 
     python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
 
 Papers are short ones as in real batches (`evaluation.generated.short_papers`), with code that is imported in the
-sandbox. They are built without a model and without packages, with one thread per job in all arms; each arm begins with
-an empty graph. One job on two cores uses both in part, since its sandbox and its publishing run in parallel. It is
-therefore measured with two cores and bound to one. Use only the ratios of one run on an idle machine; the load average
-is printed with them."""
+sandbox. They are built without a model or packages, with one thread per job in all arms; each arm begins with an empty
+graph. One job on two cores uses part of both, since its sandbox and its publishing run in parallel. It is therefore
+measured both with two cores and bound to one. Use only the ratios from a single run on an idle machine; the load
+average is printed with them."""
 
 import contextlib
 import ctypes
@@ -47,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """Wall and processor seconds of a command with all its processes, the seconds of its main process, which publishes,
-    and the peak memory of the largest process so far in MB."""
+    """Wall and CPU seconds for a command with all its processes, the CPU seconds of its main process, which publishes,
+    and the peak memory, in MB, of the largest process so far."""
 
     seconds: float
     processor: float
@@ -60,7 +61,7 @@ ARMS = ("1 job", "1 job on one core", "1 job", "2 jobs", "again, unchanged")
 
 
 def write_list(folder: Path, papers: int) -> Path:
-    """Writes this number of short papers, and a list of them."""
+    """Writes this many short papers, and a list of them."""
     listed = folder / "list.tsv"
     pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
     listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))
@@ -68,9 +69,9 @@ def write_list(folder: Path, papers: int) -> Path:
 
 
 def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
-    """Runs the command in a child, so that the usage of its processes can be read after they end; `bound` to one
-    core."""
-    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become children of this one
+    """Runs the command in a child process, so that its processes' resource usage can be read after they end; if `bound`
+    is set, on a single core."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become our children
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -94,7 +95,7 @@ def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
 
 
 def publish_one(folder: Path, papers: int) -> tuple[float, float]:
-    """Wall and processor seconds to publish one paper into an embedded graph of this size, with seeded vectors."""
+    """Wall and CPU seconds for publishing one paper into an embedded graph of this size, with seeded vectors."""
     settings = Settings(kg=folder, embedding=EmbeddingSettings(model=SeededVectors.model))
     store = open_graph(settings, SeededVectors)
     store.publish(list(bundles(papers)))
@@ -106,7 +107,7 @@ def publish_one(folder: Path, papers: int) -> tuple[float, float]:
 
 
 class Arms(NamedTuple):
-    """The usage of each arm."""
+    """The resource usage of each arm."""
 
     small: Ran
     bound: Ran

@@ -1,7 +1,8 @@
-"""How many searches per second the HTTP server answers, next to a bare SDK server's echo over the same transport.
+"""Measures searches per second handled by the HTTP server, compared with a bare SDK server's echo over the same
+transport.
 
-Both servers run in separate processes, as MCP without sessions and with JSON answers. Each client keeps one connection
-and sends the next request as soon as it has the answer."""
+Both servers run in separate processes and speak MCP without sessions and with JSON answers. Each client keeps one
+connection open and sends the next request as soon as it receives the answer."""
 
 import asyncio
 import json
@@ -39,7 +40,7 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """Requests per second, and the server's processor seconds for one, which are more reliable on a busy machine."""
+    """Requests per second, and the server's CPU seconds per request, which are more reliable on a busy machine."""
 
     a_second: float
     cpu: float
@@ -57,7 +58,7 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Proportional set size of all its processes, in MB: pages that workers share count once."""
+        """Proportional set size of all its processes, in MB; pages that workers share count once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -85,7 +86,7 @@ def ours(kg: Path, workers: int) -> Iterator[Server]:
         [*command, "--workers", str(workers), "--log-level", "warning"], env={**os.environ, **NO_LIMITS}
     )
     try:
-        for _ in range(4 * workers):  # a connection belongs to one worker, and each worker must be reached
+        for _ in range(4 * workers):  # a connection belongs to one worker, and every worker must be reached
             asyncio.run(_each_once(port, _searches()))
         yield Server(port, (process.pid, *_children(process.pid)))
     finally:
@@ -105,7 +106,7 @@ def request(tool: str, arguments: dict[str, Any]) -> bytes:
 
 
 async def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Each client sends the requests in turn, starting at a different one."""
+    """Each client sends the requests in turn, starting at a different request."""
     answered = 0
     begins = time.perf_counter() + WARM_SECONDS
     ends = begins + seconds
@@ -142,7 +143,7 @@ async def _answered(reader: asyncio.StreamReader) -> bool:
 
 
 async def _each_once(port: int, requests: Sequence[bytes]) -> None:
-    """Sends every request once, to a server that may not listen yet."""
+    """Sends each request once, to a server that may not be listening yet."""
     until = time.monotonic() + START_SECONDS
     while True:
         try:

@@ -1,8 +1,7 @@
-"""Size of an installation on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
+"""Measures an installation's size on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
 
-Each choice of extras is installed from a wheel of this tree into an empty environment, in the versions of
-`constraints.txt`, with the weights of the embedding model and pip's bytecode. Needs the package index, or uv's cache of
-it."""
+Each choice of extras is installed from a wheel built from this tree into an empty environment, with the versions in
+`constraints.txt`, the embedding model's weights and pip's bytecode. Requires the package index, or uv's cache of it."""
 
 import os
 import subprocess
@@ -44,7 +43,7 @@ def _wheel(folder: Path) -> Path:
 
 
 def _installed(wheel: Path, extras: str, folder: Path) -> Path:
-    """The package folder of a new environment."""
+    """A new environment's package folder."""
     _uv("venv", "--python", sys.executable, folder)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install = ("pip", "install", "--compile-bytecode", "--python", python)
@@ -54,7 +53,7 @@ def _installed(wheel: Path, extras: str, folder: Path) -> Path:
 
 
 def _sizes(packages: Path) -> dict[str, int]:
-    """Bytes by package, largest first."""
+    """Bytes per package, largest first."""
     sizes = {str(package.name): sum(_file_sizes(package)) for package in distributions(path=[str(packages)])}
     return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 

@@ -1,7 +1,8 @@
-"""How fast the server answers over stdio, next to a bare SDK server and one query embedding in the same run.
+"""Measures how fast the server answers over stdio, compared with a bare SDK server and one query embedding in the same
+run.
 
-Starts of the two servers alternate, so that machine load affects both. Calls are timed at the pipe, by a client that
-only writes a line and reads one."""
+The two servers are started alternately, so that machine load affects both. Calls are timed at the pipe, by a client
+that only writes a line and reads one."""
 
 import json
 import os
@@ -77,7 +78,7 @@ class Pipe:
                 return result
 
     def cpu_seconds(self) -> float:
-        """Processor seconds of the server's process so far."""
+        """CPU seconds used by the server's process so far."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -110,7 +111,7 @@ def embedding_seconds(calls: int) -> list[float]:
 
 
 def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
-    """Seconds from the start to the answer of `initialize` (`bare`, `ours`), and to that of a first `search`."""
+    """Seconds from the start to the answer to `initialize` (`bare`, `ours`), and to the answer to a first `search`."""
     started: dict[str, list[float]] = {"bare": [], "ours": [], "search": []}
     for _ in range(rounds):
         pipe = Pipe(BARE)
@@ -125,7 +126,7 @@ def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
 
 
 def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], float]:
-    """Seconds of each call by name, and the peak memory of the server in MB."""
+    """Seconds for each call, keyed by name, and the server's peak memory in MB."""
     warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(calls)}
     memory = 0.0
     for name, command, tool, argument in (

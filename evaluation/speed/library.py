@@ -1,11 +1,11 @@
-"""A library of many papers: push and pull of one, and pull of many compared with rsync and import.
+"""Measures a library of many papers: pushing and pulling one paper, and pulling many compared with rsync and import.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
-The index has `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these are
-pulled together. One paper is pulled over HTTP on this machine; many are pulled from the folder. rsync copies the
-library, and `import` indexes the same bundles from files, with all vectors in its cache. Times of many papers are the
-median of the rounds, in turns."""
+The index contains `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these
+are pulled together. One paper is pulled over HTTP on this machine; many are pulled from the folder. rsync copies the
+library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for many papers are the
+median over rounds, in which the methods take turns."""
 
 import hashlib
 import http.server
@@ -45,11 +45,11 @@ from xkg.store import bundles
 from xkg.store.local.store import EmbeddedStore
 
 _WHOLE = "Generated whole"
-"""A name that only papers with a bundle have."""
+"""A name that occurs only in papers with a bundle."""
 
 
 class Took(NamedTuple):
-    """Wall seconds, and processor seconds of this process and the programs that it ran."""
+    """Wall seconds, and CPU seconds used by this process and the programs that it ran."""
 
     wall: float
     processor: float
@@ -108,7 +108,7 @@ def measured(folder: Path, papers: int, whole: int, rounds: int) -> Iterator[tup
 
 
 def fill(folder: Path, library: Path, papers: int, whole: int) -> tuple[float, Took]:
-    """Makes the library. Returns the seconds that packages and index took."""
+    """Creates the library. Returns the seconds taken by the packages and by the index."""
     place, changes, packed = open_place(str(library), folder), [], 0.0
     with (
         CachedEmbedder(SeededWords, folder / "filling.sqlite", SeededVectors.model) as vectors,
@@ -160,7 +160,7 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """The address of a web server for a folder, and each requested path with its bytes."""
+    """The address of a web server that serves a folder, and each requested path with its size in bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

@@ -1,13 +1,13 @@
-"""How fast pages appear in a real browser: first paint, and the response to a key or a click.
+"""Measures how fast pages appear in a real browser: first paint, and the response to a key or a click.
 
     python -m evaluation.speed.pages --kg DIR [--rounds 5]
 
 DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` makes one. Pages
-that a graph does not have, such as a second page of papers, are left out and named. A separate server is started,
+that a graph does not have, such as a second page of papers, are left out and listed. A separate server is started,
 Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
-paint is timed from the start of navigation, an interaction from the key or click event to the paint of its result. Next
-to them are the server's processor milliseconds for the answer, and the same figures for a page and a key that request
-nothing: the cost of browser and machine alone."""
+paint is timed from the start of navigation; an interaction is timed from the key or click event to the paint of its
+result. Alongside are the server's CPU milliseconds for the answer, and the same figures for a page and a key that
+request nothing, which show the cost of browser and machine alone."""
 
 import os
 import re
@@ -53,7 +53,7 @@ _ACTED = "() => Number(sessionStorage.getItem('acted'))"
 
 
 class Timed(NamedTuple):
-    """Milliseconds of each round, the server's processor milliseconds for one, and the goal."""
+    """Milliseconds for each round, the server's CPU milliseconds per round, and the goal."""
 
     name: str
     values: Sequence[float]
@@ -62,7 +62,7 @@ class Timed(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """A paper of the graph, a technique of it with code, words of its title, and words of its definition."""
+    """A paper in the graph, one of its techniques with code, words from the title, and words from the definition."""
 
     paper: str
     technique: str
@@ -71,7 +71,7 @@ class Examples(NamedTuple):
 
 
 def examples(folder: Path) -> Examples | None:
-    """From the paper with the most code; None if no paper has a technique."""
+    """Examples from the paper with the most code; None if no paper has a technique."""
     store = EmbeddedStore(folder, _nothing)
     try:
         with store.snapshot() as snapshot:
@@ -107,7 +107,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def first_paint(browser: Browser, address: str) -> tuple[float, float]:
-    """Milliseconds to the first contentful paint with an empty cache, and the server's processor milliseconds."""
+    """Milliseconds to the first contentful paint with an empty cache, and the server's CPU milliseconds."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     try:
         page = context.new_page()
@@ -120,14 +120,14 @@ def first_paint(browser: Browser, address: str) -> tuple[float, float]:
 
 
 def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
-    """Milliseconds from the key or click of an action to the paint after an element of this selector appears."""
+    """Milliseconds from an action's key or click to the paint after an element that matches this selector appears."""
     page.evaluate(_WATCH, selector)
     act()
     return float(page.evaluate("() => window.shownAt")) - float(page.evaluate(_ACTED))
 
 
 def to_page(page: Page, act: Callable[[], None], address: str) -> float:
-    """Milliseconds from the key or click of an action to the first contentful paint of the page that it opens."""
+    """Milliseconds from an action's key or click to the first contentful paint of the page that it opens."""
     act()
     page.wait_for_url(address)
     return float(page.evaluate(_ARRIVED)) - float(page.evaluate(_ACTED))
@@ -207,7 +207,7 @@ def main(*, kg: Path, rounds: int = 5) -> None:
         raise InputError("no chromium: `make chromium` installs it")
     of = examples(kg)
     if of is None:
-        raise InputError(f"{kg} holds no paper with techniques")
+        raise InputError(f"{kg} contains no paper with techniques")
     with served(kg) as base, sync_playwright() as playwright:
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=path, args=flags)

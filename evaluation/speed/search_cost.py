@@ -1,14 +1,16 @@
-"""The cost of a search over MCP next to its floor: a bare SDK server's echo of the same text, and one embedding of it.
+"""Measures the cost of a search over MCP compared with its floor: a bare SDK server's echo of the same text, plus one
+embedding of it.
 
     python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
 
-The embedding uses the published weights with 32 bits; a search embeds its query with eight.
+The embedding uses the published 32-bit weights; a search embeds its query with 8-bit weights.
 
-Over stdio, the echo, the embedding (in this process, with as many threads as the server's) and the search of one text
-follow one another, so that machine load affects all three. Each figure is a median; the ratio is that of search to echo
-plus embedding. Short questions have about twelve words, long ones are a technique's name and definition. None is asked
-twice, except for the repeated ones. Over HTTP, the floor is a bare server that embeds the text that it echoes; the
-servers are loaded in turn, in rounds. Processor time is also shown, since it is more reliable on a busy machine."""
+Over stdio, the echo, the embedding (in this process, with as many threads as the server uses) and the search for the
+same text follow one another, so that machine load affects all three. Each figure is a median; the ratio is search to
+echo plus embedding. Short questions have about twelve words; long questions are a technique's name and definition. No
+question is asked twice, except for the repeated questions. Over HTTP, the floor is a bare server that embeds the text
+that it echoes; the servers are loaded in turn, in rounds. CPU time is also shown, since it is more reliable on a busy
+machine."""
 
 import asyncio
 import os
@@ -46,15 +48,16 @@ EMBEDDING = http.BARE.replace(
 
 
 class Cost(NamedTuple):
-    """Seconds and processor seconds of one call."""
+    """Wall and CPU seconds for one call."""
 
     seconds: float
     cpu: float
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Short and long texts, all different and enough for a load test. Short ones are beginnings of definitions, each
-    with a word of another; long ones are definitions under their own names, then under those of others."""
+    """Short and long questions, all different and enough for a load test. Short questions are the beginnings of
+    definitions, each with a word from another definition; long questions are definitions with their own names, then
+    with the names of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
@@ -67,7 +70,7 @@ def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
 
 
 def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]) -> dict[str, dict[str, list[Cost]]]:
-    """By kind of question, the costs of echo, embedding and search."""
+    """The costs of echo, embedding and search, keyed by kind of question."""
     bare, server = Pipe(BARE), Pipe(ours(kg))
     ways: dict[str, tuple[Callable[[str], object], Callable[[], float]]] = {
         "echo": (lambda text: bare.call("echo", {"text": text}), bare.cpu_seconds),
@@ -84,7 +87,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
             server.call(SEARCH, {"query": text})
         costs: dict[str, list[Cost]] = {name: [] for name in ways}
         before = {name: cpu() for name, (_, cpu) in ways.items()}
-        mine = 0.0  # of this process, for calls other than embeddings
+        mine = 0.0  # used by this process for calls other than embeddings
         for text in texts:
             for name, (act, _) in ways.items():
                 own, started = time.process_time(), time.perf_counter()
@@ -102,7 +105,8 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
 
 
 def _settled(server: Pipe, seconds: float = 1.0) -> None:
-    """Waits until the server is idle: loading in the background after its first answers is not a cost of a search."""
+    """Waits until the server is idle, because background loading after its first answers is not part of the cost of a
+    search."""
     before = -1.0
     while server.cpu_seconds() - before > 0.1 * seconds:
         before = server.cpu_seconds()
@@ -112,7 +116,7 @@ def _settled(server: Pipe, seconds: float = 1.0) -> None:
 def over_http(
     kg: Path, texts: Sequence[str], clients: int, seconds: float, workers: int
 ) -> list[tuple[http.Load, http.Load, http.Load]]:
-    """Load on the bare server, the one that embeds, and ours, for several rounds of new texts."""
+    """The load on the bare server, the embedding server and ours, for several rounds of new texts."""
     shares = [texts[n::ROUNDS] for n in range(ROUNDS)]
     loads: list[tuple[http.Load, http.Load, http.Load]] = []
     with http.bare() as bare, http.bare(EMBEDDING) as floor, http.ours(kg, workers) as server:
@@ -148,7 +152,7 @@ def main(
     store.close()
     if len(short) < (wanted := calls + (ROUNDS if seconds else 0)):
         raise InputError(
-            f"{kg} gives {len(short)} questions, and {wanted} are asked: give a larger graph (python -m "
+            f"{kg} yields {len(short)} questions, but {wanted} are needed: pass a larger graph (python -m "
             "evaluation.generated.perturbed_graph makes one), or fewer --calls and --seconds 0"
         )
     asked: dict[str, Sequence[str]] = {
@@ -162,7 +166,7 @@ def main(
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
             cells += [f"{1e3 * value:.1f}" for value in each.values()]
-            # a repeated answer is cached, so no floor does the same work
+            # a repeated answer comes from a cache, so no floor does the same work
             ratio = "" if kind == "repeated" else f"{each['search'] / (each['echo'] + each['embedding']):.2f}"
             cells.append(ratio)
         table.add_row(kind, *cells)

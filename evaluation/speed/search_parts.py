@@ -1,11 +1,12 @@
-"""How fast a large graph is searched: a search next to its parts, in one process, and the recall of its vector index.
+"""Measures how fast a large graph is searched: a search compared with its parts, in one process, and the recall of the
+graph's vector index.
 
     python -m evaluation.speed.search_parts --kg DIR
     python -m evaluation.speed.search_parts --folder DIR [--from GRAPHS] [--techniques 1000000]
 
-DIR is a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), made there if it is missing. Recall@10
-is relative to exact search. Processor time is also shown, since it is more reliable on a busy machine. Questions have
-about twelve words. `evaluation.speed.search_cost` measures the same graph over stdio and HTTP."""
+DIR is a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), which is created if it does not exist.
+Recall@10 is relative to exact search. CPU time is also shown, since it is more reliable on a busy machine. Questions
+have about twelve words. `evaluation.speed.search_cost` measures the same graph over stdio and HTTP."""
 
 import os
 import subprocess
@@ -40,7 +41,7 @@ GOAL = 1.2
 
 
 class Timed(NamedTuple):
-    """Wall seconds of each call, and processor seconds for one."""
+    """Wall seconds for each call, and CPU seconds per call."""
 
     name: str
     seconds: list[float]
@@ -48,7 +49,8 @@ class Timed(NamedTuple):
 
 
 def draw_questions(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> tuple[str, ...]:
-    """The first words of definitions, drawn over the whole graph, with the last word of another's."""
+    """The first words of definitions drawn from the whole graph, each followed by the last word of another
+    definition."""
     near = {hit.id for text in ("learning", "sampling", "model") for hit in snapshot.find_text(text, 4 * calls)}
     vector = embedder.embed(["objective"])[0]
     near |= {hit.id for hit in snapshot.find_vector(vector, 4 * calls)}
@@ -58,9 +60,9 @@ def draw_questions(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: in
 
 
 def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
-    """Searches in this process, and their parts. The three parts take turns with new questions, since a part that runs
-    alone a hundred times has the processor's caches to itself. At most `BLOCK` of each alternate. Empty if there are
-    too few questions for two of each."""
+    """Times searches in this process, and their parts. The three parts take turns with new questions, since a part that
+    runs alone a hundred times has the CPU caches to itself. At most `BLOCK` of each alternate. Empty if there are too
+    few questions for two of each."""
     block = min(BLOCK, len(questions) // 3)
     if block < 2:
         return []
@@ -95,8 +97,8 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
 def recall(
     snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, vectors_file: Path, questions: Sequence[str]
 ) -> float | None:
-    """Recall@10 of the vector index for these questions, relative to exact search over the vectors it was made from;
-    None if these are missing."""
+    """Recall@10 of the vector index for these questions, relative to exact search over the vectors it was built from;
+    None if these vectors are missing."""
     import numpy as np
 
     from xkg.store.indexes.vectors import nearest_rows
@@ -113,7 +115,9 @@ def recall(
 def main(
     *,
     kg: Annotated[Path | None, typer.Option(help="a graph; its embedding cache may grow")] = None,
-    folder: Annotated[Path | None, typer.Option(help="where the graph of perturbed techniques is, or is made")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="folder for the graph of perturbed techniques, created if missing")
+    ] = None,
     graphs: Annotated[Path | None, typer.Option("--from", help="folder of graph files to perturb")] = None,
     techniques: int = 1_000_000,
     calls: Annotated[int, typer.Option(help="a quarter of the number of questions")] = 100,
@@ -121,7 +125,7 @@ def main(
     if folder is not None and not (folder / "CURRENT").exists():
         making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(folder)]
         making += ["--techniques", str(techniques)] + (["--from", str(graphs)] if graphs else [])
-        subprocess.run(making, check=True)  # a separate process, whose memory is freed with it
+        subprocess.run(making, check=True)  # a separate process, so that its memory is freed when it ends
     kg = kg or folder
     if kg is None:
         raise InputError("give --kg or --folder")

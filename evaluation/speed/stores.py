@@ -1,11 +1,10 @@
-"""Compares the embedded store with Neo4j in one run, on one generated graph.
+"""Compares the embedded store with Neo4j in a single run on the same generated graph.
 
     python -m evaluation.speed.stores [--papers 5000] [--rounds 20]
 
-A paper has twenty techniques with code of 2 KB: 5,000 papers are 100,000 techniques and 200,000 edges of hierarchy and
-code (and as many of places). Neo4j is one that `scripts/neo4j-dev` starts for
-the run with its small memory. Vectors are seeded, not embedded, because only the stores are timed. Short calls are
-repeated `--rounds` times."""
+Each paper has twenty techniques with 2 KB of code: 5,000 papers have 100,000 techniques, 200,000 hierarchy and code
+edges, and as many place edges. `scripts/neo4j-dev` starts a Neo4j server with a small memory limit for the run. Vectors
+are seeded, not embedded, because only the stores are timed. Short calls are repeated `--rounds` times."""
 
 import os
 import subprocess
@@ -43,7 +42,7 @@ GIVEN = {
     "name": "sparse kernel",
     "text": "kernel",
 }
-"""A value for every parameter that a named query requires."""
+"""A value for each parameter that a named query requires."""
 
 POINT = "MATCH (t:Technique {id: $technique})-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, t.definition, c.implementation"
 TREE = (
@@ -53,7 +52,7 @@ TREE = (
 
 
 class Column(dict[str, str]):
-    """Figures by name, each printed as soon as it is measured: a run takes a quarter of an hour."""
+    """Figures, keyed by name. Each is printed as soon as it is measured, because a run takes a quarter of an hour."""
 
     def __setitem__(self, name: str, figure: str) -> None:
         print(f"{name}: {figure}", file=sys.stderr, flush=True)
@@ -108,7 +107,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
 
 
 def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> Column:
-    """Upserts, and the time until another server's indexes have followed them."""
+    """Measures upserts, and the time until another server's indexes have caught up."""
     found = Column()
     editions = iter(range(1, 10_000))
     found["upsert of a paper with 20 techniques"] = _ms(
@@ -117,7 +116,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
     with opened(settings) as other:
         with other.snapshot():
             pass
-        for edition in (1, 2):  # the second one with embeddings cached: both editions were seen
+        for edition in (1, 2):  # the second with cached embeddings, since both editions were seen before
             changed = [bundle(number, edition) for number in range(CHANGED)]
             SeededVectors().embed(["warm"])
             store.publish(changed)
@@ -131,7 +130,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
 
 
 def named(store: GraphStore, query: NamedQuery, engine: Engine) -> str:
-    """Milliseconds and rows of a named query."""
+    """Milliseconds and rows for a named query."""
     wanted = {p.name: GIVEN[p.name] for p in query.parameters if p.default is None}
     values = bind(query, wanted)
     started = time.perf_counter()

@@ -1,1 +1,1 @@
-"""Ablations of the graph itself, with any score that a command prints: `python -m evaluation.study`."""
+"""Ablates the graph itself, using any score that a command prints: `python -m evaluation.study`."""

@@ -2,16 +2,16 @@
 
     python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER -- COMMAND…
 
-Variants, as published: the full graph; without paper, code or technique nodes; raw, rewritten or verified code; and
-without a graph. For each variant and paper, both views are written to FOLDER, then the command runs `--runs` times. In
-its words, {planning} and {implementation} are replaced with these files, {folder} with their folder, and {paper},
-{variant} and {run} with their values; the environment has the same as XKG_STUDY_PLANNING and so on. The score is the
-last printed line that is a number or a JSON object with `score`. Finished runs are stored in FOLDER and reused while
-command and context are the same.
+The variants follow the published study: the full graph; the graph without paper, code or technique nodes; the graph
+with raw, rewritten or verified code; and no graph. For each variant and paper, both views are written to FOLDER, then
+the command runs `--runs` times. In its arguments, {planning} and {implementation} are replaced with these files,
+{folder} with their folder, and {paper}, {variant} and {run} with their values; the environment contains the same values
+as XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with `score`.
+Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 
-A failed run is counted and has no score. Differences from the full graph pair runs of the same paper and number.
-Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper they are over its
-runs, and do not generalise to others."""
+A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
+with the same number. Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper,
+they are over its runs and do not generalise to other papers."""
 
 import sys
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """The contents of a prompt: these kinds of nodes, and code in this form; no kinds for an empty context."""
+    """The contents of a prompt: these kinds of nodes, with code in this form. No kinds means an empty context."""
 
     name: str
     include: tuple[Kind, ...] = KINDS
@@ -62,13 +62,13 @@ VARIANTS: tuple[Variant, ...] = (
     Variant("verified code", code="verified"),
     Variant("without a graph", ()),
 )
-"""`rewritten code` is `full`, run again under its own name, so that the forms of code can be compared."""
+"""`rewritten code` is `full`, rerun under its own name so that the forms of code can be compared."""
 
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
     """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget; empty files if
-    a variant has no content. Returns the number of techniques whose code is in them. Raises the errors of
-    `KnowledgeGraph.context`, except for the budget."""
+    a variant has no content. Returns the number of techniques whose code is in them. Raises anything that
+    `KnowledgeGraph.context` raises, except for the budget."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = 0
     for file, view in ((PLANNING, "planning"), (IMPLEMENTATION, "implementation")):
@@ -97,8 +97,8 @@ def study(
     budget_tokens: int,
     seconds: float,
 ) -> tuple[dict[str, list[Run]], list[str]]:
-    """The runs by variant, and the variants that should have code but had none. Raises `InputError` if a context cannot
-    be made or the command cannot be started."""
+    """The runs for each variant, and the variants that should contain code but had none. Raises `InputError` if a
+    context cannot be created or the command cannot be started."""
     found: dict[str, list[Run]] = {variant.name: [] for variant in variants}
     notes: list[str] = []
     with xkg.open(kg) as graph:

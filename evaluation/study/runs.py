@@ -1,4 +1,4 @@
-"""Runs a command on each variant's context and reads the score that it prints. Finished runs are stored and reused."""
+"""Runs a command on each variant's context and parses the score that it prints. Finished runs are stored and reused."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _LARGEST_OUTPUT = 16 * 1024 * 1024
 
 
 class Run(Value):
-    """One run of the command. `score` is None if it failed, and `problem` then says why. `digest` is over command and
+    """One run of the command. If it failed, `score` is None and `problem` says why. `digest` covers the command and the
     context."""
 
     variant: str
@@ -53,9 +53,9 @@ def read_score(output: str) -> float | None:
 def run(
     command: Sequence[str], variant: str, paper: str, number: int, context: Path, store: Path, seconds: float
 ) -> Run:
-    """The stored run of this command on this context, or a new one. In each word of the command `{planning}`,
-    `{implementation}`, `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced; the same values are in the
-    environment as XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next time."""
+    """The stored run of this command on this context, or a new one. `{planning}`, `{implementation}`, `{folder}`,
+    `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command; the environment contains the same
+    values as XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next time."""
     values = {
         "planning": str((context / PLANNING).resolve()),
         "implementation": str((context / IMPLEMENTATION).resolve()),

@@ -1,4 +1,4 @@
-"""Summarises the runs of a study: mean ± sd, best@k, and differences from the full graph."""
+"""Summarises a study's runs: mean ± sd, best@k, and differences from the full graph."""
 
 import math
 import statistics
@@ -14,8 +14,9 @@ BEST_OF = 3
 
 
 class Summary(Value):
-    """One variant. `mean` is over papers of the mean over runs. `sd` is that of the runs' means over papers, for runs
-    that every paper has. `best` is over papers of the best of `BEST_OF` runs. None if there are too few runs."""
+    """The summary of one variant. `mean` is the mean over papers of each paper's mean over runs. `sd` is the standard
+    deviation between runs of their means over papers, for runs that every paper has. `best` is the mean over papers of
+    the best of `BEST_OF` runs. Values are None if there are too few runs."""
 
     variant: str
     runs: int
@@ -26,12 +27,12 @@ class Summary(Value):
 
 
 def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
-    """The mean of the best of k runs over all choices of k of these runs (the pass@k estimator of Chen et al. 2021,
-    arXiv 2107.03374, for scores); None for fewer than k runs."""
+    """The mean, over all choices of k of these runs, of the best of the k runs (the pass@k estimator from Chen et al.
+    2021, arXiv 2107.03374, for scores). None for fewer than k runs."""
     if len(scores) < k:
         return None
     ordered = sorted(scores)
-    # the i-th smallest (from 0) is the best of the choices that take the other k - 1 from the i below it
+    # the i-th smallest (from 0) is the best in each choice that takes the other k - 1 from the i scores below it
     return math.fsum(score * math.comb(i, k - 1) for i, score in enumerate(ordered)) / math.comb(len(ordered), k)
 
 
@@ -57,8 +58,8 @@ def summarize(variant: str, runs: Sequence[Run]) -> Summary:
 
 
 def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
-    """One line per variant, with its difference from the reference over the same papers and runs. Units are papers, or
-    runs if there is only one paper."""
+    """One line per variant, with its difference from the reference over the same papers and runs. The units are papers,
+    or runs if there is only one paper."""
     rows: list[tuple[str, ...]] = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", *DIFFERENCE)]
     base = scores(runs.get(reference, ()))
     alone = len({run.paper for of_variant in runs.values() for run in of_variant}) == 1
@@ -80,5 +81,5 @@ def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
 
 
 def scores(runs: Sequence[Run]) -> dict[str, float]:
-    """The score of each run by `<paper>#run-<n>`."""
+    """The score of each run, keyed by `<paper>#run-<n>`."""
     return {f"{run.paper}#run-{run.number}": run.score for run in runs if run.score is not None}

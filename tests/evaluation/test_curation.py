@@ -44,7 +44,7 @@ def test_it_says_what_was_found_and_where_the_others_were_lost(
     assert "https://github.com/asea/waves" in printed
     assert "missed (cited): The Reef Sampler" in printed
     assert "no repository was found for it" in printed
-    assert "the folder does not have it" in printed
+    assert "not in the folder" in printed
     with pytest.raises(InputError, match="one folder"):
         main(["one", "two"])
 

@@ -43,8 +43,8 @@ class BuildContext:
     """The services for a build. Without a `runner`, no code is run and the highest level is `parsed`. Without
     `environments`, code can import only the standard library; without `sources`, papers must be files; without a
     `model`, the build uses static analysis only. If `roots` is set, folders must lie under them. A `guard` refuses
-    papers and repositories, and `claims` decides under which id a paper is built. `packages` lists requirement lines in
-    addition to the repository's own; with `cpu`, CUDA code runs on the CPU."""
+    papers and repositories, and `claims` decides the id under which a paper is built. `packages` lists requirement
+    lines in addition to the repository's own; if `cpu` is set, CUDA code runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -83,8 +83,8 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """A parsed paper and its repository. `written` is the date (YYYY-MM-DD) of the code, if known; `source` contains
-    the JSON values that determine the content of both."""
+    """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD), if known; `source` contains
+    the JSON values that determine the contents of paper and repository."""
 
     identity: str
     path: Path
@@ -96,8 +96,8 @@ class OpenedPaper:
 
 
 class CodeNodes(Value):
-    """Code for located techniques. `final` is False if another run may reach higher levels (because a registry was
-    down)."""
+    """Code for located techniques. `final` is False if another run may reach higher levels, for example because a
+    registry was down."""
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()
@@ -134,7 +134,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """A bundle with a report for each stage; `notes` are messages for the user, one per line."""
+    """A bundle and a report for each stage; `notes` are messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

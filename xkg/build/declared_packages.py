@@ -1,4 +1,4 @@
-"""Reads the names under which a repository's own packages are imported from its project files. Runs no code."""
+"""Reads from project files the names under which a repository's own packages are imported. Runs no code."""
 
 import ast
 import configparser

@@ -1,4 +1,4 @@
-"""Runs items concurrently, each after the items it depends on."""
+"""Processes items concurrently, each after the items it depends on."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

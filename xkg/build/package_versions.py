@@ -1,5 +1,5 @@
-"""Determines the levels of code nodes. If the package versions pinned by the repository do not work together, it tries
-versions from other dates."""
+"""Determines the levels of code nodes. If the package versions pinned by the repository do not work together, versions
+from other dates are tried."""
 
 import re
 import sys
@@ -92,7 +92,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """The nodes, and the environment extended with the modules that were missing only at run time."""
+    """The nodes, and the environment with the addition of modules that were missing only at run time."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -154,8 +154,8 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """One line per reason, with its effect. Packages that no code node needs get separate lines, unless they were only
-    `offered`."""
+    """One line per reason, with its effect. Packages that no code node needs get separate lines, unless the packages
+    were only `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):

@@ -33,8 +33,8 @@ _MOST_LICENSES, _LARGEST_LICENSE = 100, 256 << 10
 def build_paper(
     paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
 ) -> Built:
-    """Builds one paper without publishing it. The paper is a path or a name known to one of the context's sources. The
-    output of each stage is stored, so another run, even after a kill, repeats only the stages that changed.
+    """Builds one paper without publishing it. The paper is a path, or a name known to one of the context's sources. The
+    output of each stage is stored, so another run repeats only the stages that changed, even if this run is killed.
 
     If a model fails for some techniques, the paper is partial (`Paper.incomplete` and `Built.stopped`).
 
@@ -104,7 +104,7 @@ def open_paper(
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
-    # Excerpts are offsets into the document, so whoever reads an excerpt needs the document's text.
+    # Excerpts are offsets into the document, so anyone who reads an excerpt needs the document's text.
     cache.retain("document", document_key(document.source_sha256, pipeline_version()), document)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
@@ -165,7 +165,7 @@ def _repository(
 
 
 def _licensed(checkout: Checkout, codebase: Codebase) -> Repository:
-    """The repository with the licences found in its source files."""
+    """The repository, with the licences found in its source files."""
     repository, names = checkout.repository, {file.path: file.path.rpartition("/") for file in checkout.files}
     chosen = [path for path, (_, _, name) in names.items() if FILE_NAME.match(name) or NOTICE.match(name)]
     chosen.sort(key=lambda path: path.count("/"))

@@ -1,4 +1,4 @@
-"""Carries proven code over into a newer build of the same paper until the new code reaches the same level."""
+"""Carries proven code over to a newer build of the same paper until the new code reaches the same level."""
 
 from xkg.model import Level, PaperBundle
 

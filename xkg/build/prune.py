@@ -8,8 +8,8 @@ from xkg.model import Code, Level, PaperBundle, Technique
 
 
 def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = False) -> PaperBundle:
-    """The bundle with techniques hidden according to the levels of their code; idempotent. Imported bundles and bundles
-    without a repository are returned unchanged."""
+    """The bundle, with techniques hidden according to the levels of their code. Idempotent. Imported bundles and
+    bundles without a repository are returned unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
     needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
@@ -21,13 +21,13 @@ def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
     """The techniques in the same order, each with `hidden` set to a reason or None. A technique without code keeps its
-    previous reason, and a doubtful technique keeps its doubt.
+    previous reason, and a doubtful technique stays doubtful.
 
     A technique is hidden if it has no visible descendant and its code is missing but needed, is below the required
     level, or was judged to do something else. If `min_level` is None, the required level is the highest one possible:
     `executed`; `parsed` without a sandbox or if a package was unavailable (`Evidence.missing`); none for languages
-    other than Python. Code without a test was extracted from the repository without a model and needs no level: static
-    analysis locates so few techniques that hiding the ones it misses would hide too many."""
+    other than Python. Code without a test was extracted from the repository without a model and does not need a level:
+    static analysis locates so few techniques that hiding the techniques it misses would hide too many."""
     by_technique = {c.technique: c for c in code}
     needs_code = needs_code or min_level is not None
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}
@@ -42,14 +42,14 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     if technique.hidden == DOUBT:
         return DOUBT
     if code is None:
-        # A doubtful location is displayed as doubtful and gets no code, so it never meets a required level.
+        # A doubtful location is displayed as doubtful and gets no code, so it never reaches a required level.
         located = technique.grounding == "doubtful" and min_level is None
         missing = "no code for it was found in the repository" if needs_code and not located else None
         return technique.hidden or missing
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
-    if code.level is Level.CLAIMED:  # the client that sent it decided
+    if code.level is Level.CLAIMED:  # the client that sent the code decided
         return technique.hidden
     required = min_level or _highest_feasible(code)
     if code.level.rank >= required.rank:

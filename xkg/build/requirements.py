@@ -1,4 +1,4 @@
-"""Reads a repository's requirements as plain lines, from every kind of file that declares them. Runs no code."""
+"""Reads a repository's requirements as plain lines from every kind of file that may declare them. Runs no code."""
 
 import ast
 import configparser
@@ -40,7 +40,7 @@ _CONDA_NAMES = {
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
-_LONGEST_YAML = 100_000  # characters, which take the parser half a second
+_LONGEST_YAML = 100_000  # characters; the parser takes half a second for these
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _TEXTS = re.compile(r"(?i)requirement|constraint|conda|^environment|^spec[-_]?(file|list)|^req.*\.txt$")
@@ -136,7 +136,7 @@ def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> lis
 
 
 def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
-    """The files, plus the files included with `-r` and the files of projects installed with `-e`."""
+    """The files, plus the files included with `-r` and the files from projects installed with `-e`."""
     found: dict[str, None] = {}
     waiting = list(paths)
     while waiting:
@@ -309,7 +309,7 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """A loader that refuses aliases: a few lines of them can expand to more values than fit into memory."""
+    """A loader that refuses aliases: a few lines with aliases can expand to more values than fit into memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):

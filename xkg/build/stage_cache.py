@@ -45,7 +45,7 @@ class StageReport(Value):
 
 
 class Progress(Value):
-    """How far a stage has got through a paper's techniques; `about` is the technique that just finished."""
+    """A stage's progress through a paper's techniques; `about` is the technique that just finished."""
 
     stage: str
     done: int
@@ -70,7 +70,7 @@ Event = StageReport | Progress | Begun
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
-    """The summary of an environment, in the form that `StageCache.timed` expects."""
+    """The summary of an environment, in the format expected by `StageCache.timed`."""
     missing = f", {len(environment.missing)} unavailable" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 

@@ -19,8 +19,8 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extracts, grounds, modularizes and checks, storing the output of each stage. Raises the errors of these stages,
-    and `InputError` if the paper is not in English."""
+    """Extracts, grounds, modularizes and checks, storing the output of each stage. Raises anything that these stages
+    raise, plus `InputError` if the paper is not in English."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     if not is_english(document):
         raise InputError(

@@ -1,5 +1,5 @@
-"""Stores proofs of code nodes under everything that determines them. A resumed build or verification does not run the
-code again, even with a newer xkg, unless the proving code changed."""
+"""Stores the proof of each code node, keyed by everything that determines it. A resumed build or verification does not
+rerun the code, even with a newer xkg, unless the proving code changed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ PROVING = (
     "sandbox/runner.py",
     "sandbox/select.py",
 )
-# Causes that may come from a temporary load on the machine.
+# Causes that may be due to a temporary load on the machine.
 _PASSING = frozenset((Cause.KILLED, Cause.TIME, Cause.NOT_SETTLED))
 
 
@@ -39,9 +39,9 @@ def stored_proof(
     """The proof for a node with its proven `components` (modules), read from `folder` under `name`, or created by
     `prove`.
 
-    Only proofs that depend on the code alone are stored. These proofs are not stored: from a run that was killed or
-    timed out, in an environment that a later attempt may complete, and any proof after which `keep` returns False.
-    Raises the errors of `prove`, and `StoreError` if the folder cannot be written."""
+    Only proofs that depend on the code alone are stored. A proof is not stored if its run was killed or timed out, if a
+    later attempt may complete its environment, or if `keep` returns False afterwards. Raises anything that `prove`
+    raises, plus `StoreError` if the folder cannot be written."""
     return StageCache(folder).stage(
         name,
         {

@@ -1,4 +1,4 @@
-"""Runs the papers' code nodes again and updates their levels."""
+"""Reruns the papers' code nodes and updates their levels."""
 
 import shutil
 import threading
@@ -54,8 +54,8 @@ def verify(
 ) -> list[NodeResult]:
     """Proves every code node in these papers, or the nodes with ids in `only`, `jobs` at a time. Results are in the
     order of the nodes, and `notify` is called with each result as it arrives. A composite runs after its components,
-    because it is judged on the lines that are not in its `tested` components; a component that is not run again keeps
-    its last level.
+    because it is judged on the lines that are not in its `tested` components; a component that is not rerun keeps its
+    last level.
 
     Results are stored in `folder` until `forget`, so that a run resumes from there after a kill. Unsettled proofs are
     not stored, nor are results from a run that was killed or timed out or while a registry was down. An unsettled node
@@ -112,7 +112,7 @@ def verify(
 
 
 def _stands(result: NodeResult | None, code: Code) -> bool:
-    """Whether code is `tested`, judging by its new result, or by its stored level if it is not run again."""
+    """Whether code is `tested`, judging by its new result, or by its stored level if it was not rerun."""
     if result is None:
         return code.level.rank >= Level.TESTED.rank
     return result.level.rank >= Level.TESTED.rank and result.cause is Cause.PASSES
@@ -149,7 +149,7 @@ def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Leve
 
 
 def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
-    """Evidence that stored nodes got from a verification after the build, keyed by code id."""
+    """Evidence that stored nodes received from a verification after the build, keyed by code id."""
     built_at = {node.id: node.evidence[-1].checked_at or "" for node in built.code if node.evidence}
     return {
         node.id: node.evidence[-1]
@@ -201,7 +201,7 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
         added = papers[paper].packages
         if added:
             environment = maker.make(imports[paper], added, None, added)
-        # Checked one by one: a second environment that lacks the same packages would waste gigabytes.
+        # Checked one by one, because a second environment that lacks the same packages would waste gigabytes.
         absent = () if added else imports[paper].keys() & shared.missing.keys()
         if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
             own = maker.make(imports[paper])

@@ -114,7 +114,7 @@ def test_pointers_of_weights_and_files_with_syntax_errors_are_named(tmp_path: Pa
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
     assert [line.partition(";")[0] for line in elsewhere(codebase)] == [
         "1 Git LFS pointer in the repository not read: weights.pt",
-        "1 file with syntax errors, read in part: draw.py",
+        "1 file with syntax errors, read only in part: draw.py",
     ]
 
 

@@ -114,7 +114,7 @@ def test_a_plan_is_judged_and_reported(instances: Path, tmp_path: Path, capsys: 
     }
     assert (figures["precision of REMOVE, all papers"], figures["recall of REPLACE, all papers"]) == (1.0, 0.0)
     assert figures["precision, by the benchmark's program"] == 0.5
-    for counted in ("action", "judge: ablation that is not there", "Invalid JSON", "paper that is missing"):
+    for counted in ("action", "judge: unknown ablation", "Invalid JSON", "missing paper"):
         assert counted in problems
     main("report", Path(log.location), against=Path(log.location))
     printed = capsys.readouterr().out
@@ -196,4 +196,4 @@ def test_stored_plans_are_judged_and_told_apart_by_their_ids(instances: Path, tm
     log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
     results, _, problems = report(log)
     assert results.scores["recall"] == {"a/loaf": 0.5, "b/loaf": 0.0, "../loaf": 0.0}
-    assert "1 x plan that is missing" in problems
+    assert "1 x missing plan" in problems

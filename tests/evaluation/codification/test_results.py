@@ -32,7 +32,7 @@ def test_runs_are_counted_by_mode_and_class(tmp_path: Path) -> None:
     assert cells[0] == ["agent", "agent, no graph", "single"]
     assert cells[1:6] == [["2", "1", "1"], ["1", "0", "0"], ["0", "1", "0"], ["1", "0", "0"], ["0", "0", "1"]]
     assert cells[-1] == ["0.500", "0.250", "0.250"]
-    with pytest.raises(InputError, match="no run that is over"):
+    with pytest.raises(InputError, match="contains no finished run"):
         runs_in([tmp_path / "none"])
     assert [run.folder.name for run in runs_in([tmp_path / "runs" / "b"])] == ["b"]
 
@@ -57,5 +57,5 @@ def test_judges_say_what_was_repaired(tmp_path: Path) -> None:
     assert "single: S2 2; 5 of 20 edited lines were repaired, time saved 75%" in lines
     assert lines[-2] == "all: S1 1, S2 3; 9 of 40 edited lines were repaired, time saved 78%"
     assert lines[-1] == "the judges agree on 1 of 2 runs that several judged"
-    with pytest.raises(InputError, match="no run a"):
+    with pytest.raises(InputError, match="unknown run a"):
         judged(rows, {})

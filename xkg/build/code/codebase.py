@@ -97,18 +97,18 @@ class Codebase(Value):
         return next(m for m in self.modules if m.path == symbol.path)
 
     def source(self, symbol: Symbol) -> str:
-        """The lines of a symbol in its file."""
+        """A symbol's lines in its file."""
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How many times the symbols in a file may cover its lines: usually once each by module, class and method.
+# How many times the symbols in a file may cover each line. Usually the module, a class and a method each cover it once.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether symbols are nested, or share lines, so often that no person wrote the file. Processing each symbol with
-    its lines would take quadratic time."""
+    """Whether symbols are nested, or share lines, so often that no person can have written the file. Processing each
+    symbol with its lines would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -1,8 +1,8 @@
 """Sketches of code bodies: 64 hexadecimal digits each, used to estimate how similar two bodies are.
 
 MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, keeping
-four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout do not
-count."""
+four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout are
+ignored."""
 
 import re
 import zlib
@@ -16,7 +16,7 @@ from xkg.build.code.codebase import CommentMark, Module, comment_mark
 
 DIGITS = 64
 _RUN = 3
-# Shorter bodies ("return self.x") are often similar by accident.
+# Shorter bodies ("return self.x") are often similar by chance.
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
 _BLOCK = 64  # runs; divides _AT_ONCE

@@ -1,9 +1,9 @@
-"""Finds the file in a repository that an import refers to.
+"""Finds the repository file that an import refers to.
 
 Python resolves imports with a search path, which the repository does not state. This module tries, in order: the folder
 above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then any
-other folder. Less certain candidates need more evidence, such as defining the imported names. Names that a repository
-uses for itself or its folders come from `root_packages`."""
+other folder. Less certain candidates need more evidence, such as defining the imported names. `root_packages` finds the
+names that a repository uses for itself or its folders."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -15,9 +15,9 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """An index built from the repository's id and the top-level names in every Python file, keyed by path. A package
-    has an `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash (`pkg/sub/`).
-    `roots` are the folders that a top-level name may refer to (see `root_packages`)."""
+    """An index of Python modules, built from the repository's id and each file's top-level names, keyed by path. A
+    package has an `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash
+    (`pkg/sub/`). `roots` are the folders that a top-level name may refer to (see `root_packages`)."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class ModuleIndex:
 
     @cached_property
     def by_last_name(self) -> dict[str, list[str]]:
-        """Module paths without suffix, keyed by their last part; paths closest to the top come first."""
+        """Module paths without suffix, grouped by their last part; paths closest to the top come first."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -101,7 +101,8 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """The module under a folder that a top-level name refers to; folders above the importer come first."""
+        """The module in one of the folders that a top-level name may refer to; folders above the importer come
+        first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))
         for folder in sorted(self.roots[top], key=lambda f: f not in above):

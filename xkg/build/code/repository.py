@@ -33,7 +33,8 @@ def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
     """Parses in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is called with
-    the path of the current file, or '' for work on all files. Files in `without` are skipped for the given reason.
+    the path of the current file, or '' for work on all files. Files in `without` are skipped for the reasons given
+    there.
 
     Raises `InputError`, listing the checkout's languages, if it has no readable source."""
     skipped = Skips()
@@ -102,7 +103,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
 
 
 def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
-    """The contents of the files, with only a few in memory at a time."""
+    """Yields the contents of the files, keeping only a few in memory at a time."""
     chunk: list[str] = []
     size = 0
     for file in files:
@@ -215,7 +216,7 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """The attributes that a file reads from each of its free names: for `a.b.c` and `a`, the name `a` has `b.c` and
+    """The attributes that a file reads from each of its free names. For `a.b.c` and `a`, `a` is mapped to `b.c` and
     ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:

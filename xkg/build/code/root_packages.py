@@ -1,8 +1,8 @@
 """Finds the packages that a repository imports by its own name: `from fre.common.typing import Data`, where the file
 `common/typing.py` is at the top of the repository, whatever its folder is called.
 
-Such a name is recognised by the files: most of the modules that the repository imports under it exist in one of its
-folders and define the imported names.
+A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
+modules define the imported names.
 """
 
 from collections import Counter
@@ -36,15 +36,15 @@ def root_packages(
     """The repository's folders that a top-level name may refer to, best first; names of other projects are absent.
 
     `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
-    the repository instead of defining them (`*`: an unknown number of names); they do not show that the file is the
-    imported one. `declared` are the repository's own packages, in lower case. `required` tells whether an import name
-    is an external package that the repository requires; it returns None if the repository does not list its
+    the repository instead of defining them (`*`: an unknown number of names); they are not evidence that the file is
+    the imported one. `declared` are the repository's own packages, in lower case. `required` tells whether an import
+    name is an external package that the repository requires; it returns None if the repository does not list its
     requirements.
 
     One matching module is enough if the name is declared, or is the name of the repository or of the folder; if the
     repository as a whole is a package; if it requires other packages; or if the module is in a folder with that name
-    and no module is missing. Otherwise two are needed. A package that the repository requires counts as its own only if
-    no module is missing."""
+    and no module is missing. Otherwise, two matching modules are needed. A package that the repository requires counts
+    as its own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -66,9 +66,9 @@ def root_packages(
 
 
 class _Imported(NamedTuple):
-    """What a repository imports under one top-level name, keyed by the path below it ('' is the top itself): the names
-    imported from `modules`; the uses of `members`, which may be modules themselves (`from top import sub`); and names
-    that may come from `stars`."""
+    """What a repository imports under one top-level name, keyed by the path below that name ('' is the top itself).
+    `modules` lists the names imported from a module; `members` lists the uses of an imported member, which may itself
+    be a module (`from top import sub`); `stars` lists names that may come from a star import."""
 
     modules: dict[str, set[str]]
     members: dict[str, set[str]]
@@ -104,8 +104,8 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """The modules that the folder has with at least half of the names used from them, and the modules that it lacks. A
-    module counts as neither if nothing in it is used, or only names that it imports from elsewhere."""
+    """The modules that the folder contains and that define at least half of the names used from them, and the modules
+    that it lacks. A module counts as neither if it is not used, or only for names that it imports from elsewhere."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

@@ -14,7 +14,7 @@ import yaml
 
 from xkg.value import Value
 
-LARGEST_FILE = 200_000  # bytes; a larger file contains data
+LARGEST_FILE = 200_000  # bytes; larger files contain data
 MOST_FILES = 150
 _MOST_BYTES = 1_500_000
 _MOST_IN_FILE = 300
@@ -23,7 +23,7 @@ _DEEPEST = 8
 _DEEPEST_NODE = 40
 _MOST_EVENTS = 40_000
 _LONGEST = 120  # characters in a value
-_MOST_ITEMS = 12  # items in a list that is a value
+_MOST_ITEMS = 12  # items in a list value
 _SUFFIXES = ("yaml", "yml", "json", "toml", "gin", "ini", "cfg", "conf")
 _ELSE_FOLDER = re.compile(
     r"(?:^|/)(?:\.[^/]+|node_modules|docs?|tests?|data|datasets?|assets|website|third_party|vendor|wandb|results?"
@@ -44,8 +44,8 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Setting(Value):
-    """A value in a configuration file: `name` is its path in the file ("optim.lr"), `value` is as written, on one line;
-    `line` is 0 if unknown."""
+    """A value in a configuration file: `name` is its path in the file ("optim.lr"), `value` is its source text on one
+    line; `line` is 0 if unknown."""
 
     path: str
     line: int
@@ -67,8 +67,8 @@ def likeliest(paths: Sequence[str]) -> list[str]:
 
 
 def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
-    """The settings in these files (path → text), in the order of the files, within limits; if a file does not parse,
-    the settings before the error. `mark` is called with the path of each file before it is read."""
+    """The settings in these files (path → text), in file order, within limits. If a file does not parse, only the
+    settings before the error are included. `mark` is called with the path of each file before it is read."""
     out: list[Setting] = []
     size = 0
     for path, text in texts.items():
@@ -77,7 +77,7 @@ def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _
             break
         mark(path)
         found: list[Setting] = []
-        # Values read before an error count.
+        # Values read before an error are kept.
         with suppress(yaml.YAMLError, ValueError, configparser.Error, RecursionError, TypeError, IndexError):
             for setting in _read(path, text):
                 found.append(setting)
@@ -116,8 +116,8 @@ def _read(path: str, text: str) -> Iterator[Setting]:
 
 
 def _require_shallow(text: str) -> None:
-    """Raises `ValueError` if the YAML is nested more deeply, or has more nodes, than any real configuration: composing
-    it would recurse, in C if libyaml does the work."""
+    """Raises `ValueError` if the YAML is nested more deeply, or has more nodes, than any real configuration, because
+    composing it would recurse (in C, if libyaml is used)."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -172,7 +172,7 @@ def _blocks(path: str, text: str) -> Iterator[Setting]:
 
 
 def _first_lines(text: str) -> dict[str, int]:
-    """The first line that sets each name, keyed by the name in lower case."""
+    """The first line that sets each name, keyed by the lower-case name."""
     first: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if match := _NAME.match(line):

@@ -100,12 +100,12 @@ def is_wanted(file: File, skipped: Skips) -> bool:
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
-    """Whether the content is source code written by a person."""
+    """Whether the content is hand-written source code."""
     ending = suffix(path)
     if ending in _BINARY:
         skipped.add("binary", path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
-        return False  # read only because it might be a pointer
+        return False  # was read only in case it is a pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):
         return False  # a file without a suffix is Python only if its first line says so
     if ending == "m" and _OBJECTIVE_C.search(content):
@@ -131,7 +131,7 @@ def is_pointer(content: bytes) -> bool:
 
 
 def unread_languages(files: Iterable[File]) -> dict[str, int]:
-    """The number of files in each language that is recognised but not supported, highest first."""
+    """The number of files in each recognised but unsupported language, highest first."""
     counts = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
     return dict(counts.most_common())
 

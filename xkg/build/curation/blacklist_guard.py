@@ -27,15 +27,16 @@ class BlacklistGuard:
         self._known: dict[str, RepositoryFingerprint] | None = None
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None:
-        """Why this paper is refused, or None if it is allowed."""
+        """The reason why this paper is refused, or None if it is allowed."""
         return self.blacklist.paper(arxiv_id, doi, title)
 
     def repository(self, url: str) -> str | None:
-        """Why the name of the repository at this address is refused, or None if it is allowed."""
+        """The reason why the repository at this address is refused, judging by its name, or None if it is allowed."""
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """Why a fetched repository is refused, judging by its address, history and files, or None if it is allowed."""
+        """The reason why a fetched repository is refused, judging by its address, history and files, or None if it is
+        allowed."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named
@@ -55,7 +56,7 @@ class BlacklistGuard:
         return self.copy(fetch_repository(f"{url}@{commit}" if commit else url, self._cache))
 
     def fingerprints(self) -> dict[str, RepositoryFingerprint]:
-        """The fingerprints of the blacklisted repositories that can be fetched, keyed by name."""
+        """Fingerprints of the blacklisted repositories that can be fetched, keyed by name."""
         if self._known is None:
             found = {name: self._fingerprint(name) for name in self.blacklist.repositories}
             self._known = {name: value for name, value in found.items() if value is not None}

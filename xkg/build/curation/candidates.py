@@ -21,13 +21,13 @@ from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 SAME = 0.9
-"""Two titles with at least this similarity are taken for the same paper."""
+"""Minimum similarity for two titles to be treated as the same paper."""
 _FOUND = 8
 
 
 class Candidate(Value):
     """A paper that may be worth building. `use` is the weight of the target's mentions of it, or 0 if the target does
-    not cite it; `suggested` is what a model found on the web."""
+    not cite it; `suggested` is a model's suggestion from the web."""
 
     title: str
     reference: Reference | None = None
@@ -75,7 +75,7 @@ def suggested_by_model(
     indexes: Sequence[PaperIndex],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """New papers that the model finds on the web and that an index contains."""
+    """New papers that the model finds on the web and that are also in an index."""
     works = guide.uncited(document, techniques, [candidate.title for candidate in known])
     references = [
         Reference(

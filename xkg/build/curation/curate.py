@@ -35,7 +35,7 @@ _FOUND_TRIED = 10
 @dataclass(frozen=True)
 class Sources:
     """The services for a curation: `indexes` of papers, best first. `text` returns the text of a paper whose abstract
-    names no repository, and raises `InputError` if there is no text."""
+    does not mention a repository, and raises `InputError` if there is no text."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -53,9 +53,9 @@ def curate(
     guard: BlacklistGuard | None = None,
     guide: Guide | None = None,
 ) -> CuratedSet:
-    """The papers around one target, except those refused by `guard`. A `guide` determines the techniques, chooses the
+    """The papers around one target, except any that `guard` refuses. A `guide` determines the techniques, chooses the
     papers and, if its model can search, finds works that the target does not cite. An index or host that does not
-    answer is skipped, and the notes say so. Raises `InputError` if the target has no techniques, and
+    answer is skipped, and the notes say so. Raises `InputError` if the target has no techniques; may also raise
     `EmbeddingError`."""
     notes: list[str] = []
 
@@ -113,7 +113,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Why a paper cannot belong to the set, whatever its rank."""
+    """The reason why a paper cannot belong to the set, whatever its rank."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -123,7 +123,7 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
-    """The target's techniques as found from its structure, top of the hierarchy first."""
+    """The target's techniques, extracted from its structure, from the top of the hierarchy down."""
     found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
@@ -304,7 +304,8 @@ def _is_target(found: FoundPaper, document: Document) -> bool:
 
 
 class _Texts:
-    """Looks for repositories in at most `_TEXTS` candidates' texts, because arXiv takes ten seconds for each."""
+    """Looks for repositories in the texts of at most `_TEXTS` candidates, because each text from arXiv takes ten
+    seconds."""
 
     def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
         self._sources, self._note, self._left = sources, note, _TEXTS
@@ -332,7 +333,7 @@ def _repositories(
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """Why a repository is refused as a copy. A repository that cannot be compared is refused too."""
+    """The reason why a repository is refused as a copy. A repository that cannot be compared is also refused."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:
@@ -345,5 +346,7 @@ def _without_repository(paper: CuratedPaper, unanswered: str | None) -> str:
     likeliest = paper.repositories[0]
     why = "; ".join(likeliest.evidence)[:300]
     unclear = likeliest.is_official is None
-    open_one = "it is unclear if this repository is its own:" if unclear else "none is its own; the most likely is"
+    open_one = (
+        "it is unclear whether it is the paper's own:" if unclear else "none is the paper's own; the most likely is"
+    )
     return f"{open_one} {likeliest.url} ({why})"

@@ -9,7 +9,7 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """One of the target's core techniques. `why` is the evidence: the model's explanation, or the place in the
+    """One of the target's core techniques. `why` is the evidence: the model's explanation, or a location in the
     paper."""
 
     name: str
@@ -27,8 +27,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """What is recorded about a paper's repository: whether it is the paper's own, and facts from its host (None if the
-    host was not asked). `commit` is the newest commit on the default branch."""
+    """The record for a paper's repository: whether it is the paper's own, and facts from its host (None if the host was
+    not queried). `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -53,8 +53,8 @@ class RepositoryRecord(Value):
 
 class ChosenRepository(Value):
     """A repository and the evidence for and against it being the paper's own, one line each. `is_official` is None if
-    that is uncertain, `is_named` is true if the paper calls it its own, and `found` says where its address came from.
-    Stars, days and size are as in `RepositoryFacts`."""
+    that is uncertain, `is_named` is true if the paper calls it its own, and `found` says how its address was found.
+    Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -90,7 +90,7 @@ class ChosenRepository(Value):
 
 class CuratedPaper(Value):
     """A candidate, ranked by `score`; `scores` are its components, all in 0..1. `technique` is the technique that it
-    serves. `origin` is a citation, an index search, or a model's web search. `identified` says how its arXiv id was
+    supports. `origin` is a citation, an index search, or a model's web search. `identified` says how its arXiv id was
     found, and `why` contains the model's explanation or the facts behind its rank. `dropped` is the reason it was left
     out, or None if it was not. `repositories` lists all repositories examined, the paper's own first."""
 
@@ -118,8 +118,8 @@ class CuratedPaper(Value):
 
 class CuratedSet(Value):
     """The outcome for one target: the chosen `papers` by rank, and the `dropped` papers. `by` is the language model
-    that decided, or None if there was none. `notes` are messages for the user: sources that did not answer, limits that
-    were reached."""
+    that made the decisions, or None if none was used. `notes` are messages for the user: sources that did not answer,
+    limits that were reached."""
 
     target: str
     title: str
@@ -130,8 +130,7 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Papers and repositories in the form of `xkg build --paper … --repo …`, with the record for each
-        repository."""
+        """Papers and repositories as passed to `xkg build --paper … --repo …`, with the record for each repository."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers

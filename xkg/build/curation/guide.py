@@ -1,6 +1,6 @@
-"""The decisions that a curation leaves to a language model: titles of references that parsing cannot find, core
-techniques, works that the target does not cite, papers that serve the techniques, and whether a repository is a paper's
-own if the facts are not conclusive."""
+"""The decisions that a curation leaves to a language model: titles of references that could not be parsed, core
+techniques, works that the target does not cite, papers that support the techniques, and, if the facts are inconclusive,
+whether a repository is a paper's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """The index of a candidate, the index of the technique that it serves, and the model's explanation."""
+    """The index of a candidate, the index of the technique that it supports, and the model's explanation."""
 
     candidate: int
     technique: int
@@ -90,7 +90,7 @@ class Guide:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
-        """The titles that the model reads in the first `_MOST_ENTRIES` entries of a bibliography, keyed by index."""
+        """The titles that the model finds in the first `_MOST_ENTRIES` bibliography entries, keyed by index."""
         shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
         inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
 

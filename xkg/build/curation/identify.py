@@ -13,14 +13,14 @@ ALIKE = 0.9
 """Minimum similarity for a title from an index to match a reference (`title_similarity`)."""
 
 _DOUBTFUL = 0.5
-"""Below this similarity, the id in an entry belongs to a different paper than its title."""
+"""Below this similarity, the id and the title in an entry belong to different papers."""
 
 _YEARS = 3
-"""Maximum number of years between preprint and publication, unless the authors are known to agree."""
+"""Maximum number of years between preprint and publication, unless the authors are known to match."""
 
 
 class Identified(NamedTuple):
-    """`paper` is None if no index contains the reference; `how` says how it was found, or gives the nearest match."""
+    """`paper` is None if no index contains the reference; `how` says how it was found, or what the nearest match is."""
 
     paper: FoundPaper | None
     how: str
@@ -30,7 +30,7 @@ def identify(
     references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Identified]:
     """The arXiv papers for these references, in the same order. `note` receives a line for each index that does not
-    answer; the remaining indexes are still asked."""
+    answer; the other indexes are still queried."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
     silent: list[str] = []

@@ -2,7 +2,7 @@
 
 Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository is tied
 both to the paper and to its authors: other people also implement a paper, cite it and quote its title. If the facts are
-not conclusive, a language model decides, or the question stays open."""
+not conclusive, a language model decides, or the question is left undecided."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from xkg.text.titles import title_similarity
 from xkg.text.unicode import printable_line
 
 OFFICIAL, FOREIGN = 5.0, 1.0
-"""With at least the first number of points, the repository is the paper's own; with at most the second, it is not."""
+"""A repository with at least the first number of points is the paper's own; with at most the second, it is not."""
 
 _ALIKE = 0.9
 _HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")
@@ -44,7 +44,7 @@ _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """The data that identify a paper in a README. `published` is the date of its first version (YYYY-MM-DD)."""
+    """The data that identifies a paper in a README. `published` is the date of its first version (YYYY-MM-DD)."""
 
     title: str
     authors: Sequence[str]
@@ -53,7 +53,7 @@ class PaperIdentity(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`official` is None if the points are not conclusive; `evidence` has one line with points for each fact.
+    """`official` is None if the points are inconclusive; `evidence` has one line per fact, with its points.
     `wants_author` is true if the repository is tied to the paper and its committers could show a link to the
     authors."""
 
@@ -81,7 +81,8 @@ def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
-"""The points, what the fact ties the repository to (this paper, its authors, both or neither), and the line."""
+"""The points for a fact, what it ties the repository to (this paper, its authors, both or neither), and its line of
+evidence."""
 
 
 def _named(link: str | None) -> Iterator[_Fact]:
@@ -146,7 +147,7 @@ def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
 
 
 def _holds_title(text: str, title: str) -> bool:
-    """Whether the text contains the title, or the parts before and after the colon of a long title."""
+    """Whether the text contains the title, or, for a long title, the parts before and after its colon."""
     if len(title.split()) < 3 and len(title) < 16:
         return title_similarity(text, title) >= _ALIKE
     return bool(_letters(title)) and _letters(title) in _letters(text)
@@ -186,7 +187,7 @@ def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
 
 
 def _authors_among(committers: Sequence[str], authors: Sequence[str]) -> list[str]:
-    """The authors among the committers, compared by first name or initial and last name."""
+    """The authors who are among the committers, matched by last name and by first name or initial."""
     known = {(words[0], words[-1]) for name in committers if len(words := _name_words(name)) > 1}
     found = []
     for author in authors[:60]:

@@ -1,7 +1,7 @@
 """Ranks references and found papers by how useful they are for the target's techniques, without a language model.
 
 A work that is cited alone in the description of a method, with words such as "we use", matters more for rebuilding the
-method than one of twelve works in a list (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A
+method than a work cited in a list of twelve (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A
 paper's nearness is the mean of its text's cosine similarity to the nearest technique and to the target's abstract."""
 
 import math
@@ -44,7 +44,7 @@ class Ranked(Value):
 
 
 def weight_of_use(mentions: Sequence[Mention]) -> float:
-    """The weight of a paper's citations, or 0 if it is not mentioned."""
+    """The weight of the citations of a paper, or 0 if it is not mentioned."""
     total = 0.0
     for mention in mentions:
         weight = _OF_ROLE.get(mention.role, _OTHER_ROLE) / math.sqrt(mention.together)
@@ -59,7 +59,7 @@ def rank(
     subject: str,
     embedder: Embedder,
 ) -> list[Ranked]:
-    """Ranks the candidates, in the given order; `subject` is the target's title and abstract. Raises
+    """The candidates' ranking scores, in the given order; `subject` is the target's title and abstract. Raises
     `EmbeddingError`."""
     if not texts:
         return []

@@ -32,7 +32,7 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 class RepositoryLink(NamedTuple):
     """`name` is as in `RepositoryAddress`. `role` is `own` if the surrounding words say so, `cited` in the
-    bibliography, `suggested` if a model names the repository instead of the paper, and `named` otherwise. `words` are
+    bibliography, `suggested` if the link comes from a model instead of the paper, and `named` otherwise. `words` are
     the surrounding words, or the model's."""
 
     url: str
@@ -42,8 +42,8 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Each repository once: the paper's own first, then in order of appearance. From the offset `bibliography` on,
-    repositories count as cited."""
+    """Each repository once: the paper's own first, then in order of appearance. Repositories after the offset
+    `bibliography` count as cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):

@@ -1,4 +1,5 @@
-"""Finds a paper's repository: first among the repositories it mentions, then by searching GitHub for its title."""
+"""Finds a paper's repository, first among the repositories that the paper mentions, then by searching GitHub for its
+title."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +16,8 @@ from xkg.errors import InputError
 _SEARCHED = 4
 _MOST_LINKS = 6
 _CERTAIN = 10.0
-"""With at least this many points, the search stops. With fewer, the repository may belong to a later paper by the same
-authors."""
+"""The search stops at a repository with at least this many points. With fewer, it may belong to a later paper by the
+same authors."""
 _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
@@ -38,8 +39,8 @@ class RepositoriesFound(NamedTuple):
 
 class RepositorySearch:
     """Decides which repository is a paper's own. Without a `host`, and for addresses outside GitHub, a shallow copy is
-    fetched into `cache` and read. `decide` is called if the facts are not conclusive. `refused` returns the reason why
-    an address must not be read, or None if it is allowed."""
+    fetched into `cache` and read. `decide` is called if the facts are inconclusive. `refused` returns the reason why an
+    address must not be read, or None if it is allowed."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """The host's results for title and arXiv id, and the reason why the host could not be searched, if any."""
+        """The host's results for title and arXiv id, and the reason if the host could not be searched."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:
@@ -104,7 +105,7 @@ class RepositorySearch:
             return (), str(error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
-        found = "a search of GitHub for the title" if link is None else _words(link)
+        found = "a GitHub search for the title" if link is None else _words(link)
         if (reason := self._refused(url)) is not None:
             return ChosenRepository(url=url, is_official=False, evidence=(reason,), found=found)
         try:
@@ -188,7 +189,8 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Appends candidates up to the first that is certainly the paper's own. Returns whether there is one."""
+    """Appends candidates up to the first that is certainly the paper's own. Returns whether such a candidate was
+    found."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -15,7 +15,7 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# MiniLM's cosine similarity between a paragraph in a paper and its code is seldom higher.
+# MiniLM's cosine similarity between a paper's paragraph and the matching code is rarely higher.
 _HIGH_COSINE = 0.6
 
 
@@ -52,7 +52,7 @@ class BlockSearch:
         self.scores = [_fused(ranking, similar) for ranking, similar in zip(lexical, cosine, strict=True)]
 
     def best_of_symbols(self, i: int) -> dict[str, float]:
-        """Symbol id → the score for technique i of the best block directly in that symbol."""
+        """Symbol id → the highest score for technique i among the blocks directly in that symbol."""
         best: dict[str, float] = {}
         for block, score in self.scores[i].items():
             best.setdefault(self.index.blocks[block].symbol, score)
@@ -75,7 +75,7 @@ class BlockSearch:
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Every id once: first the best of each ranking, then the second best of each, and so on."""
+    """Each id once: first the top of each ranking, then the second of each, and so on."""
     longest = max(map(len, rankings), default=0)
     return list(dict.fromkeys(ranking[at] for at in range(longest) for ranking in rankings if at < len(ranking)))
 

@@ -1,4 +1,4 @@
-"""Decides whether a technique's first place is certain: it scores high, and no code in another file comes close."""
+"""Decides whether a technique's first place is certain: its score is high, and no code in another file comes close."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,8 +16,8 @@ def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[st
 
 
 def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
-    """The score of the best candidate in another file. Variants and parts of a technique are often neighbours, so code
-    in the same file counts only if there is no other file."""
+    """The score of the best candidate in another file. Variants and parts of a technique are often neighbours, so
+    candidates in the same file count only if there are none in other files."""
     own = entries[best.symbol]
     others = [(entries[each.symbol], each.evidence.score) for each in ranked]
     elsewhere = [(entry, score) for entry, score in others if entry.source.symbol.path != own.source.symbol.path]

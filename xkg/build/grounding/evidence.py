@@ -9,7 +9,7 @@ from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_search import SymbolSearch
 
-# The weight of a word in a name, by the field that contains it.
+# The weight of a name's word, keyed by the field that contains it.
 _NAME_FIELDS: Mapping[str, float] = {
     "name": 1.0,
     "joined": 1.0,
@@ -19,8 +19,8 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The weight of a word that the repository lacks. It is lower than the weight of the rarest word present, since papers
-# and code often differ in one word of a name.
+# The weight of a word that the repository lacks. It is lower than the weight of the rarest word present, since a name
+# often differs by one word between paper and code.
 _UNSEEN = 0.8
 _CALLED = 0.8
 # If the combined `rarity` of a name's words is below this, the name is too general: "batch step".
@@ -33,7 +33,7 @@ _SHAPES = frozenset(stems("function fn func class module layer net network base 
 class Evidence:
     """The evidence for a symbol, each kind in 0..1. `words`: the words of the technique's name and definition, relative
     to the best symbol. `name`: the technique's name or acronym, in names and prose; `own_name` is the same without
-    prose. `lines`: the symbol's best block. `role` is below 1 for tests and the like."""
+    prose. `lines`: the score of the symbol's best block. `role` is below 1 for tests and the like."""
 
     words: float
     name: float
@@ -61,7 +61,7 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, 
 
 
 def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The fraction of the technique's name that occurs in names in the symbol's code, 0..1, ignoring comments."""
+    """The fraction (0 to 1) of the technique's name that occurs in names in the symbol's code, ignoring comments."""
     return _name_evidence(query, entry, index, _CODE_FIELDS)
 
 
@@ -91,7 +91,7 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
         max(confidence * value(variant) for variant, confidence in {**vocabulary.related(word), word: 1.0}.items())
         for word in form
     ]
-    # A repository named after a method need not repeat that name in its code.
+    # A repository named after a method does not have to repeat that name in its code.
     weights = [
         0.0 if word in index.titled and not value else min(_UNSEEN, index.rarity(word))
         for word, value in zip(form, values, strict=True)

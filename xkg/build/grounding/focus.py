@@ -12,7 +12,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Further ranges are returned only if their fit is at least this fraction of the best one's.
+# Further ranges are returned only if they score at least this fraction of the best range's score.
 _NEARLY = 0.7
 _MOST_WORDS = 5
 
@@ -43,7 +43,7 @@ def focus(
     if not ranked or is_whole(query, entry, search.index.symbols) or (short and part is None):
         ranked = [(every, 1.0)]
     elif part is not None:
-        ranked = [(part, 2.0), *ranked]  # other blocks are used only if the part has no working lines
+        ranked = [(part, 2.0), *ranked]  # use other blocks only if the part has no working lines
     found: dict[Block, float] = {}
     for block, score in ranked:
         if found and score < _NEARLY * max(found.values()):
@@ -66,7 +66,8 @@ def focus(
 
 
 def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
-    """The technique's words that occur in the lines, rarest first, or else those in the symbol's name."""
+    """The technique's words that occur in the lines, rarest first, or else the words that occur in the symbol's
+    name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
     for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):

@@ -1,7 +1,7 @@
-"""Locates techniques in a repository: maps each technique to ranked symbols, or to none.
+"""Locates techniques in a repository by mapping each technique to ranked symbols, or to none.
 
 Hybrid search proposes candidates, and several kinds of evidence rank them. A place with too little evidence is marked
-as doubtful or weak, since plausible but irrelevant code is worse than none. No language model is used."""
+as doubtful or weak, since plausible but irrelevant code is worse than no code. No language model is used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,8 +66,8 @@ def ground(
 ) -> Grounding:
     """Ranks the places for each technique in a repository: at most `PLACES` places with scores in 0..1 and ranks from
     1, or none if neither words nor meaning match. The paper's `document` adds abbreviations, and the names in equations
-    and algorithms near a technique's excerpts. `index` is the codebase's index, if already built. Deterministic for a
-    given embedding model. Raises `EmbeddingError`."""
+    and algorithms near a technique's excerpts. `index` is the codebase's index if it was already built. Results are
+    deterministic for a given embedding model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
@@ -142,7 +142,7 @@ def candidates(
     number = {query.technique: i for i, query in enumerate(queries)}
     entries = index.symbols.entries
     ranked = {t: [found.symbol for found in ranking.candidates(i)[:_RANKED]] for t, i in number.items()}
-    # The first symbol in file order represents all copies, so that a function and its part come from one file.
+    # The first symbol in file order represents all copies, so that a function and its part come from the same file.
     one_of_twins: dict[str, str] = {}
     for symbol in sorted({symbol for found in ranked.values() for symbol in found}):
         ones = (other for other, one in one_of_twins.items() if other == one)

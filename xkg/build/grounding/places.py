@@ -29,7 +29,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method that rank high because of the same lines count as one place.
+        # A class and its method count as one place if they rank high because of the same lines.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue

@@ -1,4 +1,4 @@
-"""The search query for a technique: the forms of its name, its acronyms, and the words in its definition."""
+"""The search query for a technique: the variants of its name, its acronyms, and the words in its definition."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _LAYOUT = frozenset(
 )
 _OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
-# The weight of an equation number relative to words in a definition.
+# The weight of an equation number relative to a word in the definition.
 _NUMBER_WEIGHT = 2.0
 # An equation within this many characters of an excerpt belongs to it.
 _BEFORE, _AFTER = 100, 300
@@ -86,8 +86,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights: half for the name (`name_weights`), half for the words in the definition and the numbers that
-        the repository's comments refer to."""
+        """BM25 weights: half for the name (`name_weights`), half for the words in the definition and for the equation
+        and algorithm numbers that comments in the repository refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -178,7 +178,8 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The equations and algorithms in or near the technique's excerpts, and those that the excerpts refer to."""
+    """The numbers of the equations and algorithms in or near the technique's excerpts, and of any that the excerpts
+    refer to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)

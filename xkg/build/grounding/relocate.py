@@ -1,4 +1,4 @@
-"""Matches the symbols of a stored repository to the symbols of a later copy.
+"""Matches the symbols in a stored repository to the symbols in a later copy.
 
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
 without a good match is reported as missing: wrong lines are worse than none.
@@ -23,12 +23,12 @@ _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# A copy that shares fewer names is a different repository that happens to have a `train.py` with a `main` too.
+# A copy that shares fewer names is a different repository that just happens to have a `train.py` with a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
 _DEEPEST = 16  # parts in a path
-# A key shared by more files or symbols than this does not discriminate.
+# A key shared by more files or symbols than this is not distinctive.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -52,7 +52,7 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
     pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
     matches: dict[str, Match] = {}
     used: set[str] = set()
-    # Among symbols with the same name and score, the one with the nearest line wins.
+    # Among symbols with the same name and score, the symbol with the nearest line wins.
     for score, old, new in sorted(pairs, key=lambda p: (-p[0], abs(p[1].start_line - p[2].start_line), p[1].id)):
         if old.id not in matches and new.id not in used:
             matches[old.id] = Match(new, round(score, 4))
@@ -102,7 +102,8 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Only added symbols: a new symbol with the name and place of another stored symbol is that stored symbol.
+        # Consider only added symbols: a new symbol with the name and place of another stored symbol is that stored
+        # symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score
@@ -145,8 +146,8 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """The category of a symbol. Kinds that can turn into one another share a category: a function moved into a class
-    becomes a method."""
+    """The category of a symbol. Kinds that can turn into one another share a category, because a function moved into a
+    class becomes a method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 

@@ -16,8 +16,8 @@ _DEPTH = 200
 
 
 class SymbolSearch:
-    """The searches for all techniques over one codebase, in one batch. Each mapping is from the id of a symbol, or of a
-    part of one, to its score, best first.
+    """The searches for all techniques over one codebase, in one batch. Each mapping goes from the id of a symbol, or
+    part of a symbol, to its score, best first.
 
     `lexical[i]` is the BM25 score for the words in name and definition, `named[i]` for the name alone, and
     `similarity[i]` the cosine similarity."""
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol has content of its own: it is neither a file of definitions nor a supporting method."""
+    """Whether a symbol has content of its own: that is, it is neither a file of definitions nor a supporting method."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

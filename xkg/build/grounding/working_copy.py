@@ -22,7 +22,7 @@ _BATCH = 500  # files in memory
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """A folder and its parsed content at the time it was read."""
+    """A folder and its parsed content as of the time it was read."""
 
     folder: Path
     codebase: Codebase
@@ -47,7 +47,8 @@ class WorkingCopies:
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
         """The folder's current content, including uncommitted changes. Raises `InputError` if the folder has no
-        readable source, and the errors of `Parsers.repository`. `roots` has the same meaning as in `read_folder`."""
+        readable source, plus anything that `Parsers.repository` raises. `roots` has the same meaning as in
+        `read_folder`."""
         checkout = read_folder(folder, roots)
         place, state = folder.resolve(), _content_hash(checkout)
         with self._lock:
@@ -70,7 +71,8 @@ class WorkingCopies:
 
 
 def _content_hash(checkout: Checkout) -> str:
-    """A hash of the sources. Modification times are too coarse to detect an edit made right after a query."""
+    """A hash of the sources. It is used because modification times are too coarse to detect an edit made right after a
+    query."""
     digest = hashlib.sha256(f"{checkout.repository.commit}\0".encode())
     skipped = Skips()
     paths = [f.path for f in checkout.files if is_wanted(f, skipped)]

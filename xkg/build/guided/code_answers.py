@@ -1,7 +1,7 @@
 """Answers about the code of several techniques: their modules, and later the review of these modules.
 
-Both questions share one answer type and begin with the same text. Endpoints charge less for a beginning that an earlier
-question also had, and the answer format is part of the beginning. (There are no docstrings on answer types because they
+Both questions share one answer type and begin with the same text, because endpoints charge less for a prefix that they
+have seen before, and the answer format is part of the prefix. (There are no docstrings on answer types because they
 would be sent with every question, and the prompts already say this.)"""
 
 from collections.abc import Mapping, Sequence

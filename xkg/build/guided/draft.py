@@ -37,8 +37,8 @@ class Draft(Value):
     module's own code was written; it is empty if that is the whole `excerpt`. `uncalled` lists components that the
     module does not call; their code is in `ready`. `absent` lists the components without code.
 
-    `definition` is the technique's definition, without its name. `declared` are the author's remarks on statements that
-    the module does not simply take over from its source lines, one per entry; it is empty if the module was repaired
+    `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
+    that the module does not simply copy from its source lines, one per entry; it is empty if the module was repaired
     later. `by_definition` maps functions and classes written from the definition alone to the numbers of its
     statements. `looked` holds the lines that the author or a review asked for, `opened` the ids of the symbols in them,
     and `searched` says whether one of them searched the repository."""
@@ -69,8 +69,8 @@ class Draft(Value):
 
     @property
     def scope(self) -> Scope:
-        """The part of the module that fidelity compares (everything except its components' code) and the lines from
-        which that part was written."""
+        """The part of the module that is compared for fidelity (everything except its components' code), and the lines
+        from which that part was written."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines

@@ -1,6 +1,6 @@
 """Shows a model the repository lines that it asks for before it answers.
 
-An answer may name places to open and texts to search for. Everything is read from the parsed repository in memory; an
+An answer may list places to open and texts to search for. Both are looked up in the parsed repository in memory; an
 answer can never cause a file to be read."""
 
 import textwrap
@@ -48,7 +48,7 @@ class Lookup:
         self._codebase = codebase
 
     def more(self, answer: Asking) -> More | None:
-        """The lines that an answer asks for, or None if it asks for none."""
+        """The lines that an answer asks for, or None if it does not ask for any."""
         if not (answer.open or answer.search):
             return None
         parts: list[str] = []

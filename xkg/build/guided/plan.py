@@ -1,8 +1,8 @@
 """Estimates the language model calls in a build and their cost, without making any.
 
-The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so that the
-prompts counted are for this paper and this repository. If the techniques are not known yet, the counts are scaled to
-the number of techniques that a model is expected to find, and to write code for."""
+The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so the prompts are
+counted for this paper and this repository. If the techniques are not known yet, the counts are scaled to the number of
+techniques that a model is expected to find and write code for."""
 
 import math
 import threading
@@ -26,14 +26,16 @@ from xkg.value import Value
 A = TypeVar("A", bound=AnswerType)
 
 # Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens per answer (for code, per technique in
-# the answer); techniques in a paper of ordinary length, since static analysis finds fewer if prose defines them; and,
-# for each question that writes code, the calls in later stages, with input tokens relative to that question. These, the
-# answer about the paper and `_TOGETHER` come from recorded answers for only four papers (6 to 13 techniques with code).
+# the answer); techniques in a paper of ordinary length, since static analysis finds fewer techniques if they are
+# defined in prose; and, for each question that writes code, the calls in later stages, with input tokens relative to
+# that question. These, the answer about the paper and `_TOGETHER` come from recorded answers for only four papers (6 to
+# 13 techniques with code).
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
-# 15 of 48 answers that write code were unusable and had to be requested again.
+# Of 48 answers that write code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
-# If static analysis finds more, some of them are parts of one technique: a model is asked for 5 to 12.
+# If static analysis finds more techniques than this, some are parts of the same technique; a model is asked for 5 to
+# 12.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
@@ -56,8 +58,8 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """The calls that a build of this paper would still make, by stage, in order. Empty if all outputs are stored. Calls
-    no model and runs no code. Raises the errors of the static stages."""
+    """The calls that a build of this paper would still make in each stage, in order. Empty if all outputs are stored.
+    Does not call a model or run code. Raises anything that the static stages raise."""
     estimator = _Estimator(context.settings.llm)
     build = _EstimatedBuild(opened, context, estimator)
     try:
@@ -88,7 +90,7 @@ class _EstimatedBuild(GuidedBuild):
 
 
 class _Estimator:
-    """Stands in for the model: counts the calls without answering."""
+    """Takes the place of the model, and counts the calls without answering them."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self.planned_calls: dict[str, list[PlannedStage]] = {}
@@ -104,7 +106,7 @@ class _Estimator:
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
-        """Sets the expected number of techniques with code from the number found and the scale."""
+        """Sets the expected number of techniques with code, based on the number found and the scale."""
         self._with_code = round(_WITH_CODE * found * self._scale)
 
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 
-# This is all that is known, since other lines were not examined.
+# Nothing more is known, since other lines were not examined.
 NOT_AMONG_THE_NEAREST = "not found among the lines ranked highest by a search of the repository"
 
 
@@ -34,7 +34,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
     If the model fails for one technique, the reason is added to `incomplete` and the other techniques continue. If
     asking further questions makes no sense, the part finished so far is returned with `stopped`. Raises
-    `LanguageModelError` if there are no techniques yet, and the errors of the stages."""
+    `LanguageModelError` if there are no techniques yet, plus anything that the stages raise."""
     work = GuidedBuild(opened, context, model)
     try:
         work.extract()

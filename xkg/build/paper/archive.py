@@ -32,8 +32,8 @@ def is_archive(head: bytes) -> bool:
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """The text files in a .tar, .tar.gz or .zip, or in a .gz of a single TeX file (then named `main.tex`), keyed by
-    path. Error messages refer to the archive as `path`.
+    """The text files in a .tar, .tar.gz or .zip, or the single TeX file in a .gz (named `main.tex`), keyed by path.
+    Error messages refer to the archive as `path`.
 
     Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives too large for a
     real paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
@@ -64,7 +64,7 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
 
 
 def require_small_archive(size: int, path: Path) -> None:
-    """Raises `UnsafeInputError` for an archive with more bytes than any real paper has."""
+    """Raises `UnsafeInputError` for an archive that is larger than any real paper's."""
     if size > LARGEST_ARCHIVE:
         raise _too_much(path, f"has {size // 1_000_000} MB, more than {LARGEST_ARCHIVE // 1_000_000} MB")
 

@@ -1,4 +1,4 @@
-"""Finds where the list of authors ends in a bibliography entry, using the form of the names."""
+"""Finds where the list of authors ends in a bibliography entry, based on the format of the names."""
 
 import re
 
@@ -10,7 +10,7 @@ _INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
 _BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
-# The forms that a name can have. All names in one list have the same form.
+# The formats that a name can have. All names in one list have the same format.
 _FORMS = tuple(
     re.compile(form)
     for form in (
@@ -26,7 +26,7 @@ _AFTER = re.compile(
     r"(?:,?\s(?:and\s|&\s)?(?:et\sal|(?:\d+\s)?[Oo]thers)\b|,?\s[JS]r\b)?(?:\s?\([Ee]ds?\.?\))?[.,:;]*+"
     rf"(?:\s*+[(\[]?{_YEAR}(?:,?\s[A-Z][a-z]+\.?(?:\s\d+)?)?[)\]]?[.,:;]*+)?\s++"
 )
-_ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name of another form
+_ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name in a different format
 _CUT = re.compile(r"\w\.,")  # within initials
 # After a comma: the rest of a list of names.
 _NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")

@@ -49,7 +49,7 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX outside the running text, with its readable text. The kinds are `table` (its caption, then one
+    """A block of LaTeX outside the running text, with its readable text. The kinds are `table` (the caption, then one
     row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, by its printed
     name), `listing`, and `float` (its remaining content, often empty). A `float` contains the other blocks inside
     it."""
@@ -61,7 +61,8 @@ class Aside(Value):
 
 
 class Emphasis(Value):
-    """A term that the author emphasized in running text; `text` is readable, and the offsets include the markup."""
+    """A term that the author emphasized in running text. `text` is the readable term; the offsets include the
+    markup."""
 
     start: int
     end: int
@@ -79,7 +80,7 @@ class SourceSpan(Value):
 
 
 class Document(Value):
-    """A paper as one text with its structure.
+    """A paper's text and structure.
 
     `text` keeps the author's markup. In a LaTeX paper, inputs are inserted and comments removed; a Markdown paper is
     unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`

@@ -30,13 +30,13 @@ _KANA = re.compile(r"[ぁ-ん].{0,20}[ぁ-ん].{0,20}[ぁ-ん]")
 _LFS = "version https://git-lfs.github.com/"
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
-"""Maximum number and share of control characters in a text. Prose has almost none in any encoding; compressed data has
-10 %."""
+"""Maximum number and fraction of control characters in a text. Prose has almost none in any encoding; in compressed
+data, 10% are control characters."""
 
 
 class Reader(Protocol):
-    """A source of files. `read` returns None for a path that is missing or not a regular file. Paths are relative, use
-    '/', and are normalized. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
+    """Reads a paper's files. `read` returns None for a path that is missing or not a regular file. Paths are relative,
+    use '/', and are normalized. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -201,7 +201,7 @@ class PaperFiles:
 
 
 def _decoded(data: bytes, declared: str) -> tuple[str, str]:
-    """The text decoded with the encoding that its paper declares, or else with the likeliest encoding, and the
+    """The text, decoded with the encoding that the paper declares or else with the likeliest encoding, and the
     encoding's name."""
     try:
         return data.decode(declared), declared

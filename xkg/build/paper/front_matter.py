@@ -42,7 +42,7 @@ def doi_in(text: str) -> str | None:
 
 
 def venue_year(text: str) -> int | None:
-    """The year in a copyright line, a proceedings line or the name of the conference's style file."""
+    """The year in a copyright line, in a proceedings line or in the name of the conference's style file."""
     match = _VENUE.search(text)
     return int(next(group for group in match.groups() if group)) if match else None
 
@@ -61,13 +61,13 @@ def is_person(text: str) -> bool:
 
 
 TEMPLATE_AUTHOR = "Hippocampus"
-"""The first of the placeholder authors in the NeurIPS and ICLR templates."""
+"""The first placeholder author in the NeurIPS and ICLR templates."""
 NOBODY = re.compile(
     r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search"
     r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# Names contain no digits: digits and signs, raised or not, refer to affiliations and notes.
+# Names do not contain digits; digits and signs, raised or not, refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
@@ -78,7 +78,7 @@ _ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # a
 _SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
-_LONGEST_PAIR = 200  # characters of two names
+_LONGEST_PAIR = 200  # maximum characters in two names
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class FrontRow:
 
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
-    """The names in rows that contain only names: lists, and blocks with a name above its affiliation. Returns () if
-    there are none, or if it is uncertain which words are names."""
+    """The names in rows that contain only names, in lists or in blocks that have a name above its affiliation. Returns
+    () if there are none, or if it is uncertain which words are names."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -133,7 +133,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether joining two rows leaves fewer words that are not names."""
+    """Whether joining two rows reduces the number of words that are not names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # MIT is not a name
         return False
@@ -168,7 +168,7 @@ def _two_names(piece: str) -> list[str]:
 
 
 def in_order(text: str) -> list[str]:
-    """Names written as "Lee, Ann and Cho, Bo", in their usual order. Empty for any other text."""
+    """Names written like "Lee, Ann and Cho, Bo", in the usual order. Empty for any other text."""
     names = []
     for part in filter(str.strip, re.split(r"[;&\n]|\s(?:and|AND)\s", text)):
         pair = [each.strip() for each in part.split(",")]

@@ -1,4 +1,4 @@
-"""Reads headings in any markup: their numbers, run-in headings, and the tree of sections."""
+"""Parses headings in any markup: their numbers, run-in headings, and the tree of sections."""
 
 import re
 import unicodedata
@@ -59,7 +59,7 @@ def is_references(title: str) -> bool:
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
     """The headings with number and title split. A two-part number makes a subsection, whatever the markup. Headings
-    without a number are shifted like the numbered headings around them."""
+    without a number are shifted by as many levels as the numbered headings around them."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -116,8 +116,8 @@ def repeats_title(heading: str, title: str, *, once: bool = True) -> bool:
 
 
 def without_running_heads(headings: Sequence[Heading], title: str) -> list[Heading]:
-    """The headings without page headers, which repeat the title or its beginning without a number. One subsection may
-    have that name."""
+    """The headings except page headers, which repeat the title or its beginning without a number. One subsection may
+    have the same name."""
     count: dict[str, int] = {}
     for heading in headings:
         count[normalised(heading.title)] = count.get(normalised(heading.title), 0) + 1
@@ -193,8 +193,8 @@ def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
     """The short title that begins the paragraph at `start` as a run-in heading ("Batch Step. This step …"), and the
     offset of the text after it. Returns None for a plain sentence, a caption, a theorem or a proof.
 
-    The title has no markup, because Mathpix drops bold. So it must look like a noun phrase (all words capitalised, or
-    few words without a finite verb), and at least one sentence must follow."""
+    The title has no markup, because Mathpix drops bold. So the title must look like a noun phrase (all words
+    capitalised, or only a few words and no finite verb), and at least one sentence must follow."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):

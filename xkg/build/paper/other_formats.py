@@ -41,7 +41,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """What a file that is not a paper actually is, with a remedy."""
+    """What kind of file this is, with a remedy, if it is not a paper."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):
@@ -51,7 +51,8 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 
 def notice(document: Document) -> str | None:
-    """What a short text that is not a paper actually is: a withdrawal notice, or a web page about something else."""
+    """What kind of short text this is, if it is not a paper: a withdrawal notice, or a web page about something
+    else."""
     title = document.title
     if title.startswith("Title:"):
         return "arXiv's page about the paper, not the paper itself: use its id, or the PDF or HTML"

@@ -51,7 +51,8 @@ def parse_paper(path: Path) -> Document:
 
 
 def paper_on_disk(path: Path) -> PaperOnDisk:
-    """Opens a paper. Raises `InputError` if there is no readable file or folder, and `UnsafeInputError` for a link."""
+    """Opens a paper. Raises `InputError` if the path is not a readable file or folder, and `UnsafeInputError` if it is
+    a link."""
     if path.is_symlink():
         raise UnsafeInputError(f"{path} is a symbolic link; pass the paper's own file or folder")
     if path.is_dir():
@@ -79,7 +80,7 @@ def _whole(path: Path) -> bytes:
 
 
 def parse_opened(paper: PaperOnDisk) -> Document:
-    """The parsed paper. Raises the errors of `parse_paper`."""
+    """The parsed paper. Raises anything that `parse_paper` raises."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None:
@@ -169,7 +170,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """Why a folder contains no paper: if a file is named like a paper, what that file actually is."""
+    """The reason why a folder does not contain a paper: if a file is named like a paper, what kind of file it is."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
@@ -203,7 +204,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """The document, with the arXiv id from the file name if it has no id."""
+    """The document, with the arXiv id from the file name if the text does not state one."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

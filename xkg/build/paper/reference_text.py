@@ -1,7 +1,7 @@
-"""Finds title, year and identifiers in the readable text of one bibliography entry.
+"""Finds the title, year and identifiers in the readable text of one bibliography entry.
 
-Styles differ mainly in how the list of authors ends: with quotation marks, a year after the authors, initials ("Blei,
-D. M. Title. Venue, 2017."), or simply the first full stop."""
+Styles differ mainly in what ends the list of authors: quotation marks, a year after the authors, initials ("Blei, D. M.
+Title. Venue, 2017."), or simply the first full stop."""
 
 import re
 
@@ -10,7 +10,7 @@ from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
 from xkg.text.titles import is_title
 
-# a quotation within a title has a word before and after it
+# a quotation within a title has words before and after it
 _QUOTED = re.compile(r"(?:^|(?<=[^\w\s]\s)|(?<=[^\w\s]))[“\"]([^“”\"]{8,400})(?:(?<=[,.?!])[”\"]|[”\"](?!\s[a-z]))")
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _YEAR_AFTER_AUTHORS = re.compile(

@@ -41,7 +41,7 @@ class Sentence:
         return len(self.spans) > 1
 
 
-LONGEST = 4000  # characters; longer text without an end is not a sentence
+LONGEST = 4000  # characters; longer text without a full stop is not a sentence
 # A theorem statement in Markdown runs to the end of its line, which in Mathpix output is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
@@ -85,8 +85,8 @@ _MARKS = " \n\t\x01\x02\x04"
 
 
 def is_heading(section: Section) -> bool:
-    """Whether a section's title is really a heading. False for "The objective in eq." and other sentence fragments that
-    look like a run-in heading."""
+    """Whether a section's title is really a heading. False for sentence fragments that look like a run-in heading, such
+    as "The objective in eq." and the like."""
     if section.level < 4:
         return True
     return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
@@ -154,7 +154,7 @@ def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A piece of running text: its start in the flat text and in the source, and its length."""
+    """A piece of running text, with its length and its start in the flat text and in the source."""
 
     flat: int
     source: int

@@ -1,4 +1,4 @@
-"""Both ends of the protocol by which the parsing process gets a paper's files from the process allowed to read them."""
+"""Both ends of the protocol by which the parsing process gets a paper's files from the process that may read them."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

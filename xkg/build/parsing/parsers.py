@@ -1,4 +1,4 @@
-"""Parses papers and repositories in a confined process, which starts with the first request
+"""Parses papers and repositories in a confined process, which is started by the first request
 (`xkg.sandbox.isolation.confined_worker`). Files are read in this process, with a size limit, and answers are
 validated."""
 
@@ -46,7 +46,7 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 class Parsers:
     """A client for the parsing process, which ends no later than this object. Safe to use from several threads. `tasks`
-    are modules whose `TASKS` it may run too (`xkg.build.parsing.typed_tasks.tasks`)."""
+    lists additional modules whose `TASKS` it may run (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
         self._worker = ConfinedWorker((_TASKS, *tasks))
@@ -85,7 +85,7 @@ class Parsers:
             raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is not a paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
-        """Like `parse_repository`, but skips files that end the parsing process: they are `skipped` as too-slow,
+        """Like `parse_repository`, but skips files that kill the parsing process; their `skipped` reason is too-slow,
         out-of-memory or crashed. Also raises `UnsafeInputError` if there are too many such files, or if all files
         together exceed the limits."""
         paths = {f.path for f in checkout.files}
@@ -165,15 +165,15 @@ def deadly(codebase: Codebase) -> str:
 
 
 def elsewhere(codebase: Codebase) -> Iterator[str]:
-    """A line with a remedy for each kind of file that the repository names but does not contain, and a line for files
-    with syntax errors."""
+    """One line with a remedy for each kind of file that the repository refers to but does not contain, and one line for
+    files with syntax errors."""
     for skipped in codebase.skipped:
         if (words := _ELSEWHERE.get(skipped.reason)) is not None:
             kind, remedy = words
             some = _some(skipped.examples, skipped.count)
             yield f"{plural(skipped.count, kind)} in the repository not read: {some}; {remedy}"
     if broken := [module.path for module in codebase.modules if module.broken and module.language == "python"]:
-        yield f"{plural(len(broken), 'file')} with syntax errors, read in part: {_some(broken[:5], len(broken))}"
+        yield f"{plural(len(broken), 'file')} with syntax errors, read only in part: {_some(broken[:5], len(broken))}"
 
 
 def _some(examples: Sequence[str], count: int) -> str:
@@ -186,7 +186,8 @@ def _cannot(name: str, reason: Reason, detail: str) -> str:
 
 
 def _require_consistent(codebase: Codebase) -> None:
-    """Raises `ValueError` for answers that no parser returns: unknown files, ids that do not match their parts."""
+    """Raises `ValueError` for answers that no parser would return, such as unknown files, or ids that do not match
+    their parts."""
     paths, seen, identity = set(codebase.files), set[str](), codebase.repository.id
     for module in codebase.modules:
         if module.path not in paths or module.path in seen or not module.symbols or is_tangled(module):

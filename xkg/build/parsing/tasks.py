@@ -39,7 +39,7 @@ def _repository(call: Call) -> bytes:
     files = tuple(File(path, kind, size) for path, kind, size in call.payload["files"])
     checkout = Checkout(Repository.model_validate(call.payload["repository"]), files, (), read)
     codebase = parse_repository(checkout, call.mark, call.payload["without"])
-    call.mark("")  # no file to blame during serialization
+    call.mark("")  # no file is responsible for errors during serialization
     for module in codebase.modules:
         call.part(dumped(module))
     return dumped(codebase.model_copy(update={"modules": (), "files": ()}))
@@ -53,7 +53,7 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 
 
 def _import_encodings() -> None:
-    """Imports every encoding that a file may declare, because Python imports each at its first use."""
+    """Imports every encoding that a file may declare, because Python imports an encoding when it is first used."""
     for module in pkgutil.iter_modules(encodings.__path__):
         if module.name not in ("mbcs", "oem"):  # these exist on Windows only
             importlib.import_module(f"encodings.{module.name}")

@@ -13,7 +13,7 @@ from xkg.sandbox.guest.worker import Call
 T = TypeVar("T")
 
 Mark = Callable[[str], None]
-"""Announces which file a function works on next; '' for the task as a whole."""
+"""Announces the file that a function will work on next; '' stands for the task as a whole."""
 
 
 def named(function: Callable[..., object]) -> str:
@@ -37,7 +37,7 @@ def answer_of(function: Callable[..., T], answer: bytes) -> T:
 
 
 def dumped(value: object) -> bytes:
-    """A value as JSON; lone surrogates, which JSON cannot encode, are replaced."""
+    """A value as JSON. Lone surrogates are replaced, because JSON cannot encode them."""
     try:
         return to_json(value)
     except PydanticSerializationError:

@@ -1,7 +1,7 @@
 """Adds a branch with new commits to the user's repository.
 
-Git itself never works in the user's repository. It creates a pack in our own directory, unaffected by the user's hooks,
-filters or configuration; then that pack and one reference are added to the user's repository as files."""
+Git itself never runs in the user's repository. It creates a pack in our own directory, unaffected by the user's hooks,
+filters or configuration. Then the pack and one reference are added to the user's repository as files."""
 
 import contextlib
 import os
@@ -34,9 +34,9 @@ class NewCommit(NamedTuple):
 def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """New commits and their ids: the first has `parent` as its parent, each other one the previous commit. They are
-    created in a temporary git directory that is removed at the end; its packs omit the objects that `directory` already
-    has. Raises `GitError`."""
+    """The ids of new commits. The parent of the first commit is `parent`; the parent of each later commit is the
+    previous one. They are created in a temporary git directory that is removed at the end; its packs omit the objects
+    that `directory` already has. Raises `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
         message = commit.message.encode("utf-8", "replace")

@@ -2,10 +2,10 @@
 
 Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
 
-A folder with `@commit` means that commit. A git work tree without `@commit` means its HEAD commit if all tracked files
-are unmodified and no unignored file was added. Otherwise it means the files currently in it (tracked and unignored),
-identified by their content, because these are the files that the caller sees. A folder without `.git` means its files,
-identified by their content."""
+For a folder with `@commit`, that commit is read. For a git work tree without `@commit`, the HEAD commit is read if all
+tracked files are unmodified and no unignored file was added. Otherwise, the files currently in the work tree (tracked
+and unignored) are read and identified by their content, because these are the files that the caller sees. For a folder
+without `.git`, its files are read and identified by their content."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """A path in a checkout. `size` is None if the content is not available (absent object, special file)."""
+    """A path in a checkout. `size` is None if the content is unavailable (absent object, special file)."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -46,11 +46,11 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the current files in a folder. `notes` explain to the user which was chosen.
+    """A repository at one commit, or the current files in a folder. `notes` tell the user which was chosen.
 
     `committed` is the date of the commit (YYYY-MM-DD), `written` the date on which its Python files were last changed;
-    both are None for a folder's files. `read` yields (path, bytes) in the requested order, with None instead of the
-    bytes for a file that is unknown, larger than `most` (`LARGEST_BYTES` at most), or unreadable."""
+    both are None for a folder's files. `read` yields (path, bytes) in the requested order. It yields None instead of
+    the bytes for a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most)."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -75,8 +75,8 @@ def fetch_repository(
 
     URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Files in them
     larger than `largest` bytes are not fetched. Local folders are read in place; their `.git` must not lead outside
-    `roots` (None: no restriction). Raises `InputError` with a one-line message: does not exist, no such commit, not
-    reachable, empty."""
+    `roots` (None: no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not
+    reachable, is empty, or does not contain the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -109,7 +109,7 @@ def _require_folder(path: Path, spec: str) -> None:
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """The repository as fetched into `cache` earlier, or None. Does not fetch anything."""
+    """The repository if it was fetched into `cache` earlier, otherwise None. Does not fetch anything."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)
@@ -118,9 +118,9 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """The current files in a folder, whatever its commit: tracked and unignored files in a git work tree, otherwise all
-    files. The id is `local:<name>`, because contents are read only on request; `commit` is None. For a git directory,
-    or a clone that was never checked out, there are no such files, so its HEAD commit is read. `roots` has the same
-    meaning as in `fetch_repository`.
+    files. The id is `local:<name>`, because contents are read only on request; `commit` is None. A git directory, or a
+    clone that was never checked out, has no such files, so its HEAD commit is read. `roots` has the same meaning as in
+    `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
@@ -181,8 +181,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """The address of a page, with its branch name completed: a branch name may contain slashes, and the reference is
-    only its first part."""
+    """The address of a page, with its branch name completed. A branch name may contain slashes, and the reference
+    contains only its first part."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -245,7 +245,7 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
 
 def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
     if roots is not None and not lies_under(path, roots):
-        raise InputError(f"{spec} is not in a folder that may be read on this machine")
+        raise InputError(f"{spec} is outside the folders that may be read on this machine")
 
 
 def _name(path: Path) -> str:
@@ -286,7 +286,7 @@ def _unignored(directory: GitDirectory, path: Path) -> list[str]:
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
     """Whether the work tree equals the commit. The comparison is done here, because git itself would run the filters
-    and monitors named in the repository's configuration."""
+    and monitors from the repository's configuration."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False

@@ -14,8 +14,8 @@ from xkg.files import private_folder
 from xkg.model import slug
 from xkg.text.address import repository_address
 
-MAX_READ_BYTES = 2_000_000  # builds list larger files, but never read them
-LARGEST_BYTES = 50 << 20  # data in a repository whose code is run
+MAX_READ_BYTES = 2_000_000  # larger files are listed during a build, but never read
+LARGEST_BYTES = 50 << 20  # applies to data in a repository whose code is run
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -34,7 +34,7 @@ def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_
         try:
             (work / "repository").rename(target)
         except OSError:
-            if not target.is_dir():  # otherwise another process fetched the same commit first
+            if not target.is_dir():  # otherwise, another process fetched the same commit first
                 raise
         return target, commit
     finally:
@@ -83,7 +83,7 @@ def _reaching(url: str, done: str) -> Iterator[None]:
     try:
         yield
     except git.RedirectedError as error:
-        message = f"{url} redirects to another host, {error}: if that is the right one, pass its address there"
+        message = f"{url} redirects to another host, {error}: if that host is right, pass the address there"
         raise InputError(message) from error
     except git.TooLargeError as error:
         message = f"{url} is larger than the {error} limit for fetches: clone it yourself and pass that folder"

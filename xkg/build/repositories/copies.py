@@ -1,7 +1,7 @@
 """Detects whether one repository is a copy of another: a fork, a mirror, or a folder of its files under another name.
 
-A copy has the same first commit, or mostly the same files, byte for byte. A copy that lacks the history and changed
-every file is not detected."""
+A copy has the same first commit, or mostly the same files, byte for byte. A copy is not detected if it lacks the
+history and every file was changed."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from xkg.build.repositories.clone import MAX_READ_BYTES
 from xkg.value import Value
 
 COPIED = 0.5
-"""Two repositories are copies if they share at least this fraction of the smaller one's files."""
+"""Two repositories are copies if they share at least this fraction of the files in the smaller repository."""
 
 _LEAST_FILES, _LEAST_BYTES = 3, 80
 _MOST_FILES = 20_000
@@ -24,7 +24,7 @@ _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
 
 
 class RepositoryFingerprint(Value):
-    """`roots` are first commits, empty if the history is not known; `files` are the git object ids of file contents,
+    """`roots` are first commits, empty if the history is unknown; `files` are the git object ids of file contents,
     excluding short files and files that many repositories share."""
 
     roots: frozenset[str] = frozenset()

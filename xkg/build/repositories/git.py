@@ -1,13 +1,14 @@
 """Runs git on untrusted repositories.
 
-Git executes commands named in a repository's files, so it never sees those files. It works in our own git directory,
-which is empty except for links to the untrusted packs and loose objects (or a copy of an index). It does not see the
-untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that are
-needed.
+Git executes commands specified in a repository's files, so it never sees these files. It works in our own git
+directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). It does not
+see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that git
+needs.
 
 Git is confined like untrusted code (`sandbox.isolation.programs`): it gets none of our environment variables, no write
 access, limits on time, memory and output, and no network unless it fetches; it runs as nobody if root starts it. A
-fetch can reach only the host in its address, so that no redirect leads elsewhere, and only packs are kept from it."""
+fetch can reach only the host in its address, so that no redirect leads elsewhere, and only the fetched packs are
+kept."""
 
 import contextlib
 import errno
@@ -31,7 +32,7 @@ from xkg.text.address import address
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
-_FULL = 0.9  # of the limit, since git may have had more output to write when it was stopped
+_FULL = 0.9  # as a fraction of the limit, since git may have had more output to write when it was stopped
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -49,7 +50,7 @@ _SETTINGS = (
     "fetch.unpackLimit=1",
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
-    "http.lowSpeedLimit=0",  # a server sends almost nothing while it packs; our proxy ends idle connections
+    "http.lowSpeedLimit=0",  # a server sends almost nothing while packing, and our proxy closes idle connections
     "log.showSignature=false",
     "maintenance.auto=false",
     "pack.threads=1",
@@ -74,14 +75,14 @@ _VARIABLES = {
 
 _PLAIN = {
     "response 502": "no server is answering there",  # the status is from our proxy
-    # GitHub answers this for everything that is not public.
+    # GitHub returns this for everything that is not public.
     "could not read Username": "it asks for a password, so it is private, renamed or deleted",
 }
 """User-friendly versions of Git's fetch errors, keyed by a substring of the last line."""
 
 
 class TreeEntry(NamedTuple):
-    """One path in a commit. `size` is None if the object is absent (a partial copy) or is not a blob."""
+    """A path in a commit. `size` is None if the object is absent (a partial copy) or is not a blob."""
 
     path: str
     mode: str
@@ -144,8 +145,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """The content of each blob in order, or None for blobs that are absent or damaged, and for all blobs after too many
-    damaged ones. Raises `GitError`."""
+    """The content of each blob in order, or None for blobs that are absent or damaged, and for all blobs that follow
+    too many damaged ones. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -153,7 +154,7 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
         contents = list(_blobs(read_from(directory, ["cat-file", "--batch"], names)))[: len(batch)]
         yield from contents
         at += len(contents)
-        if len(contents) < len(batch):  # git stops at a damaged object: skip it and continue after it
+        if len(contents) < len(batch):  # git stops at a damaged object, so skip it and continue after it
             yield None
             at, damaged = at + 1, damaged + 1
     yield from [None] * (len(entries) - at)
@@ -187,7 +188,7 @@ def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
     """Creates `target`, a bare repository, from one commit at an https address. If `commit` is None or the server
     refuses to send a single commit, all branches and tags are fetched. Files larger than `largest` bytes are omitted,
-    and only packs are kept from the server. Raises `GitError`, including `TooLargeError`."""
+    and only the packs from the server are kept. Raises `GitError`, including `TooLargeError`."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
@@ -321,12 +322,12 @@ def run_git(
 
 
 def _never_began(ran: ProgramResult) -> bool:
-    """Whether the sandbox's user had too many processes, so that git did not start."""
+    """Whether git did not start because the sandbox's user had too many processes."""
     return ran.exit_code in (126, 127) and ran.stderr.rstrip().endswith(f"git: {os.strerror(errno.EAGAIN)}")
 
 
 def _open(own: Path) -> None:
-    """Makes the directory readable for other users, whatever our umask is."""
+    """Makes the directory readable by other users, whatever our umask is."""
     for at, _, names in os.walk(own):
         Path(at).chmod(0o755)
         for name in names:

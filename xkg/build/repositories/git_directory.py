@@ -1,13 +1,13 @@
 """Reads a folder's `.git` without git: finds the directories that it points to and decides whether they may be read.
 
-From an untrusted configuration, only the origin's address, the hash and `core.worktree` are read. `.git` files,
-`commondir`, alternates and links are resolved, and checks apply to the resolved path.
+Only the origin's address, the hash algorithm and `core.worktree` are read from an untrusted configuration. `.git`
+files, `commondir`, alternates and links are resolved, and checks apply to the resolved path.
 
 A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read only if it points back to the
 folder, as git itself writes both sides: an attacker can put a `.git` into a folder that points to a repository on this
-machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are
-followed, because they have no reference back (`clone --shared`); if `roots` is given, they must lie under it like
-everything else.
+machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are followed
+even though they have no reference back (`clone --shared`); if `roots` is given, they must lie under it like everything
+else.
 
 A bare repository inside another work tree counts as data, not as a repository."""
 
@@ -90,8 +90,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """The git directory for a resolved folder, or None if it has none that may be read. If `roots` is given, all
-    directories that it points to must lie under one of them."""
+    """The git directory for a resolved folder, or None if it does not have one that may be read. If `roots` is given,
+    all directories that it points to must lie under one of them."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -113,7 +113,7 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """A bare repository created by `xkg.build.repositories.git.fetch`, wherever it is."""
+    """A bare repository created by `xkg.build.repositories.git.fetch`, in any location."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
@@ -177,7 +177,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """The directory with a git directory's refs and objects. `commondir` counts only in places where git writes one."""
+    """The directory with a git directory's refs and objects. A `commondir` file counts only where git itself would
+    write one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -186,7 +187,7 @@ def _common(folder: Path) -> Path | None:
 
 
 def _names(folder: Path, common: Path, path: Path) -> bool:
-    """Whether a git directory elsewhere says that `path` is its work tree."""
+    """Whether a git directory elsewhere records `path` as its work tree."""
     if folder != common:
         text = read_small(folder / "gitdir", _MAX_POINTER)
         return text is not None and _resolved(folder / os.fsdecode(text.strip()), file=True) == path / ".git"
@@ -207,7 +208,7 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Whether a parent folder has a `.git` that this folder is not part of."""
+    """Whether a parent folder has a `.git` that does not contain this folder."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 

@@ -1,16 +1,16 @@
-"""Detects the licence of a repository and of its files from licence files and file headers, if the licence is clear."""
+"""Detects the licences of a repository and its files from licence files and file headers, if they are clear."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
 NOTICE = re.compile(r"(?i)^notice([-_.].*)?$")
-"""A file that must accompany any copy (Apache-2.0, 4 d)."""
+"""A file that must accompany every copy (Apache-2.0, 4 d)."""
 UNKNOWN = "NOASSERTION"
 _HEADER = 4000
-"""How many characters at the start of a file count as its header."""
+"""The number of characters at the start of a file that count as its header."""
 
-# Order matters: a licence that quotes another comes before it.
+# Order matters: a licence that quotes another licence comes before it.
 _EVIDENT: tuple[tuple[str, str], ...] = (
     (r"attribution-noncommercial-sharealike 4\.0", "CC-BY-NC-SA-4.0"),
     (r"attribution-noncommercial-noderivatives 4\.0", "CC-BY-NC-ND-4.0"),

@@ -1,4 +1,4 @@
-"""Measures by static comparison how much of an implementation occurs in its source lines."""
+"""Measures, by static comparison, how much of an implementation occurs in its source lines."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -22,8 +22,9 @@ class Unmatched(NamedTuple):
 class Scope(NamedTuple):
     """The parts of an implementation and an excerpt to compare: the statements that begin on these `lines`, and the
     first `excerpt_lines` lines. The rest is used only to find the names of the programs' own functions. Statements on a
-    line in `calls` only call a component; they need no counterpart, since the source has the component's statements
-    there. Lines in `by_definition` were written from a definition, since the source has nothing similar."""
+    line in `calls` only call a component; they need no counterpart, since the source contains the component's
+    statements there. Lines in `by_definition` were written from a definition, since the source contains nothing
+    similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -67,7 +68,7 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
     """At most `most` statements in the excerpt, in `scope` if given, that have no counterpart in the implementation, in
-    order. Statements near matched ones are preferred, and among these the ones that compute most."""
+    order. Statements near matched statements are preferred, and among these the statements that compute the most."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
@@ -89,7 +90,7 @@ def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[l
 
 
 def _contribution(statement: Statement) -> float:
-    """The weight of a statement, which grows less than proportionally with its operations."""
+    """The weight of a statement, which grows sublinearly with its operations."""
     return float(min(statement.weight, 12.0) ** 0.5)
 
 
@@ -145,6 +146,6 @@ def _coverage(statement: Statement, pool: Counter[str]) -> float:
 
 
 def _alike(first: Statement, second: Statement) -> float:
-    """Dice's coefficient for the features of two statements."""
+    """Dice's coefficient for two statements' features."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)

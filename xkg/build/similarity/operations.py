@@ -31,7 +31,7 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Sub: "-",
     ast.Mult: "*",
     ast.Div: "/",
-    ast.FloorDiv: "/",  # `/` of integers in Python 2
+    ast.FloorDiv: "/",  # integer `/` in Python 2
     ast.Mod: "%",
     ast.Pow: "**",
     ast.MatMult: "@",
@@ -47,9 +47,9 @@ _LARGE = 1e18
 
 
 def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
-    """The operations in an expression or the heading of a statement, and pairs of an operation and the operation that
-    computes its operand: calls by their last name (`c…`), others (`n…`), pairs (`p…`), constants (`k…`), and calls to
-    any of the `own` names, which are arbitrary (`o…`)."""
+    """The operations in an expression or statement header, and pairs of an operation and the operation that computes
+    its operand: calls by their last name (`c…`), others (`n…`), pairs (`p…`), constants (`k…`), and calls to any of the
+    `own` names, which are arbitrary (`o…`)."""
     found: Counter[str] = Counter()
     stack: list[tuple[str, ast.AST]] = [("", node)]
     while stack:

@@ -65,7 +65,7 @@ def called_parameters(source: str) -> frozenset[str]:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
-    """The syntax trees of the pieces of a source, each with the number of lines before it."""
+    """The syntax trees of the pieces of source, each with the number of lines before it."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     whole = parse_ast(source)
     if whole is not None:
@@ -106,7 +106,7 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
     if heads:
         for first, last in zip([start, *heads], [*heads, end], strict=True):
             yield from _parsed_runs(lines, first, last)
-    elif end - start > 1:  # the remaining lines may parse without the first
+    elif end - start > 1:  # the remaining lines may parse without the first line
         yield from _parsed_runs(lines, start + 1, end)
 
 
@@ -181,7 +181,7 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # A loop over a plain variable, or a call to an own function, is too unspecific.
+            # A loop over a plain variable, or a call to one of the program's own functions, is not specific enough.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno

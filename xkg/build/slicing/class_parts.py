@@ -1,5 +1,5 @@
-"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and
-members that set attributes which these read. The signatures of all other members appear as comments."""
+"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and any
+members that set attributes read by these. The signatures of all other members appear as comments."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -69,8 +69,9 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class KeptLines(ABC):
-    """The part of a top-level class or function that is kept: all of it if `whole`, otherwise what its inner statements
-    `roots` need. `gaps` are the omitted lines, in order, and `mentions` the attributes in the kept part."""
+    """The part of a top-level class or function that is kept: all of it if `whole` is set, otherwise everything that
+    its inner statements `roots` need. `gaps` are the omitted lines, in order, and `mentions` the attributes in the kept
+    part."""
 
     def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
         self.node = node
@@ -98,12 +99,12 @@ class KeptLines(ABC):
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, _line: int) -> bool:
-        """Whether a line only sets up code that is kept."""
+        """Whether a line only sets up the code that is kept."""
         return False
 
     @property
     def inherited(self) -> frozenset[int]:
-        """The identities of the names in the class's list of bases."""
+        """The identities of the names in the class's bases."""
         bases: list[ast.expr] = getattr(self.node, "bases", [])
         return frozenset(id(n) for base in bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
@@ -167,7 +168,7 @@ class ClassParts(KeptLines):
             done |= needed
             waiting = [m for name in needed for m in self._by_name.get(name, ()) if m not in kept]
             if not waiting:
-                # Attributes that are set only by other methods.
+                # Attributes set only by other methods.
                 alone = [n for n in done if n not in self._by_name and kept.isdisjoint(self._storing.get(n, ()))]
                 waiting = [m for name in alone for m in self._storing.get(name, ())]
         self.mentions = found
@@ -179,7 +180,7 @@ class ClassParts(KeptLines):
         return self._found[member]
 
     def _selves(self, member: ast.stmt) -> frozenset[str]:
-        """The names of the object in a member: a method's first parameter, and the class."""
+        """The names for the object in a member: a method's first parameter, and the class."""
         own = {self.node.name}
         if isinstance(member, Function):
             marks = {getattr(mark, "id", "") for mark in member.decorator_list}

@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
 Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
-result is a slice of the new code: only reachable definitions, in an order that runs, with merged imports and distinct
-names. Definitions shared by two components occur once."""
+result is a slice of the new code. It contains only reachable definitions, in an order that runs, with merged imports
+and distinct names. Definitions shared by two components occur once."""
 
 import ast
 import hashlib
@@ -51,7 +51,7 @@ class Composed:
 @dataclass
 class _Module:
     """A part with its statements. `duplicates` maps names to an earlier part with the same definition; `names` maps the
-    part's names to the names that new code uses for them. `helpers` are private names that new code may use too."""
+    part's names to the names that new code uses for them. `helpers` are private names that new code may also use."""
 
     part: Part
     path: str
@@ -106,8 +106,8 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names that each part offers to new code: signatures with the first sentence of the docstring, fields of
-    classes, constants with values. If two parts define a name differently, the later one is renamed."""
+    """The names that each part offers to new code, as signatures with the first sentence of the docstring, class
+    fields, and constants with values. If two parts define a name differently, the later one is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
@@ -167,7 +167,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. A name already offered by an earlier part is changed."""
+    """Sets the names that each part offers. A name that an earlier part already offers is changed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -217,7 +217,7 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, provided that nothing changes its value later; None if that is
+    """The only statement that binds a name, provided that nothing changes the value later. None if this is
     uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
@@ -237,7 +237,7 @@ def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
 
 
 def _bare(node: ast.stmt) -> ast.Module:
-    """A statement without docstrings and function annotations, as a module."""
+    """A module that contains only this statement, without docstrings and function annotations."""
     tree = syntax_tree(ast.unparse(node))
     for inner in ast.walk(tree):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

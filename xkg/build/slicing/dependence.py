@@ -45,15 +45,15 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. For each name that it binds: the alias if it is kept, otherwise the
-    assignments that replace it as (bound name, target); empty if it is removed."""
+    """An import inside an included statement. For each name that it binds, records the alias if the import is kept,
+    otherwise the assignments that replace it as (bound name, target); empty if it is removed."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# Names in annotations or constructors count as more distant than names that a method calls.
+# Names in annotations or constructors count as more distant than names called by a method.
 _FAR = 3
 
 
@@ -88,14 +88,14 @@ class Dependence:
         self.cut: dict[Definition, None] = {}
         self.ready: set[Definition] = set()
         self.ready_members: dict[Place, set[ast.stmt]] = {}
-        # For each block of imports, the names that are needed from it.
+        # The names needed from each block of imports.
         self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # Definitions used other than in annotations and other than as bases of classes that need only methods.
+        # Definitions used anywhere except in annotations or as bases of classes from which only methods are needed.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -111,8 +111,8 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, which maps statements, most important first, to the statements inside them that
-        are needed; an empty value means the whole statement. Dependencies of earlier seeds come first."""
+        """Grows the slice from `seeds`, which maps statements, most important first, to the inner statements that are
+        needed; an empty value means the whole statement. Dependencies of earlier seeds come first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
             if roots:
@@ -149,7 +149,8 @@ class Dependence:
                 self._followed.discard((place, position))
 
     def _is_import_block(self, place: Place) -> bool:
-        """Whether a statement is an `if` or `try` around imports, usually for different versions of a package."""
+        """Whether a statement is an `if` or `try` around imports, usually to support different versions of a
+        package."""
         statement = self.statement(place)
         return isinstance(statement.node, ast.Try | ast.If) and bool(statement.imports) and not statement.guarded
 
@@ -203,7 +204,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps more of the included classes, depending on the names in the slice."""
+        """Keeps further parts of the included classes, depending on the names in the slice."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -303,8 +304,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value when statement `position` runs (None: at the end), and the
-        statements that changed the value since then."""
+        """The statements that may have bound a name's value by the time statement `position` runs (None: by the end),
+        and the statements that changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -422,8 +423,8 @@ class Dependence:
     # --- order ---
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
-        """The included statements in the order in which importing the seeds' modules would run them. A namespace (its
-        module's path) comes after its module."""
+        """The included statements in the order in which importing the seeds' modules would run them. A namespace
+        (represented by its module's path) comes after its module."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}
@@ -457,7 +458,7 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """Modules whose definitions a statement may reach while it runs, through the functions that it calls."""
+        """Modules whose definitions a statement may reach while running, through the functions it calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Shortens docstrings in code that was not located."""
+"""Shortens the docstrings in code that was not itself located."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from xkg.build.code.languages.python import parse_ast
 _LONGEST = 5  # lines
 _BLANK = re.compile(r"\A\s*+\Z")
 _ANY = re.compile(r"")
-# Headings after which docstrings in numpy, Google and Sphinx style contain no definition.
+# Headings in numpy-, Google- and Sphinx-style docstrings. Nothing below them is part of the definition.
 _OUTSIDE = re.compile(
     r"\A\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I
 )

@@ -1,4 +1,5 @@
-"""Chooses names for definitions from several modules in one module, and finds names that a module leaves undefined."""
+"""Chooses names for definitions from several modules that are merged into one, and finds names that a module leaves
+undefined."""
 
 import re
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name for each included definition: its own if unique, otherwise a package's full name instead of its alias,
-    or the name with its module's name appended."""
+    """The name for each included definition: its own name if unique, otherwise a package's full name instead of its
+    alias, or the name with its module's name appended."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():

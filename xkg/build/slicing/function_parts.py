@@ -26,8 +26,8 @@ class _Unit:
 
 
 class FunctionParts(KeptLines):
-    """The part of a function that is kept: all of it if `whole`, otherwise the statements `roots`, the statements they
-    need, and return statements that use only their values."""
+    """The part of a function that is kept: all of it if `whole` is set, otherwise the statements in `roots`, the
+    statements they need, and return statements that use only their values."""
 
     def __init__(
         self, node: ast.stmt, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
@@ -50,7 +50,7 @@ class FunctionParts(KeptLines):
 
 
 def statements_on(statements: Iterable[ast.stmt], lines: Sequence[LineRange]) -> list[ast.stmt]:
-    """The innermost statements on some lines. A statement whose first lines are among them counts as a whole."""
+    """The innermost statements on some lines. If its first lines are included, a statement counts as a whole."""
     found: list[ast.stmt] = []
     for each in statements:
         first, inner = first_line(each), _blocks(each)
@@ -127,8 +127,8 @@ def _changes(statement: ast.stmt, nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _gaps(
     blocks: Iterable[Sequence[ast.stmt]], kept: Mapping[ast.stmt, list[list[ast.stmt]]], lines: Sequence[str]
 ) -> Iterator[Gap]:
-    """The gaps left by omitted statements. `kept` maps each kept statement to its inner lists of statements, some of
-    which may be omitted."""
+    """The gaps left by omitted statements. `kept` maps each kept statement to its inner lists of statements, which may
+    contain omitted statements."""
     for block in blocks:
         left_out = {each for each in block if each not in kept and has_own_lines(each, lines)}
         for is_left_out, run in itertools.groupby(block, left_out.__contains__):

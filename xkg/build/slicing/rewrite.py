@@ -1,4 +1,4 @@
-"""Replaces names in a statement's source and preserves everything else byte for byte."""
+"""Replaces names in a statement's source, preserving everything else byte for byte."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ class Edit(NamedTuple):
 
 
 class Source:
-    """A module's text, indexed as in the syntax tree: 1-based lines, columns in UTF-8 bytes."""
+    """A module's text, indexed as in the syntax tree, with 1-based lines and columns in UTF-8 bytes."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Slices statically: flattens symbols and all their dependencies in a repository into one self-contained module.
+"""Slices code statically: flattens symbols and all their dependencies in a repository into one self-contained module.
 
 The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements. A statement is needed if it binds
 or changes a name that a needed statement uses. Statements are written in the order in which importing the repository
@@ -47,10 +47,10 @@ class Slice(Value):
     """`source` is one module; it is empty if `refused` says why there is none (another language, Python 2, a broken
     file).
 
-    `derived_from` are the ids of the requested symbols, then of all others in it, in order. `packages` are top-level
-    imports from outside the standard library. `missing` maps names that nothing defines to the reason; `cut` are ids of
-    dependencies beyond the length limit, `outlines` their signatures; `gaps`, by path, are the lines of the definitions
-    in it that are left out, in order; `notes` list code that static slicing cannot follow."""
+    `derived_from` lists the ids of the requested symbols, then of all other symbols in the module, in order. `packages`
+    are top-level imports from outside the standard library. `missing` maps names that nothing defines to the reason;
+    `cut` lists ids of dependencies beyond the length limit, `outlines` their signatures; `gaps`, keyed by path, are
+    lines left out of included definitions, in order; `notes` describe code that static slicing cannot follow."""
 
     source: str
     derived_from: tuple[str, ...] = ()
@@ -93,8 +93,7 @@ def slice_symbols(
 
 
 class _Identity:
-    """A codebase as a cache key that compares by identity, since comparing whole repositories costs more than
-    parsing."""
+    """A codebase as a cache key, compared by identity because comparing whole repositories costs more than parsing."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.codebase = codebase
@@ -177,7 +176,7 @@ class _Slicer:
         )
 
     def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
-        """The statements of a symbol; for a module, only those on `lines` if there are any."""
+        """The statements of a symbol. For a module with `lines`, only the statements on these lines."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
             chosen = [
@@ -298,7 +297,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """The text of every part; consecutive statements from the same file form one part."""
+        """The text of each part; consecutive statements from the same file form one part."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:

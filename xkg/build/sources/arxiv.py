@@ -1,5 +1,5 @@
-"""arXiv as a `Source`: gets a paper by id or address, with its metadata from the API and its LaTeX source, or its PDF
-if there is no source."""
+"""arXiv as a `Source`. Fetches a paper by id or address: its metadata from the API and its LaTeX source, or its PDF if
+there is no source."""
 
 import re
 import tempfile
@@ -129,7 +129,7 @@ class ArxivSource:
         record = record.model_copy(update={"file": _stem(record) + suffix, "sha256": sha256_of(source)})
         sync_file(source)
         source.replace(self._folder / record.file)
-        if trouble:  # not stored: the next attempt may get the whole source
+        if trouble:  # not stored, because the next attempt may get the whole source
             return self._file(record, f"{trouble}: the PDF was used instead")
         write_whole(self._folder / f"{_stem(record)}.json", record.model_dump_json(indent=1).encode())
         return self._file(record)

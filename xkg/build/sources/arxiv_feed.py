@@ -1,4 +1,4 @@
-"""Queries arXiv's API through the `arxiv` package, with requests that `Web` paces, retries and bounds.
+"""Queries arXiv's API through the `arxiv` package. `Web` paces, retries and limits the requests.
 
 The pause between requests is the package's default, which follows the terms of use,
 https://info.arxiv.org/help/api/tou.html."""
@@ -20,7 +20,7 @@ _LARGEST_FEED = 5_000_000
 
 
 def arxiv_web(seconds: float, clock: Clock) -> Web:
-    """Requests to arXiv, with the pause that its terms of use ask for. `seconds` is the timeout of one."""
+    """Requests to arXiv, with the pause required by its terms of use. `seconds` is the timeout for one request."""
     return Web(arxiv.Client().delay_seconds, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ArxivIndex:
-    """The papers of arXiv, or of a mirror at `url`."""
+    """The papers on arXiv, or on a mirror at `url`."""
 
     name = "arXiv"
     is_slow = True
@@ -51,7 +51,7 @@ class ArxivIndex:
             for entry in self._feed.entries(ids=ids, query=query, most=most):
                 if (found := _found(entry)) is not None:
                     yield found
-        except arxiv.HTTPError:  # arXiv rejects a query with words that it does not accept: no results
+        except arxiv.HTTPError:  # arXiv rejects queries with words that it does not accept, so return no results
             return
 
 

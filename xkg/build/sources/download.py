@@ -1,4 +1,4 @@
-"""HTTP requests that are paced, retried if that may help, bounded in size and time, and redirected only to known
+"""HTTP requests that are paced, retried if that may help, limited in size and time, and redirected only to known
 hosts."""
 
 import json
@@ -27,7 +27,7 @@ _PIECE = 1 << 16
 
 
 class BusyError(UnreachableError):
-    """A server asks for a longer wait than we allow; `seconds` is the wait it asks for."""
+    """Raised if a server asks for a longer wait than we allow; `seconds` is the requested wait."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class Web:
         hosts: Collection[str] = (),
     ) -> None:
         self._session = requests.Session()
-        self._session.auth = lambda request: request  # otherwise requests takes a password from ~/.netrc
+        self._session.auth = lambda request: request  # otherwise requests would read a password from ~/.netrc
         self._session.headers.update({"User-Agent": "xkg", "Accept-Encoding": "identity"})
         self._pause, self._remedy, self._seconds, self._clock = pause, remedy, seconds, clock
         self._hosts = frozenset(map(canonical_host, hosts))
@@ -77,8 +77,8 @@ class Web:
         return self._patiently(url, attempt), bytes(body)
 
     def save(self, url: str, largest: int, path: Path) -> int:
-        """Returns the status; if it is 200, the body is saved to `path`. Raises the errors of `fetch`, and `OSError`
-        for the file."""
+        """Saves the body to `path` if the status is 200, and returns the status. Raises anything that `fetch` raises,
+        plus `OSError` for the file."""
 
         def attempt() -> tuple[int, float]:
             with path.open("wb") as file:
@@ -87,7 +87,7 @@ class Web:
         return self._patiently(url, attempt)
 
     def reply(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> HttpReply:
-        """The response to a GET request for `url`, whatever its status. Raises as `fetch`."""
+        """The response to a GET request for `url`, whatever its status. Raises anything `fetch` raises."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -100,8 +100,8 @@ class Web:
         return HttpReply(status, received, bytes(content))
 
     def json(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-        """Status and value of a JSON response. Raises the errors of `fetch`, and `UnreachableError` if the response is
-        not JSON."""
+        """The status and value of a JSON response. Raises anything that `fetch` raises, plus `UnreachableError` if the
+        response is not JSON."""
         reply = self.reply(url, largest, headers)
         try:
             return reply.status, json.loads(reply.body)
@@ -141,8 +141,8 @@ class Web:
         headers: Mapping[str, str] | None = None,
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
-        """The status, and the number of seconds that the server asks us to wait. If `received` is given, bodies are
-        read for every status, and the headers are stored in it."""
+        """The status, and the number of seconds that the server asks us to wait. If `received` is given, the body is
+        read whatever the status, and the headers are stored in `received`."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers) as answer:
@@ -205,7 +205,7 @@ def _wait(headers: Mapping[str, str], now: float) -> float:
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:
-    """The body as it arrives, so that the deadline also applies to a server that sends one byte at a time."""
+    """Yields the body as it arrives, so that the deadline also applies to a server that sends one byte at a time."""
     while piece := answer.raw.read1(_PIECE, decode_content=True):
         yield piece
 

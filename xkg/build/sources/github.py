@@ -1,9 +1,9 @@
-"""GitHub through `PyGithub`: facts about repositories, and search, with requests bounded by `Web`.
+"""GitHub through `PyGithub`: repository facts and search. `Web` limits the requests.
 
 Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
 (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
-ETag. With a token, cached responses are revalidated, which costs nothing if they are unchanged; without one, they are
-valid for a day."""
+ETag. With a token, cached responses are revalidated, which costs nothing if they are unchanged; without a token, they
+are valid for a day."""
 
 import hashlib
 import os
@@ -43,7 +43,7 @@ _NO_REPOSITORIES = frozenset(
 
 
 class RepositoryFacts(Value):
-    """A repository as described by its host; unknown facts are '' or None. Dates are YYYY-MM-DD, `source` is the full
+    """Facts about a repository from its host; unknown facts are '' or None. Dates are YYYY-MM-DD, `source` is the full
     name of the repository it was forked from, and `size_kb` includes its whole history. `committers` are the names of
     recent committers, if requested (`GitHub.committers`)."""
 
@@ -105,13 +105,13 @@ class GitHub:
             retry=None,
             seconds_between_requests=None,
         )
-        # PyGithub has a hook for this, but the hook changes every client in the process.
+        # PyGithub has a hook for this, but it affects every client in the process.
         made = partial(_Connection, self._answer, urlsplit(url).scheme)
         self._github.requester._Requester__connectionClass = made  # type: ignore[attr-defined]
 
     @property
     def limits(self) -> str:
-        """A sentence about the rate limits for the user."""
+        """A sentence that tells the user about rate limits."""
         if self._token:
             return "GitHub requests use the token in GITHUB_TOKEN"
         return "no GitHub token is set: 60 requests an hour, 10 searches a minute; set GITHUB_TOKEN to raise the limits"
@@ -129,8 +129,8 @@ class GitHub:
             return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
 
     def repository(self, full_name: str) -> RepositoryFacts | None:
-        """The repository with the README and newest commit of its default branch, or None if it does not exist or is
-        not visible to us."""
+        """The repository with the README and newest commit of its default branch, or None if it does not exist or we
+        cannot see it."""
         with self._said():
             try:
                 found = self._github.get_repo(full_name)
@@ -150,7 +150,7 @@ class GitHub:
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """The names of the authors of the repository's last hundred commits, each once."""
+        """The names of the authors who made the repository's last hundred commits, each once."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS
@@ -177,7 +177,7 @@ class GitHub:
         if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
             kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
             fresh = _Stored(etag=etag, at=self._clock.now(), headers=kept, body=reply.body.decode("utf-8", "replace"))
-            with suppress(OSError):  # without a writable cache, there are just more requests
+            with suppress(OSError):  # without a writable cache, there are only more requests
                 private_folder(self._folder.parent)
                 private_folder(self._folder)
                 write_whole(path, fresh.model_dump_json().encode())

@@ -1,7 +1,7 @@
 """The pause between requests to one server, shared by all processes of a user.
 
-If several machines work together, the system they share (a Ray cluster, a Neo4j) also coordinates their turns
-(`share`).
+If several machines work together, the system that they share (a Ray cluster, a Neo4j server) also coordinates their
+turns (`share`).
 
 arXiv's terms of use allow one connection at a time and one request every three seconds, counting all of a user's
 machines together (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder also share the pause."""
@@ -24,8 +24,8 @@ _shared: dict[str, Turns] = {}
 
 
 def share(place: str, turns: Turns | None) -> None:
-    """Makes every later request from this process also wait for its turn among the machines of `place`. None turns this
-    off."""
+    """Makes every later request from this process also wait for its turn among the machines that share `place`. None
+    turns this off."""
     _shared.pop(place, None)
     if turns is not None:
         _shared[place] = turns

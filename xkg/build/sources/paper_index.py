@@ -7,7 +7,7 @@ from xkg.value import Value
 
 
 class FoundPaper(Value):
-    """A paper as an index describes it ('' or None for unknown fields). `source` is the index, `arxiv_id` has no
+    """A paper as described by an index ('' or None for unknown fields). `source` is the index, `arxiv_id` has no
     version, `arxiv_version` is the newest (`v2`), `published` is a date (YYYY-MM-DD), and `comment` is the authors'
     comment, as on arXiv."""
 
@@ -27,9 +27,9 @@ class FoundPaper(Value):
 
 
 class PaperIndex(Protocol):
-    """An index of papers. All methods raise `InputError` with a one-line message if it cannot be searched: not
-    reachable, busy for too long, an unexpected response, a missing key. `is_slow` is true if its rules allow so few
-    requests that it should be searched only if no other index can be."""
+    """An index of papers. All methods raise `InputError` with a one-line message if it cannot be searched because it is
+    unreachable, is busy for too long, returns an unexpected response or requires a key. `is_slow` is true if its rules
+    allow so few requests that it should be searched only if no other index can be."""
 
     name: str
     is_slow: bool

@@ -10,7 +10,7 @@ from xkg.errors import InputError
 from xkg.value import Value
 
 _NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
-"""Text that can only be meant as an arXiv id."""
+"""Matches text that can only be an arXiv id."""
 
 
 class PaperFile(Value):
@@ -31,7 +31,7 @@ class PaperFile(Value):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """The document with the source's metadata in the places where it is better than the metadata in the text."""
+        """The document, with metadata from the source wherever it is better than the metadata in the text."""
         authors = self.authors or document.authors
         unrecognised = not authors and _states_authors(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
@@ -60,16 +60,16 @@ def _states_authors(document: Document) -> bool:
 
 
 class Source(Protocol):
-    """A paper source that refers to papers by names of its own."""
+    """A paper source with its own names for papers."""
 
     def names(self, spec: str) -> bool:
         """Whether `spec` has the form of this source's names. Makes no request."""
         ...
 
     def paper(self, spec: str) -> PaperFile:
-        """The paper with this name, on disk. Raises `InputError` with a one-line message (no such paper, not reachable,
-        no readable file), and `UnsafeInputError` for files that are too large for a real paper or reach outside their
-        folder."""
+        """The paper with this name, on disk. Raises `InputError` with a one-line message if there is no such paper, the
+        source is unreachable or no file is readable, and `UnsafeInputError` for files that are too large for a real
+        paper or reach outside their folder."""
         ...
 
 
@@ -77,7 +77,7 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
     """The paper at the path `spec` if that exists, otherwise the paper that a source knows by this name, otherwise the
     path as given.
 
-    Raises the errors of `Source.paper`, and `InputError` for an address that no source recognises."""
+    Raises anything that `Source.paper` raises, plus `InputError` for an address that no source recognises."""
     path = Path(spec)
     try:
         there = path.exists()

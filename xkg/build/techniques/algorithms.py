@@ -12,8 +12,8 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 
 def caption_name(title: str) -> str:
-    """The technique's name in the caption of an algorithm; may be empty."""
-    # Of the formulas in a caption, only one joined to a word belongs to the name: "$k$-modes".
+    """The technique name in an algorithm's caption; may be empty."""
+    # A formula in a caption belongs to the name only if it is joined to a word: "$k$-modes".
     plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
     name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
@@ -70,7 +70,7 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The heading of an algorithm's own section, if the caption shares most words with it."""
+    """The heading of the algorithm's own section, if the caption shares most words with it."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None

@@ -149,8 +149,8 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str]]:
 
 
 def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
-    """The resources that a paper releases, one per address: `name` is the kind, `description` the kind and address. If
-    the paper has no address, the sentences that announce a release."""
+    """The resources that a paper releases, one per address; `name` is the kind, and `description` the kind and address.
+    If the paper has no address, returns the sentences that announce a release."""
     cited = next(
         (
             s.start

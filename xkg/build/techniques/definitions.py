@@ -15,7 +15,7 @@ from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
 MAX_CHARS = 700
-_OPENING = 5  # sentences before the first heading that count as the abstract
+_OPENING = 5  # number of sentences before the first heading that count as the abstract
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 
 # Patterns for poor definitions: sentences that need their context, state a result, or report others' work or opinions.
@@ -54,7 +54,7 @@ _GOES_ON = re.compile(
     r"our (?:main |key )?(?:idea|approach|method))\b",
     re.IGNORECASE,
 )
-# How a sentence relates to a name, which is replaced by \x10.
+# How a sentence relates to a name, with the name replaced by \x10.
 _SUBJECT = re.compile(r"^(?:(?:the|our|an?|this|each)\s+)?(?:[\w-]+\s+){0,2}?\x10(?:\s*\([^)]*\))?\s+[a-z]+s?\b", re.I)
 _NAMED = re.compile(
     r"\b(?:propose|introduce|present|develop|define|use|apply|call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|known as|"
@@ -105,7 +105,7 @@ class Reader:
         return Role.ABSTRACT if i < _OPENING else Role.METHOD
 
     def references(self, i: int) -> int:
-        """The number of cross references in a sentence, which leave gaps in the readable text."""
+        """The number of cross-references in a sentence, each of which leaves a gap in the readable text."""
         sentence = self.sentences[i]
         return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
@@ -128,7 +128,7 @@ def read(document: Document) -> tuple[Reader, tuple[Part, ...]]:
 
 
 def excerpt_of(document: Document, part: Part | None, start: int, end: int) -> Excerpt:
-    """The excerpt from a part between two offsets."""
+    """The excerpt between two offsets in a part."""
     path, line = document.place(start) or (None, None)
     return Excerpt(section=part.title if part else "", start=start, end=end, path=path, line=line)
 
@@ -160,7 +160,7 @@ def mentions(names: Sequence[str], reader: Reader) -> list[int]:
 
 
 def _alone(text: str) -> float:
-    """How well a sentence defines something without its context, as a score of at most 0."""
+    """A score, at most 0, for how well a sentence defines something without its context."""
     count = len(text.split())
     score = -4.0 * bool(_TRANSITION.match(text)) - 8.0 * bool(_OF_OTHERS.match(text)) - 5.0 * ("?" in text)
     score -= 3.0 * min(2, len(_POINTER.findall(text))) + 4.0 * (count < 6) + max(0, count - 60) / 20
@@ -193,7 +193,7 @@ def choose(
             score += 1.5 * bool(_DOES.search(sentence.text)) + 0.5 * sentence.display
         score += 2.5 * (i in naming) - 2.5 * sentence.broken - 2.5 * (i in used) - 2 * min(2, reader.references(i))
         scores[i] = score
-    # Keep even poor sentences from the technique's own section, but not passing mentions elsewhere.
+    # Keep even poor sentences from the technique's own section, but no passing mentions from elsewhere.
     scores = {i: score for i, score in scores.items() if score >= 0 or i in rank or i in naming}
     return _followed(reader, max(scores, key=lambda i: (scores[i], -i)), found) if scores else []
 
@@ -216,7 +216,7 @@ def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
             or _OF_OTHERS.match(text)
         ):
             break
-        # Abstract and introduction change the subject; a method's own section does not.
+        # The abstract and introduction change the subject; a method's own section does not.
         lead = reader.role(at) in (Role.ABSTRACT, Role.INTRODUCTION)
         if lead and not (_GOES_ON.match(text) or found.search(text)):
             break

@@ -1,5 +1,5 @@
 """Evidence that a name is a technique, beyond the name's own words: whether its section describes actions, whether the
-paper uses the name in its text, and whether it names data."""
+paper uses it in the text, and whether it refers to data."""
 
 import re
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def is_used(reader: Reader, name: str) -> bool:
 
 
 def is_spoken_of(reader: Reader, name: str) -> bool:
-    """Whether any sentence contains most words of the name."""
+    """Whether any sentence contains most words in the name."""
     stems = key(name)
     least = max(1, -(-2 * len(stems) // 3))
     near = {i for stem in stems for i in reader.having([stem])}

@@ -2,8 +2,8 @@
 
 Techniques are named by method headings, algorithm captions, and sentences that propose, name or define something;
 `evidence` shows which of them the paper describes rather than just names. The root is the paper's own method; its
-components keep the paper's order and nesting. A technique that appears as heading, caption, term and abbreviation is a
-single node."""
+components keep the paper's order and nesting. A technique that appears as a heading, caption, term and abbreviation is
+still a single node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -54,8 +54,8 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
-    """The techniques, findings and resources in a paper. A paper that names no method of its own has several roots; an
-    empty paper has none."""
+    """The techniques, findings and resources in a paper. A paper that does not name a method of its own has several
+    roots; an empty paper has none."""
     tree = Tree(*read(document))
     for add in (add_headings, add_algorithms, add_definitions, add_terms, add_abbreviated):
         add(tree)

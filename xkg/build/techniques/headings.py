@@ -1,8 +1,8 @@
-"""Finds techniques named in headings and in titles of paragraphs and list items.
+"""Finds techniques named in headings and in the titles of paragraphs and list items.
 
-A heading names a technique if the paper works with it: the text under the heading states a formula, an algorithm or a
-step, and the running text contains the name. How many of these conditions are required depends on the role of the
-heading's part."""
+A heading names a technique if the paper works with it, that is, if the text under the heading states a formula, an
+algorithm or a step, and the running text contains the name. The role of the heading's part decides how many of these
+conditions are required."""
 
 import re
 from bisect import bisect_left
@@ -34,10 +34,10 @@ _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
-_OPENING = 3  # opening sentences in a main section, which say what it describes
+_OPENING = 3  # number of opening sentences in a main section that say what it describes
 # Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
-# Roles of parts in which a run-in heading names a technique if its text begins with what this does.
+# Roles for parts in which a run-in heading names a technique if its text begins by saying what it does.
 _SAID = frozenset({Role.INTRODUCTION, Role.RELATED, Role.BACKGROUND})
 
 
@@ -118,7 +118,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_other_name(tree: Tree, root: Node, name: str) -> bool:
-    """Whether the name in a heading about the root is one by which readers may look for it."""
+    """Whether readers may look for the root by the name in this heading about it."""
     if tree.is_root(name):  # "Walk Encoding" in a paper on walk encodings
         return key(name) in root.keys(tree.shorts) and name.casefold() not in map(str.casefold, root.names)
     return not tree.names_only_root(name) and is_name(name) and is_method_like(name)
@@ -198,7 +198,7 @@ def _is_bare(name: str) -> bool:
 
 def _half(tree: Tree, name: str) -> str:
     """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half does. If
-    the first half is the name of another technique, the second half counts."""
+    the first half names another technique, the second half counts."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
         return halves[1]
@@ -241,7 +241,7 @@ def _describes_root(tree: Tree, part: Part) -> bool:
 
 
 def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
-    """The emphasised texts in a sentence."""
+    """The emphasised text fragments in a sentence."""
     sentence, every = tree.reader.sentences[i], tree.reader.document.emphases
     for n in range(bisect_left(every, sentence.start, key=lambda e: e.start), len(every)):
         if every[n].start >= sentence.end:
@@ -250,7 +250,8 @@ def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
 
 
 def _step(tree: Tree, i: int) -> None:
-    """Adds the step that opens a list item in emphasis ("**Draw a nest.** …"), if it is named by its action."""
+    """Adds the emphasised step at the start of a list item ("**Draw a nest.** …"), if its name begins with an
+    action."""
     text, sentence = tree.reader.document.text, tree.reader.sentences[i]
     for emphasis in emphases(tree, i):
         name = clean(" ".join(emphasis.text.split()))

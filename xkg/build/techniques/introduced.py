@@ -1,4 +1,4 @@
-"""The names that a sentence gives to techniques: "we propose X", "called X", "*X* computes …".
+"""Finds the names that a sentence gives to techniques: "we propose X", "called X", "*X* computes …".
 
 No part-of-speech tagger is used: a noun phrase is the text between a verb or determiner and the next function word, as
 in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
@@ -93,7 +93,7 @@ def terms(text: str) -> Iterator[Term]:
     seen: set[tuple[str, ...]] = set()
     longs = abbreviations([text]).values()
     for name, how, end in _named(text):
-        # An abbreviation shows how far its long form goes: "we propose Eggs as Code (EaC)".
+        # An abbreviation shows where its long form ends: "we propose Eggs as Code (EaC)".
         for long in longs:
             if long.startswith(f"{name} ") and text.startswith(long, end - len(name)):
                 name, end = long, end - len(name) + len(long)
@@ -109,7 +109,7 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
         if other and not _short_after(text, end):
             yield other, "call", stop
             continue
-        # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
+        # "We introduce patch voting, a …" states a name; "we introduce a … procedure" only describes something.
         article = re.match(r"(?:an?|the|our|two|three|several|some|this|its|new|novel)\b", text[match.end() :], re.I)
         named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
         yield re.sub(r"^\w+ing (?:an?|the) ", "", name), "call" if named and not article else "propose", end

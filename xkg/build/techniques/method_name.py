@@ -71,7 +71,7 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
 
 
 def _count(names: Iterable[str], reader: Reader) -> int:
-    """How often the names occur exactly."""
+    """The number of exact occurrences of the names."""
     total = 0
     for name in set(names):
         pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -139,7 +139,7 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         # "a novel … method" describes the method but does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             continue
-        # "A forecasting method" does not name it either.
+        # "A forecasting method" does not name the method either.
         plain = all(n.islower() and " " not in _bare(n) for n in names)
         if plain or (len(identity) == 1 and not any(c.isupper() for n in names for c in n)):
             continue
@@ -167,7 +167,8 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """One spelling for each name: the one with most capitals, without a final "approach", "method" or the like."""
+    """One spelling for each name: the spelling with the most capitals, without a final "approach", "method" or the
+    like."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)

@@ -1,4 +1,4 @@
-"""Technique names: which texts can be names, and when two names mean the same technique.
+"""Technique names: which text can be a name, and when two names mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -32,7 +32,7 @@ _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|
 
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
-# "\mathcal{H}", "\beta", "W_{1}", "\ell_1": a letter and its script.
+# A letter with its subscript or superscript: "\mathcal{H}", "\beta", "W_{1}", "\ell_1".
 _SYMBOL = re.compile(
     r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
     r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
@@ -58,7 +58,7 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 def key(name: str) -> tuple[str, ...]:
     """The stems of a name's distinctive words, in order. Equal keys mean the same technique."""
     stems: list[str] = []
-    # "Mirror update in games" is "mirror in games".
+    # "Mirror update in games" is the same as "mirror in games".
     for part in PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name), maxsplit=1):
         stems += [stem(w) for w in words(part) if w not in LITTLE]
         while len(stems) > 1 and stems[-1] in _KIND_STEMS:
@@ -166,8 +166,8 @@ def clean(title: str) -> str:
 
 def plain_title(title: str) -> str:
     """A heading or caption without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as
-    a word, and so does a letter with a script before other words ("$W_1$ distance" is "W_1 distance"). Empty if the
-    only object of an action is a formula ("Compute $x^{t+1}$ for GD")."""
+    a word, and so does a letter with a subscript or superscript before other words ("$W_1$ distance" is "W_1
+    distance"). Empty if an action's only object is a formula ("Compute $x^{t+1}$ for GD")."""
 
     def plain(match: re.Match[str]) -> str:
         if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
@@ -201,8 +201,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, the first at its start and at least half of them at the
-    start of a word."""
+    """Whether the letters of `short` occur in `long` in order, with the first at the start of `long` and at least half
+    of them at the start of a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:

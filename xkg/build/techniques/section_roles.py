@@ -1,7 +1,7 @@
 """Determines the role of each part of a paper: introduction, background, method, theory, experiments, …
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). Its role follows from the words in its
-title, or else from its sentences and position: a part between background and experiments that proposes something counts
+A part is a section or a run-in heading ("Batch step. This step begins …"). Its role is determined by the words in its
+title, or else by its sentences and position: a part between background and experiments that proposes something counts
 as method."""
 
 import re
@@ -27,7 +27,7 @@ class Role(StrEnum):
     EXPERIMENTS = "experiments"
     DISCUSSION = "discussion"
     CONCLUSION = "conclusion"
-    DETAILS = "details"  # in an appendix: how the method is built, trained, derived
+    DETAILS = "details"  # in an appendix: how the method is built, trained or derived
     BACK = "back"  # acknowledgements, references, statements, other appendices
 
 
@@ -129,7 +129,7 @@ _CITED = re.compile(
 
 def role_of_title(title: str) -> Role | None:
     """The role indicated by the words in a title, if any. A section on the method and something else counts as method;
-    its subparts have roles of their own."""
+    its subparts have their own roles."""
     roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
     # "Methods and Results": the results have their own headings.
     if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
@@ -190,7 +190,7 @@ def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool
 def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sentence]) -> None:
     main = [p for p in parts if not p.appendix]
     title_roles = [role_of_title(p.title) for p in main]
-    # "Strong Baseline Model" may or may not be an experiment: its text decides.
+    # "Strong Baseline Model" may or may not be an experiment, so its text decides.
     title_roles = [
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Techniques that sentences name or define."""
+"""Finds techniques that are named or defined in sentences."""
 
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import is_data
@@ -21,7 +21,7 @@ _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences name or define to the tree, those of the method first."""
+    """Adds the techniques that sentences name or define to the tree, starting with sentences on the method."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
@@ -40,7 +40,8 @@ def add_terms(tree: Tree) -> None:
 
 
 def add_abbreviated(tree: Tree) -> None:
-    """Adds the techniques for which the method introduces an abbreviation, including techniques by other authors."""
+    """Adds the techniques for which the method's text introduces an abbreviation, including techniques by other
+    authors."""
     for short, long in tree.shorts.items():
         found = mentions([short, long], tree.reader)
         inside = [i for i in found if tree.is_main(i)]

@@ -1,4 +1,4 @@
-"""Builds the technique tree for one paper. Names with the same meaning share a node, and all nodes are under the
+"""Builds the technique tree for one paper. Names with the same meaning share a node, and all nodes are below the
 paper's own method."""
 
 import re
@@ -28,11 +28,11 @@ from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
-MOST_CANDIDATES = 400  # a limit, since each new name is compared with all of them
+MOST_CANDIDATES = 400  # limited because each new name is compared with all of them
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # mentions of a name that the paper works with
-DOUBT = "doubtful as a technique: its section does not use the name, and states no formula, algorithm or step"
+OFTEN = 3  # minimum mentions of a name that the paper works with
+DOUBT = "doubtful as a technique: its section does not use the name and does not state a formula, algorithm or step"
 
 
 @dataclass(eq=False)
@@ -104,7 +104,7 @@ class Tree:
         return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
     def is_root(self, name: str) -> bool:
-        """Whether a name is that of the paper's own method, or a heading about the method."""
+        """Whether a name is the name of the paper's own method, or of a heading about the method."""
         if self.root is None:
             return False
         names = {name, about(name)}
@@ -115,7 +115,7 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's plus one or two words: "Batch and match VI"."""
+        """Whether a name is the root's name plus one or two words: "Batch and match VI"."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.
@@ -127,8 +127,8 @@ class Tree:
         return any(mine.issuperset(k) and len(mine) <= len(k) + 2 for mine in spellings for k in roots)
 
     def is_own_part(self, name: str, part: Part) -> bool:
-        """Whether a name close to the root's is a part of it that the first sentence under its heading defines, or a
-        formula or algorithm there: a "Siphon Layer" in a paper on siphon networks."""
+        """Whether a name similar to the root's name is a part of the root, such as a "Siphon Layer" in a paper on
+        siphon networks, because the first sentence under its heading, or a formula or algorithm there, defines it."""
         kind = head(name)
         if self.root is None or part.level < 2 or not is_method_like(name):
             return False
@@ -198,7 +198,7 @@ class Tree:
 
 
 def _kept(nodes: Iterable[Node], keep: set[int]) -> list[Node]:
-    """The nodes in `keep`. A dropped node is replaced by its kept components."""
+    """The nodes in `keep`. A dropped node is replaced by those of its components that are kept."""
     out: list[Node] = []
     for node in nodes:
         node.children = _kept(node.children, keep)

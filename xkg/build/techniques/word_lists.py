@@ -5,7 +5,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that do not identify a technique and cannot form a name alone.
+# Words that do not identify a technique and cannot form a name on their own.
 GENERIC = _words(
     """
     vanilla usual conventional naive iterative stochastic joint computational numerical automatic
@@ -69,7 +69,7 @@ HEADS = _words(
     control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# Actions of a method's step: a heading that begins with one names the step.
+# Actions in a method's step. A heading that begins with such a word names the step.
 ACTIONS = _words(
     """
     update updating sample sampling compute computing estimate estimating select selecting initialize initializing
@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# Head words for things that are not techniques, whatever precedes them.
+# Head words for things that are not techniques, regardless of the words before them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -109,7 +109,7 @@ TECHNIQUES_NONETHELESS = frozenset(
     }
 )
 
-# Steps that a heading can name with just such a word: "Model Training", "Loss Function".
+# Steps that a heading can name with just these words: "Model Training", "Loss Function".
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
@@ -152,7 +152,7 @@ VERBS = _words(
     it its they he she who what how why when whether which
     """
 )
-# Last words that do not change the meaning of a name.
+# Final words that do not change the meaning of a name.
 SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
@@ -160,7 +160,7 @@ SAME_KIND = _words(
     iterations update
     """
 )
-# The words above that name a part of a method rather than the whole.
+# Words from the list above that denote part of a method rather than the whole.
 PARTS = _words("loss objective module layer block")
 # Words that are ignored when names are compared.
 LITTLE = _words(
@@ -168,9 +168,9 @@ LITTLE = _words(
     a an the of for in on with by via using to and our its from at as
     """
 )
-# A name that begins with one of these counts several techniques: "four tricks".
+# A name that begins with one of these refers to several techniques: "four tricks".
 NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
-# Articles and praise before a name.
+# Articles and words of praise that may precede a name.
 LEADING = _words(
     """
     a an the our its this new novel simple effective efficient yet and but more proposed following so-called two

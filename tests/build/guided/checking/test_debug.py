@@ -159,7 +159,7 @@ def test_the_same_repair_twice_is_not_run_twice() -> None:
     done = debug(broken("v / total", "v * total"), trial, ask)
     assert done.passed
     assert len(runs) == 3
-    assert "run already" in (ask.requests[1][3] or "")
+    assert "already run" in (ask.requests[1][3] or "")
 
 
 def test_a_missing_package_asks_no_model() -> None:

@@ -154,7 +154,7 @@ def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
     assert done.level is Level.FAITHFUL
     complaints = [complaint or "" for name, *_, complaint in ask.requests if name == "strengthen"]
     assert "only the test may change" in complaints[0]
-    assert "keep every one" in complaints[1]
+    assert "keep each one" in complaints[1]
     assert done.refused == 1
 
 
@@ -329,7 +329,7 @@ def test_a_review_that_misses_a_module_is_sent_back() -> None:
     both = {"verdicts": [FAITHFUL, {**FAITHFUL, "technique": 2}]}
     ask = FakeModel({"fidelity": [{"verdicts": [FAITHFUL]}, both]})
     assert len(review([GOOD, OTHER], ask, Lookup(EMPTY), shared(GOOD, OTHER))) == 2
-    assert "one verdict for each of the modules [1, 2]" in str(ask.requests[0][3])
+    assert "one verdict for each module: [1, 2]" in str(ask.requests[0][3])
 
 
 # --- composites

@@ -117,7 +117,7 @@ def test_a_sentence_that_stays_faulty_is_left_out(document: Document) -> None:
     kept, foreign = "It writes pages as one block.", "It holds the pages in 77 queues."
     wrong = answer(component("Page Coalescing", definition=f"{kept} {foreign}"))
     found, model = read(document, wrong, wrong)
-    assert "77 in the definition of 'Page Coalescing' is nowhere" in (model.requests[0][3] or "")
+    assert "77 in the definition of 'Page Coalescing' does not occur" in (model.requests[0][3] or "")
     assert found.techniques[0].definition == kept
     nothing = answer(component("Page Coalescing", definition=foreign))
     assert read(document, nothing, nothing, wrong)[1].requests[1][3]
@@ -178,8 +178,8 @@ def test_a_parent_may_be_named_by_its_alias_and_parts_are_techniques(document: D
         ([component("Page Coalescing", definition=r"It minimises Eq. (4).")], "'Eq. (4)'"),
         ([component("Page Coalescing (PC)"), component("Page Coalescing")], "twice"),
         ([component("Page Coalescing", definition="It writes blocks of 1.6 MB.")], "1.6 in the definition"),
-        ([component("Page Coalescing", passages=[])], "names no passage"),
-        ([component("Page Coalescing", passages=[0, 4000])], "names no passage"),
+        ([component("Page Coalescing", passages=[])], "cites no passage"),
+        ([component("Page Coalescing", passages=[0, 4000])], "cites no passage"),
         ([component(f"Cache Number {n} of Many") for n in range(60)], "too many"),
         (
             [
@@ -227,5 +227,5 @@ def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> 
     found, model = read(
         parse_paper(path), answer(component("Loud Descent", passages=[77])), answer(component("Loud Descent"))
     )
-    assert "names no passage" in (model.requests[0][3] or "")
+    assert "cites no passage" in (model.requests[0][3] or "")
     assert found.techniques[0].excerpts

@@ -1,4 +1,4 @@
-"""Rewrites Cython in Python syntax so that Python's grammar can read it. Every byte keeps its position: types,
+"""Rewrites Cython in Python syntax so that the Python grammar can parse it. Every byte keeps its position: types,
 pointers, casts and anything after a C function's arguments become spaces (https://cython.readthedocs.io)."""
 
 import re
@@ -31,7 +31,7 @@ _IMPORT = re.compile(rb"\bcimport\b")
 
 
 def as_python(source: bytes) -> bytes:
-    """The rewritten source. Unknown constructs are left as they are, and the grammar recovers from them."""
+    """The rewritten source. Unknown constructs are left unchanged; the grammar recovers from them."""
     text = bytearray(_IMPORT.sub(b"import ", source))
     for match in _BLOCK.finditer(source):
         _declare(text, match.end(1), match.end())

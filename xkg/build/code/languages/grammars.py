@@ -1,10 +1,11 @@
 """The grammars for all languages except Python, each with a query that finds definitions.
 
 A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if it is
-elsewhere. A signature ends before `body`, or with `head`. `scope` and `members` are not symbols: they only prefix the
-names of inner definitions, and definitions in `members` are methods. A definition begins at its enclosing `wrapper`, if
-any; an `attribute` precedes it; `comment` and `documentation` above it describe it. The `tags.scm` files in the wheels
-lack the line ranges of C functions and the owners of methods, and CUDA, Julia and C# have no such file."""
+elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are not symbols: they
+only prefix the names of inner definitions, and definitions in `members` are methods. A definition begins at its
+enclosing `wrapper`, if any; an `attribute` precedes it; `comment` and `documentation` above it describe it. The
+`tags.scm` files in the wheels lack the line ranges of C functions and the owners of methods, and CUDA, Julia and C#
+have no such file."""
 
 import re
 from collections.abc import Mapping
@@ -281,8 +282,8 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """The grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. Later grammars are for
-    files that the first cannot read, such as JavaScript with types, or C++ in a file that looks like C. Empty for an
+    """The grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. Later grammars are tried
+    if the first cannot parse the file, such as JavaScript with types, or C++ in a file that looks like C. Empty for an
     unknown suffix."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:

@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 def notebook_source(content: bytes) -> str | None:
     """The notebook's code cells as one Python text, or None if its language is not Python.
 
-    Raises `ValueError` if the file is not a notebook: not JSON, or without cells."""
+    Raises `ValueError` if the file is not JSON or has no cells."""
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
         code = [_text(cell) for cell in _cells(notebook) if cell.get("cell_type") == "code" and _is_python(cell)]
@@ -64,9 +64,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_cell(cell: str) -> str:
-    """The cell with IPython syntax commented out and the same number of lines. A cell for another program (`%%bash`),
-    or with unclosed brackets or strings, becomes a comment, so that later cells can still be read. A name assigned from
-    a magic is set to None."""
+    """The cell with IPython syntax commented out; the number of lines does not change. A cell for another program
+    (`%%bash`), or with unclosed brackets or strings, becomes a comment, so that later cells can still be read. A name
+    assigned from a magic is set to None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)

@@ -1,5 +1,5 @@
-"""Parses Python source into a `Module` with tree-sitter, which also reads Python 2 and truncated files as far as
-possible.
+"""Parses Python source into a `Module` with tree-sitter, which also parses as much as possible of Python 2 and
+truncated files.
 
 Structure comes from a walk over the statements that contain definitions, names from one walk over the whole tree.
 Neither walk recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes:
@@ -23,7 +23,7 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
-# Positions in which an identifier is not a use: (type of the parent node, field in the parent).
+# Positions in which an identifier does not count as a use: (type of the parent node, field in the parent).
 _BINDS = {
     ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
     ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
@@ -61,7 +61,7 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module` with data for resolving imports: `uses` are the dotted names (`a.b.c`) in the file whose first
+    """A file's `Module`, plus data for resolving imports: `uses` are the dotted names (`a.b.c`) in the file whose first
     part is free; `assigned` are all names assigned at the top level, whether or not they are symbols."""
 
     module: Module
@@ -99,7 +99,7 @@ def _is_cython(path: str) -> bool:
 
 @cache
 def language() -> Language:
-    """The grammar for Python 3, which also reads Python 2 statements."""
+    """The Python 3 grammar, which also parses Python 2 statements."""
     return Language(tree_sitter_python.language())
 
 
@@ -405,7 +405,8 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _worth_keeping(definitions: list[_Definition], used: frozenset[str]) -> list[_Definition]:
-    """All definitions except repeated assignments to a name and assigned names that are neither UPPER nor `used`."""
+    """All definitions except repeated assignments to the same name and assignments to names that are neither upper-case
+    nor `used`."""
     seen: set[str] = set()
     dropped: set[int] = set()
     for index, definition in enumerate(definitions):

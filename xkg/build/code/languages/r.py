@@ -1,7 +1,7 @@
 """Parses R source. No wheel has a grammar for R, so this module tracks brackets, strings and comments itself.
 
-Functions are `name <- function(…)`; inner functions belong to the outer one. S4, Reference and R6 classes contain the
-functions that they list, and `setMethod("name", …)` defines a function with that name."""
+Functions have the form `name <- function(…)`; inner functions belong to the outer one. S4, Reference and R6 classes
+contain the functions that they list, and `setMethod("name", …)` defines a function with that name."""
 
 import re
 from bisect import bisect_left

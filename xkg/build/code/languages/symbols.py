@@ -23,7 +23,7 @@ _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|#=|#+|%+)?|(?:\*/|=#)\s*$")
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]+")
-# A name up to its arguments or base, without type parameters. `(w::Walk)(x)` in Julia calls an object.
+# A name without its arguments, base or type parameters. `(w::Walk)(x)` in Julia calls an object.
 _NAME = re.compile(r"(?:\(\w*::([\w.]+)|[*&]*([\w.~@!$#:\\]+|[^\w\s(]+)(?=[({\s]|$))")
 _GENERIC = re.compile(r"<[^<>]*>")
 _DEEPEST_GENERIC = 5

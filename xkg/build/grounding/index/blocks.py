@@ -33,7 +33,8 @@ class Block:
 
 @dataclass
 class _Statement:
-    """A statement with the comments above it and its body below. `gap`: a blank line or a comment precedes it."""
+    """A statement with the comments above it and its body below. `gap` is true if a blank line or a comment precedes
+    it."""
 
     first: int
     last: int
@@ -43,7 +44,7 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
-    """The blocks in lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` begins
+    """The blocks in lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` starts
     a comment."""
     return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
@@ -103,7 +104,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
         if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
             inner = _grouped(statement.body)
-            # The head of a compound statement joins the first block of its body.
+            # The header of a compound statement joins the first block of its body.
             head = Block(statement.first, inner[0].first - 1)
             if head.lines + inner[0].lines <= MOST_LINES:
                 inner[0] = Block(head.first, inner[0].last)

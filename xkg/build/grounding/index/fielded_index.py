@@ -8,7 +8,7 @@ from types import MappingProxyType
 from xkg.value import Value
 
 _K1 = 1.4
-_FEWEST = 20  # documents: with fewer, word rarity cannot be estimated
+_FEWEST = 20  # minimum documents for estimating word rarity
 
 
 class FieldWeight(Value):

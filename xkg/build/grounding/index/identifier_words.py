@@ -1,7 +1,7 @@
 """Maps words in papers to names in code by stems, acronyms and abbreviations.
 
 Prose says "initialization" and "Direct Preference Optimization"; code says `init` and `dpo_loss`. The rules cover how
-programmers generally shorten words; there is no list of particular terms."""
+programmers generally shorten words; there is no list of specific terms."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words, and words that papers use with any technique, so that they do not identify one.
+# Function words, and words that papers use with every technique and that therefore do not identify any.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -47,7 +47,7 @@ def stem(word: str) -> str:
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves fragments, which are joined again.
+    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case and digits leaves fragments, which are joined again.
     if not segment.isascii():
         return (segment.lower(),) if len(segment) > 1 else ()
     whole: list[str] = []
@@ -68,7 +68,8 @@ def _segment_words(segment: str) -> tuple[str, ...]:
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words of identifiers or prose, mixed-case acronyms kept whole, without single letters and numbers."""
+    """The lower-case words in identifiers or prose. Mixed-case acronyms are kept whole; single letters and numbers are
+    omitted."""
     return [word for segment in _SEGMENT.findall(text) for word in _segment_words(segment)]
 
 
@@ -90,7 +91,7 @@ def initials(text: str) -> set[str]:
 
 
 class Vocabulary:
-    """The stems that occur in a repository's names, looked up by words from the paper.
+    """The stems in a repository's names, which can be looked up by words from the paper.
 
     Code shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or its consonants (`ctrl`)."""
 
@@ -117,7 +118,7 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` means regular, but `in` or `re` could mean anything. Code seldom lengthens a word from the paper.
+        # `reg` means regular, but `in` or `re` could mean anything. Code rarely lengthens a word from the paper.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

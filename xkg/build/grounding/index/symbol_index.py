@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, FieldWeight] = {
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
 _MOST_EMBEDDED = 45  # words
-_LONG = 60  # lines; the blocks of a longer function are documents too
+_LONG = 60  # lines; the blocks in a longer function are also documents
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def is_script(self) -> bool:
-        """Whether this is a file that does most of its work outside function and class definitions."""
+        """Whether this is a file with most of its code outside function and class definitions."""
         return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
@@ -126,7 +126,7 @@ def _repository_name(repository: str) -> str:
 
 def rendering(entry: Entry) -> str:
     """The text to embed for a symbol: its name as words, docstring, comments and used names, at most 45 words.
-    With twice as many, embedding was slower and discriminated less well."""
+    With twice as many words, embedding was slower and less discriminating."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))

@@ -1,4 +1,4 @@
-"""Scores a symbol's role in its repository: tests, plots, settings and file handling seldom implement a method."""
+"""Scores a symbol's role in its repository: tests, plots, settings and file handling rarely implement a method."""
 
 import re
 from collections.abc import Set
@@ -27,11 +27,12 @@ _ASIDE = 0.7
 _STEP, ATTRIBUTE = 0.9, 0.8  # for parts of a long function or a constructor: whole symbols rank above them
 
 SUPPORTING = 0.55
-"""Score factor for methods that only support their class: `__init__` mentions every setting but does little."""
+"""Score factor for methods that only support their class, such as `__init__`, which mentions every setting but does
+little."""
 
 
 def role_factor(entry: Entry, about: Set[str]) -> float:
-    """The score factor for a symbol's location and shape, 0..1; 1 for an ordinary function or class. `about` are the
+    """The score factor (0 to 1) for a symbol's location and shape; 1 for an ordinary function or class. `about` are the
     stems of the technique's words."""
     symbol = entry.source.symbol
     named = {*words(f"{symbol.path} {symbol.qualified_name}")}
@@ -45,7 +46,7 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions ranks below the definitions; a script contains nothing narrower.
+        # A file of definitions ranks below its definitions; a script contains no narrower symbol.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6

@@ -11,11 +11,11 @@ from xkg.build.code.codebase import CommentMark
 from xkg.build.grounding.index.identifier_words import words
 
 LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print verbose profile"
-"""Words in the names of functions that only report something."""
+"""Words in the names of functions that only report progress or results."""
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
-_LONGEST = 150  # lines in a statement: a bracket in text that is not recognised as text may never be closed
+_LONGEST = 150  # lines in a statement; a bracket in an unrecognised string may never be closed
 _OPENING: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r"\"\"\"|'''"),
     "//": re.compile(r"/\*"),
@@ -64,7 +64,7 @@ def working_ranges(
     for at, statement in enumerate(found):
         if statement.first in signed:
             states[at] = "idle"
-    for at in range(len(found) - 2, -1, -1):  # the head of a body gets the state of the body's first statement
+    for at in range(len(found) - 2, -1, -1):  # a header gets the state of the first statement in its body
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []

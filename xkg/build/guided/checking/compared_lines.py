@@ -8,7 +8,7 @@ from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NOT_SHOWN = "# --- left out for room"
-# Replacing a shorter run would save too little.
+# Replacing a shorter run would not save enough.
 _SHORTEST_RUN = 5
 _MOST_LINES = 4_000
 _MOST_CODE = 52_100  # bytes for lines, module and test together
@@ -16,8 +16,8 @@ _CUT = "\n… (cut)"
 
 
 def compared_lines(draft: Draft, test: str = "") -> str:
-    """The source lines for a draft's own statements, without lines that its module repeats, cut to fit into a prompt
-    together with module and test."""
+    """The source lines for a draft's own statements, without lines that its module repeats. They are cut so that they
+    fit into a prompt together with module and test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
     data = lines.encode("utf-8", "replace")
@@ -52,7 +52,7 @@ def unrepeated(text: str, known: str, source: str) -> str:
 
 
 def _longest_run(lines: Sequence[str], at: int, others: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """How many lines, starting at `at`, the others repeat in the same order; 0 if they lack the first line."""
+    """How many lines, starting at `at`, also occur in `others` in the same order; 0 if it lacks the first line."""
     longest = 0
     for start in places.get(lines[at].strip(), ()) if not lines[at].startswith("# --- ") else ():
         shift = _margin(lines[at]) - _margin(others[start])

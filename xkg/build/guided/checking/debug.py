@@ -20,7 +20,7 @@ ROUNDS = 8
 _REMEMBERED = 4
 
 Trial = Callable[[Draft], Proof]
-"""Finds the packages that a draft imports, runs the draft, and mutates it if its test passes. Equal drafts yield equal
+"""Finds the packages that a draft imports, runs the draft, and mutates it if its test passes. Equal drafts have equal
 proofs."""
 
 PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
@@ -41,7 +41,8 @@ _HINTS = {
 class Debugged(Value):
     """The result of debugging. `proof` belongs to `draft`, and `first` is the evidence from the first run. `repairs`
     counts the repairs in `draft`, `refused` the repairs that the guard rejected, and `rounds` the questions asked.
-    `stopped` says why debugging ended although the test fails, `failed` why the model gave no usable answer."""
+    `stopped` says why debugging ended even though the test fails, and `failed` says why the model gave no usable
+    answer."""
 
     draft: Draft
     proof: Proof
@@ -116,7 +117,7 @@ def ask_for_repair(
     def check(answer: Repair) -> str | None:
         nonlocal refused
         if test_alone and any(edit.file != "test" for edit in answer.edits):
-            return "only the test may change; give edits of the file test alone"
+            return "only the test may change; edit only the file `test`"
         if not answer.edits:
             return None
         try:
@@ -125,7 +126,7 @@ def ask_for_repair(
             return str(error)
         known = tried.get((changed.implementation, changed.test))
         if known is not None:
-            return f"this was run already and failed with: {known}; change something else"
+            return f"this was already run and failed with: {known}; change something else"
         fault = complaint(draft, changed, may_remove=may_remove)
         refused += fault is not None
         return fault
@@ -151,7 +152,7 @@ def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, 
 
 
 def _shown(proof: Proof) -> tuple[int, int, float]:
-    """How much a test proves, for comparison: the level, then covered lines, then the fraction of mutants detected."""
+    """A sort key for how much a test proves: the level, then covered lines, then the fraction of mutants detected."""
     evidence = proof.evidence
     return evidence.level.rank, -len(evidence.uncovered_lines or ()), evidence.mutation_score or 0.0
 

@@ -1,4 +1,5 @@
-"""A model's edits to a draft: exact text and its replacement, so that an answer costs only as much as the change."""
+"""A model's edits to a draft. Each contains the exact text and its replacement, so that an answer is only as long as
+the change."""
 
 import itertools
 from collections.abc import Sequence

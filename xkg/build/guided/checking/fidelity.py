@@ -1,5 +1,6 @@
-"""The model's review of a module: does it follow the definition and the source lines, and do these agree? A difference
-between paper and repository is always reported as a departure; it does not count as a fault in the code."""
+"""The model's review of a module: does it follow the definition and the source lines, and do definition and source
+agree? A difference between paper and repository is always reported as a departure; it does not count as a fault in the
+code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +23,8 @@ _CONTEXT = 6  # lines shown around a change
 
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
-    """The fidelity of each draft, except for the shares, which the caller sets. The reviewer may first look at other
-    places in the repository. Raises the errors of `ask`."""
+    """The fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at other
+    places in the repository. Raises anything that `ask` raises."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
     numbers = [shared.numbers[draft.technique] for draft in drafts]
@@ -56,7 +57,8 @@ def _described(n: int, draft: Draft, known: str) -> str:
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
-    """The fidelity of a revised draft, from a question that contains only the changes. Raises the errors of `ask`."""
+    """The fidelity of a revised draft, from a question that contains only the changes. Raises anything that `ask`
+    raises."""
     statements = statements_of(draft.definition)
     numbers = {statement: n for n, statement in enumerate(statements, start=1)}
     found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
@@ -144,7 +146,7 @@ def _listed_left_out(draft: Draft) -> str:
 def _fault_of_review(answer: CodeAnswer, modules: Sequence[int]) -> str | None:
     numbers = [verdict.technique for verdict in answer.verdicts]
     if sorted(numbers) != sorted(modules):
-        return f"give one verdict for each of the modules {modules}; the answer has {numbers}"
+        return f"give one verdict for each module: {modules}; the answer has {numbers}"
     return next(filter(None, map(_fault_of, answer.verdicts)), None)
 
 
@@ -153,5 +155,5 @@ def _fault_of(answer: Verdict) -> str | None:
         if not fault.remark.strip():
             return f"a fault of kind {fault.kind} has no remark; say in one line what it is and where"
         if len(fault.remark) > _LONGEST_REMARK:
-            return f"the remark `{fault.remark[:60]}…` is too long; say it in one line"
+            return f"the remark `{fault.remark[:60]}…` is too long; keep it to one line"
     return None

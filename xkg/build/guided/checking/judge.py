@@ -1,4 +1,5 @@
-"""Checks drafts: can the test fail, and does the module follow the sources? Each draft is repaired at most once."""
+"""Checks whether a draft's test can fail and whether its module follows the sources. Each draft is repaired at most
+once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +26,7 @@ from xkg.value import Value
 
 class Checked(Value):
     """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
-    first run. `refused` counts repairs that the guard rejected. `failed` says why a check has no answer."""
+    first run. `refused` counts repairs that the guard rejected, and `failed` says why a check has no answer."""
 
     draft: Draft
     evidence: tuple[Evidence, ...]
@@ -52,9 +53,9 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins as the one that wrote them
-    (`shared`), and may look at other places of the codebase. What is not faithful is revised once; the review of a
-    revision sees only its changes. What is made of it then has its new code.
+    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins like the question that wrote
+    them (`shared`), and may look at other places in the codebase. Drafts that are not faithful are revised once; the
+    review of a revision sees only its changes. Composites then use the revised code of their components.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""
@@ -109,7 +110,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Why a revision is no better than the code that it revises."""
+    """The reason why a revision is not better than the code that it revises."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -117,8 +118,8 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """The draft revised once by the findings, then debugged in the remaining rounds; it may not be better. If the
-    model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """The draft after one revision based on the findings and debugging in the remaining rounds; it may not be better.
+    If the model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -147,9 +148,8 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Each draft with the source lines that its review opened, its fidelity, and the reason why the model's review is
-    missing, if it is. Fidelity is None if there are no source lines, and contains only a share if the code is not
-    proven."""
+    """Each draft with the source lines that its review opened, its fidelity, and the reason if the model's review is
+    missing. Fidelity is None if there are no source lines, and contains only a share if the code is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states

@@ -1,4 +1,4 @@
-"""Describes a run in a repair prompt: shortened, and without details that differ between runs."""
+"""Describes a run for a repair prompt, shortened and without details that vary between runs."""
 
 import re
 

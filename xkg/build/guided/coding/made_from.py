@@ -1,4 +1,4 @@
-"""Finds which of the symbols that its author saw were used to write a module."""
+"""Finds the symbols from which a module was written, among the symbols that its author saw."""
 
 import ast
 import re
@@ -15,8 +15,8 @@ _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """The ids in `sources` whose statements, or at least name, occur in the implementation, in order. The `best` place
-    is always included. Raises `UnknownIdError` as `Codebase` does."""
+    """The ids in `sources` whose statements, or at least whose name, occur in the implementation, in order. The `best`
+    place is always included. Raises `UnknownIdError` as `Codebase` does."""
     symbols = codebase.symbols()
     names = _names(implementation)
 

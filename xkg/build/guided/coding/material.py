@@ -1,4 +1,5 @@
-"""Collects the code from which a language model writes a technique: slices of the repository, or unchanged files."""
+"""Collects the code from which a language model implements a technique: slices of the repository, or unchanged
+files."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +14,8 @@ from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# Maximum bytes of located symbols to show, always including the best place. The other symbols are only named.
+# Maximum bytes of located symbols to show, always including the best place. For other symbols, only the names are
+# shown.
 MOST_LOCATED = 24_000
 # Maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer,
 # their dependencies may add up to the second limit. The model can open anything that is left out.
@@ -106,7 +108,7 @@ def narrowed(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]
 ) -> dict[str, Sequence[LineRange]]:
     """The lines to show for located symbols that need not be shown whole: the given lines for modules and functions,
-    its own lines for a function inside another. Methods and classes are shown whole."""
+    a nested function's own lines. Methods and classes are shown whole."""
     found: dict[str, Sequence[LineRange]] = {}
     for identity in located:
         symbol = codebase.symbols()[identity].symbol

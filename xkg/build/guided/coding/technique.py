@@ -40,8 +40,9 @@ class Model(Protocol):
 
 class Coded(Value):
     """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
-    there is none. `failed` is the model's failure, `first` the level of the first run. `repairs` and `refused` count
-    the repairs that were applied and rejected. `final` is False if another run may reach a higher level."""
+    there is none. `failed` is the model's failure, and `first` is the level that the first run reached. `repairs` and
+    `refused` count the repairs that were applied and rejected. `final` is False if another run may reach a higher
+    level."""
 
     technique: str
     code: Code | None = None
@@ -92,7 +93,7 @@ def code_techniques(
 
     One question writes the code for several techniques, and another reviews it. A composite comes after its components
     and the other techniques that its definition names, in the same question or a later one. Finished techniques are
-    stored in the context's folder. Raises the errors of `Trials`."""
+    stored in the context's folder. Raises anything that `Trials` raises."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
@@ -193,8 +194,8 @@ class _Plan:
     def _components(
         self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
     ) -> tuple[list[Component], list[str], list[str]]:
-        """The components whose code runs, the components (ids) in the same question, and the names of the rest. A
-        component without running code is replaced by its own components."""
+        """The components whose code runs, the components (ids) in the same question, and the names of the other
+        components. A component without running code is replaced by its own components."""
         found, inside, absent = list[Component](), list[str](), list[str]()
         for part in parts:
             component = _component(part, done[part.id]) if part.id in done else None
@@ -212,7 +213,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """A technique's code, if it runs and was not judged to do something else."""
+    """A technique's code, if it runs and the review did not find that it does something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -240,8 +241,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """For each technique, the techniques elsewhere in the hierarchy that its definition names; its code runs them too.
-    The result contains no dependency cycles."""
+    """For each technique, the techniques elsewhere in the hierarchy that its definition names; its code also runs these
+    techniques. The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -300,7 +301,7 @@ def _coded(
     asked = {identity: planned.task(identity, earlier, group) for identity in group}
     writing = Writing(list(asked.values()), codebase, ask, installed)
     outcomes = writing.answers()
-    made = dict(earlier)  # plus the code written here, before its review
+    made = dict(earlier)  # plus the code written here before its review
     states: dict[str, Debugged] = {}
     offered: dict[str, set[str]] = {}
 
@@ -309,7 +310,7 @@ def _coded(
         found, offered[identity] = _drafted(writing, task, outcomes[identity]), _parts(task)
         others = offered[identity] - {*asked[identity].inside, *_parts(asked[identity])}
         if isinstance(outcomes[identity], Written) and (others or isinstance(found, str)):
-            # Its components differ from those that the question named.
+            # Its components differ from the components that the question listed.
             alone = Writing([task], codebase, ask, installed)
             found = _drafted(alone, task, alone.answers(found if isinstance(found, str) else "")[identity])
         if not isinstance(found, Draft) or trial is None:
@@ -383,7 +384,7 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """The draft, with any symbols added to its sources that were opened for it and from which it took lines."""
+    """The draft with additional sources: the symbols that were opened for it and from which it took lines."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

@@ -1,4 +1,4 @@
-"""Runs drafts with the packages that they import, and stores each result before it is used."""
+"""Runs drafts with the packages they import, and stores each result before it is used."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ class Trials:
         self._ordered: list[_Versions] | None = None
 
     def __call__(self, draft: Draft) -> Proof:
-        """The proof for the highest level that a draft reaches."""
+        """The proof of the highest level that a draft reaches."""
         code = node(draft)
         proven = tuple(sorted(c.implementation for c in draft.components if c.proven))
         best: Proof | None = None

@@ -31,7 +31,7 @@ ALWAYS = ("numpy",)
 _MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
-# Descriptions for statements that the module does not simply take over from the source lines.
+# Descriptions for statements that the module does not simply copy from the source lines.
 _DECLARED: Mapping[Origin, str] = {
     "differs": "the lines do it in another way, and the module follows them",
     "definition": "not in the lines, written from the definition",
@@ -45,7 +45,7 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 class Component(Value):
     """A component's code, ready to be called. `proven` says whether its own test has proven it. `sources` and `excerpt`
-    come from its draft; `departures` are where it differs from the paper."""
+    come from its draft; `departures` list how it differs from the paper."""
 
     name: str
     technique: str
@@ -58,7 +58,7 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    it saw. `left_out` says whether some of their lines were not shown."""
+    that it saw. `left_out` says whether some of their lines were not shown."""
 
     technique: str
     reason: str
@@ -101,8 +101,8 @@ Outcome = Written | Declined | str
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
     """Groups techniques (id → bytes of located code), in the given order, so that each group is one question.
-    Techniques in a group share the rules and the common code, which the model then reads only once. Components come
-    before their composites, so that one answer can fit them together."""
+    Techniques in a group share the rules and the common code, so the model reads both only once. Components come before
+    their composites, so that one answer can fit them together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -120,10 +120,10 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """The question about the code for some techniques. A task comes after the tasks for its components. If an
-    environment `installed` is given, only its packages can be imported. `made` is the code of components (technique →
-    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins
-    with.
+    """The question that asks for the code for some techniques. A task comes after the tasks for its components. If an
+    environment `installed` is given, only its packages can be imported. `made` is the code for components (technique →
+    component) that are `inside` a task but not in this question. `shared` is the text with which the review also
+    begins.
 
     Raises `UnknownIdError` for a symbol that is not in the codebase."""
 
@@ -156,7 +156,7 @@ class Writing:
         repository.
 
         If a technique has no usable module, it is asked about again on its own, with the reason why it was `refused`.
-        Raises the errors of `ask` except `AnswerError`."""
+        Raises anything that `ask` raises except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -325,7 +325,7 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:
-        # Prefer the answer's own faults, if any: they are clearer.
+        # Prefer the answer's own errors, if any, because they are clearer.
         own = list(implementation_faults(answer.implementation, allowed))
         yield from own or [f"implementation: it cannot be put together with the components: {composed.problem}"]
         return
@@ -340,7 +340,7 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, followed by the parts of the other excerpts that it lacks."""
+    """An excerpt, followed by any parts of the other excerpts that it does not contain."""
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])

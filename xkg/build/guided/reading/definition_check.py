@@ -16,7 +16,7 @@ _POINTER = re.compile(
 )
 
 
-# \\theta, \\rho and \\nabla whose single backslash JSON has decoded.
+# \\theta, \\rho and \\nabla after JSON has decoded their single backslash.
 _MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
 
 

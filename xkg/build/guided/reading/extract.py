@@ -64,9 +64,9 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """`outside` lists procedures that are not part of the paper's method; they are hidden with the reason. `places`
-    maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` lists the ids of the
-    remaining code that was shown."""
+    """`outside` lists procedures that are not part of the paper's method; they are hidden, and the reason is recorded.
+    `places` maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` lists the
+    ids of the remaining code that was shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
@@ -77,8 +77,8 @@ def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
     """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
-    answer. Excerpts are the passages cited in the answer. If a sentence in a definition is refused and still faulty in
-    the next answer, it is left out. Raises the errors of `ask`."""
+    answer. Excerpts are the passages cited in the answer. A sentence in a definition that is refused and is still
+    faulty in the next answer is left out. Raises anything that `ask` raises."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -124,7 +124,7 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
     are errors only in a definition that has no other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
-        return "there is no methodology and no technique: list what the paper proposes and what that consists of"
+        return "there is no methodology and no technique: list what the paper proposes and its components"
     if len(techniques) > MAX_TECHNIQUES:
         return f"{len(techniques)} techniques are too many: keep the core components, at most 15"
     faults: list[str] = []
@@ -139,13 +139,17 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
         if not c.is_technique:
             continue
         if listed[_folded(_split(c)[0])] > 1:
-            faults.append(f"{c.name!r} is listed twice: list it once, under the nearest component that holds its uses")
+            faults.append(
+                f"{c.name!r} is listed twice: list it once, under the closest component that contains all its uses"
+            )
         if _IN_PAPER.match(c.name.strip()) or _KINDS.issuperset(words(c.name)):
-            faults.append(f"the name {c.name!r} says nothing outside this paper: give it its academic name")
+            faults.append(f"the name {c.name!r} means nothing outside this paper: use its academic name")
         if place := mangled(f"{c.name} {c.definition}"):
-            faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON each is written twice")
+            faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON, write each backslash twice")
         if not any(n in passages for n in c.passages):
-            faults.append(f"{c.name!r} names no passage: give the numbers of those that introduce it, or leave it out")
+            faults.append(
+                f"{c.name!r} cites no passage: give the numbers of the passages that introduce it, or leave it out"
+            )
     faults += _faults_of_tree(answer.components)
     faults += _foreign_addresses(answer, passages.document)
     return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
@@ -155,7 +159,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
     """The faults in a definition's wording."""
     name, text = component.name, component.definition
     if odd := foreign_numbers(text, document):
-        yield f"{', '.join(odd)} in the definition of {name!r} is nowhere in the paper: leave it out"
+        yield f"{', '.join(odd)} in the definition of {name!r} does not occur in the paper: leave it out"
     if not component.is_technique:
         return
     if len(text) > _LONGEST:
@@ -165,7 +169,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
 
 
 def _kept(definition: str, document: Document) -> str:
-    """The sentences of a definition that neither point elsewhere nor contain foreign numbers."""
+    """The sentences in a definition that neither point elsewhere nor contain foreign numbers."""
     if not (pointer(definition) or foreign_numbers(definition, document)):
         return definition.strip()
     return " ".join(s for s in statements_of(definition) if not (pointer(s) or foreign_numbers(s, document)))
@@ -178,8 +182,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Procedures outside the method, as hidden techniques below the first, each once and with its places in the
-    repository."""
+    """Procedures outside the method, as hidden techniques below the first technique, each once and with its places in
+    the repository."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -239,7 +243,7 @@ def _foreign_addresses(answer: PaperAnswer, document: Document) -> Iterator[str]
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
             if _bare(match[0]) not in text:
-                yield f"the address {match[0]!r} is not in the paper: give addresses as the paper has them"
+                yield f"the address {match[0]!r} is not in the paper: give addresses exactly as they appear in it"
 
 
 def _bare(address: str) -> str:
@@ -285,7 +289,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """The resources that the model lists, plus the addresses of releases that the model omitted."""
+    """The resources that the model lists, plus the addresses of any releases that it omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

@@ -22,7 +22,7 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
-_DEFINITION = 2_600  # characters; definitions are kept whole, since the model would not look for missing parts
+_DEFINITION = 2_600  # characters; definitions are not shortened, since the model would not look for the missing parts
 # Lines shown for symbols that the search ranks first for a technique, and for other symbols. All are shortened further
 # if together they exceed the characters allowed in a question. The model can open the rest.
 _FIRST = 3
@@ -58,9 +58,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """The located techniques. `why` maps each technique to the model's sentence about the code that it needs and where
-    this code is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also
-    does other things. `failed` maps techniques without a usable answer to the reason; they are not located."""
+    """The located techniques. `why` maps each technique to the model's sentence on which code it needs and where this
+    code is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also does
+    other things. `failed` maps techniques without a usable answer to the reason; they are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -80,8 +80,8 @@ def ground_with_model(
     """Locates each technique at up to five symbols, or nowhere. The model sees the symbols `named` for it (ids) and the
     ten that the search ranks best, and may look at other places in the repository before it answers. Scores express its
     confidence: about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or there is
-    no usable answer, two questions cover half of them each. Raises `EmbeddingError`, and the errors of `ask` except
-    `AnswerError`."""
+    no usable answer, two questions cover half of them each. Raises `EmbeddingError`, plus anything that `ask` raises
+    except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
@@ -143,7 +143,7 @@ class _Judge:
     ask: Ask
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
-        """Technique → its places, and technique → the reason why there is no answer."""
+        """The places for each technique, and the reason for each technique without an answer."""
         if len(batch) > _MOST_ASKED:
             return self._halves(batch)
         entries = self._listed(batch)
@@ -245,7 +245,7 @@ class _Judge:
                     f"{len(entries)}, or `file.py::Name` of another place, or none with an empty list"
                 )
             if len({entry.id for entry in chosen if entry}) < len(chosen):
-                return f"technique {judged.technique}: a candidate is given twice; give each once"
+                return f"technique {judged.technique}: a candidate is listed twice; list each once"
             if len(chosen) > MOST_PLACES:
                 return f"technique {judged.technique}: {len(chosen)} places, at most {MOST_PLACES}; keep the best"
         return None
@@ -285,7 +285,7 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
 
 
 def _reason(judged: Judged) -> str:
-    """The model's sentence, and the parts of the definition that it did not find in any of the places."""
+    """The model's sentence, plus the parts of the definition that the model did not find in any of the places."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"In none of these places: {lacking}"] if lacking else [])])
 

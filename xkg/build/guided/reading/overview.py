@@ -10,7 +10,7 @@ from xkg.build.guided.vendored import is_inside, vendored_folders
 _CHARACTERS = 2_000
 _NAMES_A_FILE = 6
 _DOCSTRING = 90
-# Files that seldom contain a method. They are listed last and cut first.
+# Files that rarely contain a method. They are listed last and cut first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
     re.IGNORECASE,
@@ -18,8 +18,8 @@ _ASIDE = re.compile(
 
 
 def overview(codebase: Codebase) -> str:
-    """Markdown: the README's first paragraph of prose, and the files with the names they define, most imported first.
-    Files that define the same names are listed once. About 2,000 characters at most."""
+    """The README's first paragraph of prose, and the files with the names they define, most imported first, as
+    Markdown. Files that define the same names are listed once. About 2,000 characters at most."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -40,7 +40,8 @@ def overview(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """The modules: first those imported by the most other modules; vendored packages, tests and the like last."""
+    """The modules, with those imported by the most other modules first, and vendored packages, tests and the like
+    last."""
     vendored = vendored_folders(codebase)
     imported = Counter(
         target for module in codebase.modules for target in {i.target for i in module.imports if i.target is not None}

@@ -72,7 +72,7 @@ def shown(passages: Passages) -> list[Passage]:
 
 
 def rendered(passages: Passages, numbers: Collection[int]) -> str:
-    """These passages for a prompt, in reading order, under the headings of all parts. Omissions are marked."""
+    """These passages for a prompt, in reading order, under the headings of all parts. Omitted passages are marked."""
     out: list[str] = []
     ahead = [part for top in passages.parts for part in top.walk()]
     was_cut = False
@@ -98,8 +98,8 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """The number of characters available for passages in a question. In a small window, the answer gets at most
-    half."""
+    """The number of characters available for passages in a question. In a small window, at most half is reserved for
+    the answer."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 
@@ -130,7 +130,7 @@ def _path(part: Part) -> Iterator[Part]:
 def _is_reduced(above: Sequence[Part]) -> bool:
     """Whether the nearest title that indicates a role is about related work, discussion or back matter."""
     for part in above:
-        # "Preliminaries and related work" is kept for its preliminaries.
+        # "Preliminaries and related work" is kept because of its preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}
         if roles:
             return roles <= _REDUCED

@@ -1,7 +1,7 @@
 """Splits a paper into numbered passages: its paragraphs, statements, algorithms, tables, captions and footnotes as
 readable text, with formulas as LaTeX.
 
-A model cites passages by number, so that its answer leads back to offsets in the paper without quotes."""
+A model cites passages by number, so that its answer can be mapped back to offsets in the paper without quotes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ class Passage:
     kind: Kind
     part: Part | None
     pieces: tuple[Piece, ...]
-    settings: bool = False  # a table of hyper-parameters, an architecture, notation
+    settings: bool = False  # a table of hyper-parameters, of an architecture or of notation
 
     @cached_property
     def text(self) -> str:
@@ -78,7 +78,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """All passages in a paper, with its sentences and parts."""
+    """All passages in a paper, along with its sentences and parts."""
 
     reader: Reader
     parts: tuple[Part, ...]
@@ -134,8 +134,8 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and the like;
-    other appendices may support a definition."""
+    """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and the like.
+    Other appendices have content because they may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)

@@ -1,4 +1,4 @@
-"""Lists the public functions, classes and scripts in a paper's repository, and those that no technique's code
+"""Lists the public functions, classes and scripts in a paper's repository, and which of them no technique's code
 reaches."""
 
 import re

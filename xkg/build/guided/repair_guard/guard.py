@@ -1,7 +1,7 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
-Other checks measure a repaired draft: mutants show whether the test still notices changes to the code, and the fidelity
-check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
+Other checks measure a repaired draft: mutants show whether the test still detects changes to the code, and the fidelity
+check shows whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
 
 import ast
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """The faults of a repair, worded for the model, or None if there are none. If `may_remove` is set, public functions
+    """The faults in a repair, worded for the model, or None if there are none. If `may_remove` is set, public functions
     and assertions may be removed."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
@@ -41,7 +41,7 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
             *(() if may_remove else _gone(before, old_code, code, test)),
         ]
     except RecursionError:
-        return "the repair is nested more deeply than it can be checked"
+        return "the repair is nested too deeply to be checked"
     return "; ".join(list(dict.fromkeys(found))[:_MOST_FAULTS]) or None
 
 
@@ -57,7 +57,7 @@ def _hollow(old_code: ast.Module, code: ast.Module) -> Iterator[str]:
     for node in ast.walk(code):
         was = before.get(node.name) if isinstance(node, ast.FunctionDef) else None
         if isinstance(node, ast.FunctionDef) and was and _uses_arguments(was) and not _uses_arguments(node):
-            yield f"{node.name} no longer uses its arguments: a result is computed from them"
+            yield f"{node.name} no longer uses its arguments: the result must be computed from them"
 
 
 def _uses_arguments(function: ast.FunctionDef) -> bool:
@@ -79,7 +79,7 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
         else sum(line.lstrip().startswith("assert") for line in before.test.splitlines())
     )
     if (has := _assertions(test)) < had:
-        yield f"the test had {had} assertions and has {has}: keep every one, or put one as strict in its place"
+        yield f"the test had {had} assertions and has {has}: keep each one, or replace it with one that is as strict"
 
 
 def _assertions(test: ast.Module) -> int:

@@ -28,7 +28,7 @@ _WORDS = {
     "endwhile": "end while", "endif": "end if", "endloop": "end loop", "endprocedure": "end procedure",
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
-# Block commands in algorithm2e and how they end. The last argument is the content of the block.
+# algorithm2e's block commands and how their blocks end. The last argument is the content of the block.
 _BLOCKS = {
     "for": "end for", "forall": "end for", "foreach": "end for", "forpar": "end for", "while": "end while",
     "if": "end if", "uif": "", "elseif": "end if", "uelseif": "", "else": "end if", "uelse": "", "eif": "end if",

@@ -18,11 +18,11 @@ _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4
 _FOOTNOTE = re.compile(r"\\(?:footnote|footnotetext|tablefootnote|sidenote|endnote)(?![a-zA-Z])")
 _FRONT = re.compile(r"\\(?:title|author|icmltitle|icmlauthor|date|affiliation|address|institute)(?![a-zA-Z])")
 _UNREAD = frozenset(("comment", "filecontents", "filecontents*", "CCSXML"))
-_FEWEST_WORDS = 3  # in a float's remaining content; fewer words are panel labels
+_FEWEST_WORDS = 3  # minimum words in a float's remaining content; fewer are panel labels
 _LONGEST = 100_000  # characters
 
 Render = Callable[[str, bool], str]
-"""Converts source to readable text. The flag is True if the text is enclosed only by float environments."""
+"""Converts source to readable text. The flag is True if only float environments enclose the text."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Finds the authors in a LaTeX source."""
+"""Finds the authors in LaTeX source."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Names in scripts without upper case. Institutions are longer.
+# Names in scripts without upper case. Names of institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
     r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # between blocks of lines
@@ -49,7 +49,7 @@ _BETWEEN = re.compile(
 def title_page(
     front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    r"""The title and the authors of a paper without `\title`, found from the largest text before its abstract."""
+    r"""The title and authors of a paper without `\title`, based on the largest text before its abstract."""
     front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
     large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:
@@ -60,7 +60,7 @@ def title_page(
     while large and large[1] and (group := tex.group(large.start())):
         title += [row.text for row in _rows(front[large.end() : group.end])]
         after = group.after
-        # a title of several lines may have a group for each
+        # in a title of several lines, each line may be a group
         following = _LARGE.search(front, after)
         between = latex_text(front[after : following.start()]) if following else ""
         same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)
@@ -89,7 +89,7 @@ def authors_in(
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
         blocks = [_names(_ADDRESS.split(chunk, 1)[0]) for chunk in _SEPARATOR.split(body)]
-        # Blocks have one form: if the second line of one is an address, so are the second lines of the others.
+        # All blocks have the same format: if one block's second line is an address, so are the others' second lines.
         have_addresses = len(blocks) > 1 and any(block.has_address for block in blocks)
         for block in blocks:
             names += block.first if have_addresses and block.first else block.names
@@ -99,7 +99,7 @@ def authors_in(
 
 
 class _Block(NamedTuple):
-    """The names in a block, those on its first line, and whether its second line begins with something else."""
+    """The names in a block, the names on its first line, and whether its second line begins with something else."""
 
     names: list[str]
     first: list[str]
@@ -121,7 +121,7 @@ def _names(chunk: str) -> _Block:
                 each for each in pieces if not names and _CHINESE.fullmatch(each)
             ]
             if len(persons) < len(pieces):
-                columns = re.search(r"(?<!\\)&", part) is not None  # one column may look like a name
+                columns = re.search(r"(?<!\\)&", part) is not None  # a single column may look like a name
                 return _Block(
                     names if columns else names + persons, first, bool(first) and names == first and not persons
                 )

@@ -1,5 +1,5 @@
-r"""Reads the references of a LaTeX paper from its `.bbl` file (BibTeX or biber), from a `thebibliography` in the text,
-or from the cited entries in its `.bib` files."""
+r"""Reads a LaTeX paper's references from its `.bbl` file (BibTeX or biber), from a `thebibliography` in the text, or
+from the cited entries in its `.bib` files."""
 
 import posixpath
 import re
@@ -64,12 +64,12 @@ def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ..
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references from a `.bbl` file with a different name, in the folder or below: the file that covers the most
-    cited works. None if no file covers half of them."""
+    """The references from a `.bbl` file with a different name, in the folder or below. The file that covers the most
+    cited works is used. None if no file covers half of them."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
-    except InputError:  # more files than any paper's folder has
+    except InputError:  # more files than in any paper's folder
         return None
     found = {name: parse_bbl(files.text(name) or "") for name in names[:20]}
     known = {name: len(cited & {r.key for r in references}) for name, references in found.items()}

@@ -1,5 +1,5 @@
-r"""Finds algorithms in boxes: environments from `tcolorbox`, `mdframed` or `framed`, or environments that the paper
-derives from them. The box has a title "Algorithm 1: …", or contains nothing but one algorithm."""
+r"""Finds algorithms in boxes, that is, in environments from `tcolorbox`, `mdframed` or `framed`, or in environments
+that the paper derives from them. The box has a title "Algorithm 1: …", or contains nothing but one algorithm."""
 
 import re
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Box:
 
 
 def boxes_in(text: str) -> dict[str, Box]:
-    """The box environments, keyed by name: standard ones, and ones that the paper defines."""
+    """The box environments, standard or defined by the paper, keyed by name."""
     found = dict.fromkeys(_KINDS, Box())
     if _DEFINED.search(text) is None:
         return found

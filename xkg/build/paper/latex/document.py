@@ -20,7 +20,7 @@ from xkg.text.unicode import one_line
 
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
-# Commands from other classes, used if the paper has none of the above.
+# Commands from other classes, used if the paper contains none of the above.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
         rf"\\(?!run|short|sub|toc|head|pdf|page|sec|chap|frame|print|make|the(?!sis)|format|set|show|cover|journal|book"
@@ -115,7 +115,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, including macros that it uses from its own style files."""
+    """The paper's macros, including the macros it uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]

@@ -19,7 +19,7 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Counts the equations in one paper in reading order, restarting in each section if the paper does so."""
+    """Counts a paper's equations in reading order, and restarts in each section if the paper does."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None
@@ -40,7 +40,7 @@ class EquationNumbers:
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
         r"""The numbers for a display at `start` with `body`; `name` is its environment, or "" for `\[` and `$$`."""
         numbers: list[str] = []
-        waiting: list[str] = []  # labels of rows without a number refer to the next number
+        waiting: list[str] = []  # the label of an unnumbered row refers to the next number
         for row in _rows(body) if name in _ROWS else [body]:
             waiting += [label.strip() for label in _LABEL.findall(row)]
             if tag := _TAG.search(row):

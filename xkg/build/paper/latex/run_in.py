@@ -1,4 +1,4 @@
-"""Titles that begin a paragraph in bold or italics: "**Batch step.** This step …", "_Model._—We take …"."""
+"""Finds titles in bold or italics at the start of a paragraph: "**Batch step.** This step …", "_Model._—We take …"."""
 
 import re
 
@@ -14,7 +14,7 @@ _PARAGRAPH_START = re.compile(
 DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# Matches after a title without a text; a formula counts as text.
+# Matches after a title that has no text; a formula counts as text.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -24,7 +24,7 @@ _MOST_WORDS = 12
 
 def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest: int) -> tuple[str, int, int] | None:
     """The title, its offset and the offset of the text after it, if the emphasised text in a span is the title of a
-    paragraph, and a full stop, a colon or a dash follows. A bold title before a sentence needs none of these. The
+    paragraph and is followed by a full stop, a colon or a dash. A bold title before a sentence needs none of these. The
     paragraph begins at `earliest` or later."""
     start, end = span
     follows = text[end : end + 1]

@@ -1,4 +1,4 @@
-"""The structure of a LaTeX text: headings, formulas, algorithms, emphasised terms and the abstract, by offset."""
+"""Finds the structure of LaTeX text by offset: headings, formulas, algorithms, emphasised terms and the abstract."""
 
 import re
 from collections import Counter
@@ -48,7 +48,7 @@ _STYLES = {
     for name in names.split()
 }
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
-_ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # environments of classes
+_ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # environments from document classes
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _LIKE_HEADING = re.compile(
@@ -88,7 +88,7 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """The commands that are no known ones, but repeatedly begin a paragraph with a title, as titles of paragraphs."""
+    """Unknown commands that repeatedly begin a paragraph with a title; they are treated as paragraph headings."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
     return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
@@ -159,7 +159,8 @@ class Scan:
         return self.structure
 
     def _own_abstract(self) -> tuple[int, int] | None:
-        """The first abstract in the preamble, or in an environment of the paper with that word in its definition."""
+        """The first abstract in the preamble, or in an environment whose definition in the paper contains the word
+        "abstract"."""
         table = self.macros.table
         names = {
             name: count - (begin_key(name) in self.macros.defaults)
@@ -184,7 +185,7 @@ class Scan:
         return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """The text between "Abstract", as a heading or in bold, and the next heading."""
+        """The text between "Abstract", in a heading or in bold, and the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(ENDS).lower() == "abstract"]
@@ -223,7 +224,7 @@ class Scan:
             return self._emphasis(word, start, after)
         elif word == "item" and (label := self.tex.option(after)):
             title = one_line(self.readable(label.start, label.end))
-            if re.search(r"[^\W\d_]{3}", title):  # a description, whose label is in bold
+            if re.search(r"[^\W\d_]{3}", title):  # a list item in a description, whose label is bold
                 self.structure.emphases.append(
                     Emphasis(start=label.start, end=label.end, text=f"{title.rstrip(ENDS)}:", style="bold")
                 )
@@ -283,7 +284,7 @@ class Scan:
         inside = (
             e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
         )
-        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # which have captions of their own
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms inside it have captions of their own
             return False
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
@@ -321,7 +322,7 @@ class Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """All algorithms in order, with `labels` for references in them. The labels of their lines are added to
+        """All algorithms in order; `labels` resolves the references in them. The labels of their lines are added to
         `labels`."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
@@ -341,7 +342,7 @@ class Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """An environment of the paper with the code that it stands for."""
+        """The source of an environment that the paper defines, with its begin and end code written out."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))

@@ -23,8 +23,8 @@ _CELLS = re.compile(r"\\(?:makecell|thead|shortstack|specialcell|newlinecell)\*?
 
 
 def rows(source: str, name: str, render: Callable[[str], str]) -> str:
-    r"""The rows in the body of an environment `name` (the source between `\begin{name}` and `\end{name}`). Rules, empty
-    rows and trailing empty cells are omitted."""
+    r"""The rows in the body of the environment `name` (the source between `\begin{name}` and `\end{name}`). Rules,
+    empty rows and trailing empty cells are omitted."""
     tex = Tex(source)
     at = tex.skip_options(0)
     for _ in range(TABULARS.get(name, 1)):

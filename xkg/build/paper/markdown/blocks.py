@@ -1,9 +1,9 @@
 """Finds the parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions,
 footnotes.
 
-There are two dialects: Markdown written by people, and Mathpix's output from a PDF. The latter has LaTeX headings and
-formulas inside Markdown, one line per paragraph, figures and footnotes where they are on the page, and fences that do
-not always match."""
+There are two dialects: Markdown written by people, and Mathpix's output from a PDF. Mathpix's output contains LaTeX
+headings and formulas inside Markdown, one line per paragraph, figures and footnotes at their place on the page, and
+fences that do not always match."""
 
 import bisect
 import re
@@ -23,7 +23,7 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
-_STATED = re.compile(  # fields as written by Jina's reader and by models
+_STATED = re.compile(  # fields, as written by Jina's reader and by models
     r"(?:\*\*)?Title:[^\n]+\n(?:\n*+(?:\*\*)?(?!Abstract)[A-Z][\w ()]{1,30}:[^\n]*\n){0,20}+"
     r"(?:\n*+Markdown Content:\n)?+"
 )
@@ -47,7 +47,7 @@ class Region:
     body_end: int
 
 
-@lru_cache(maxsize=4)  # called for every span of a paper
+@lru_cache(maxsize=4)  # called for every span in a paper
 def is_mathpix(text: str) -> bool:
     return "\\section*{" in text or MATHPIX.search(text) is not None
 
@@ -73,7 +73,8 @@ def inside_any(spans: list[Region], offset: int) -> Region | None:
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the fence at `index`: the same character, at least as long, with nothing after it."""
+    """The fence that closes the fence at `index`: it has the same character, is at least as long, and has nothing after
+    it."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)

@@ -148,7 +148,7 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """The single-value fields in a YAML block at the top."""
+        """The single-value fields in a YAML block at the top of the paper."""
         plain = (str, int, datetime.date)
         named = {name.removesuffix("_id"): value for name, value in self._front().items()}
         return {name: " ".join(str(value).split()) for name, value in named.items() if isinstance(value, plain)}
@@ -186,7 +186,7 @@ class _Paper:
         return heading.level == 1 or (sections and self._is_top(heading))
 
     def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
-        """The headings that are lines of the title: only they have its level, and there is no text between them."""
+        """The headings that are lines of the title: no others have their level, and there is no text between them."""
         level = marked[0][0].level
         lines = list(takewhile(lambda each: each[0].level == level, marked))
         if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
@@ -204,7 +204,8 @@ class _Paper:
         return heading.start - before <= _BEFORE_TITLE
 
     def _bold_title(self) -> _Title:
-        """The lines in bold at the very top; above headings without markup or in bold, a line without markup too."""
+        """The bold lines at the very top. If the headings have no markup or are bold, a line without markup also
+        counts."""
         found: list[str] = []
         after = 0
         for start, end in self.lines:
@@ -225,10 +226,10 @@ class _Paper:
         return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings found by their markup only, with the markup's levels."""
+        """Headings recognised only by their markup, with the markup's levels."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
-            below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with other markup
+            below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with different markup
             sections = found[below:]
             if sections and all(self.text[h.start] in "*_" and not split_number(name)[0] for h, name in sections):
                 bold = [each for each in self._find_marked(bold=True) if each[0].start >= sections[0][0].start]
@@ -255,7 +256,7 @@ class _Paper:
         return found if len(found) > 1 else []
 
     def _find_marked(self, *, bold: bool = False) -> list[tuple[Heading, str]]:
-        """The marked headings. If `bold` is set, any bold title on a line of its own is a heading, since the known
+        """The marked headings. If `bold` is set, any bold title on a separate line is a heading, since the known
         headings have no other markup."""
         headings: list[tuple[Heading, str]] = []
         previous_blank = True
@@ -350,7 +351,7 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Paragraphs that begin with a short title: a bold title, or in Mathpix's text a title that has lost its
+        """Paragraphs that begin with a short title: a bold title, or, in Mathpix output, a title that is no longer
         bold."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}

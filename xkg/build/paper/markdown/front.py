@@ -1,4 +1,4 @@
-"""The front matter of a Markdown paper: the fields of its block, and the rows between title and text."""
+"""Reads a Markdown paper's front matter: the fields in its metadata block, and the rows between title and text."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ _FRONT_FIELD = re.compile(
 
 
 def author_name(author: Any) -> str:
-    """The name of an author in a field."""
+    """The author's name in a metadata field."""
     name = (author.get("name") or author) if isinstance(author, dict) else author
     if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
         name = next(iter(name))
@@ -37,14 +37,14 @@ def author_name(author: Any) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """The value of a field without its closing quote."""
+    """A field's value without its closing quote."""
     value = value.rstrip()
     return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
 
 
 def front_fields(block: str) -> Mapping[str, Any]:
-    """The fields of a YAML, TOML or Pandoc block, by name. If the block is not valid, its single-line fields are still
-    read."""
+    """The fields in a YAML, TOML or Pandoc block, keyed by name. If the block is invalid, its single-line fields are
+    still read."""
     if block.startswith("%"):
         parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
         return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}
@@ -58,7 +58,7 @@ def front_fields(block: str) -> Mapping[str, Any]:
 
 
 def front_rows(text: str) -> Iterator[FrontRow]:
-    """The lines between a title and the next heading. A list of names may be a heading itself."""
+    """The lines between a title and the next heading. A list of names may itself be a heading."""
     first = apart = True
     items: list[str] = []
     for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):
@@ -66,7 +66,7 @@ def front_rows(text: str) -> Iterator[FrontRow]:
         if item := _ITEM.match(plain):
             items.append(re.split(r"[,(:–—]", _MARKUP.sub("", plain[item.end() :]), maxsplit=1)[0])
             continue
-        if items:  # all items begin with names, or none does
+        if items:  # either all items begin with names, or none do
             yield FrontRow("; ".join(items), "list", apart)
             items = []
         if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):

@@ -1,5 +1,5 @@
-"""Reads the references of a Markdown paper: a list or paragraphs under "References", which columns and pages may split
-and reorder."""
+"""Reads a Markdown paper's references: a list or paragraphs under "References", possibly split and reordered by columns
+and pages."""
 
 import re
 
@@ -33,7 +33,7 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
             before = entries[-1][-_LONGEST:] if entries else ""
             if entries and _continues(before, line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
                 if len(before) == _LONGEST:
-                    continue  # no reference is this long: ignore the rest
+                    continue  # no reference is this long, so ignore the rest
                 joined = entries[-1].rstrip()
                 if joined.endswith("-") and line[:1].islower():
                     entries[-1] = joined[:-1] + line
@@ -72,7 +72,8 @@ def _is_finished(text: str) -> bool:
 
 
 def _readable(entry: str, mathpix: bool) -> str:
-    """Restores italics and numbers that Mathpix reads as formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v} 1$`."""
+    """Restores italics and numbers that Mathpix has turned into formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v}
+    1$`."""
 
     def words(match: re.Match[str]) -> str:
         inner = re.sub(r"\\(?:mathrm|text|mathbf|mathit|operatorname)\s*\{([^{}]*)\}", r"\1", match[1])

@@ -99,7 +99,8 @@ def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
 
 
 def inline(text: str, *, mathpix: bool) -> str:
-    """One paragraph as readable text with `$math$`, without markup, links, citations and footnote marks."""
+    """One paragraph as readable text, with formulas as `$math$` and without markup, links, citations and footnote
+    marks."""
     if not _MARKUP.search(text):
         return " ".join(text.split())
     out: list[str] = []
@@ -152,8 +153,8 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Joins sentences split at the end of a page or column, and words hyphenated there, unless the paper writes them
-    with the hyphen elsewhere."""
+    """Joins sentences split at the end of a page or column. Joins words hyphenated there, unless the paper also
+    hyphenates them elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):

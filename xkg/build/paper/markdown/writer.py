@@ -5,12 +5,12 @@ import re
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser accepts escapes for few of these in all places; look-alikes need none.
+# The Markdown parser accepts escapes for only a few of these everywhere; look-alikes need no escapes.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
 def literal(text: str) -> str:
-    """Text without markup: characters that would count as markup are replaced by look-alikes."""
+    """Text without markup. Characters that would count as markup are replaced by look-alikes."""
     return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", _MARKUP.sub(lambda match: _INSTEAD[match.group()], text))
 
 

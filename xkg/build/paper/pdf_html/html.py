@@ -120,7 +120,7 @@ class _Walk:
             self._heading(1, literal(" ".join(title.split())), root)
 
     def blocks(self, element: Any) -> None:
-        """All blocks inside an element; text between them becomes a paragraph."""
+        """Writes all blocks inside an element; text between them becomes a paragraph."""
         inline: list[str] = [literal(element.text or "")]
         for child in element:
             if isinstance(child.tag, str) and _is_block(child):

@@ -1,4 +1,5 @@
-"""Converts running text in HTML to Markdown: formulas as TeX, emphasis marked, notes and invisible elements omitted."""
+"""Converts running text in HTML to Markdown. Formulas become TeX, emphasis is marked, and notes and invisible elements
+are omitted."""
 
 import re
 from typing import Any
@@ -13,7 +14,7 @@ _SKIPPED_CLASSES = frozenset(
 _ITALIC, _BOLD = {"em", "i", "dfn"}, {"b", "strong"}
 _MONOSPACE = {"code", "tt", "kbd", "samp"}
 _LONGEST_EMPHASIS = 100
-BREAK = "\v"  # white space that occurs only for `br`
+BREAK = "\v"  # white space that occurs only in place of `br`
 
 
 def classes(element: Any) -> frozenset[str]:

@@ -32,7 +32,7 @@ _LONGEST_SIGN = 12  # characters in a symbol
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
-    """The paper in a PDF. Raises the errors of `read_pdf`."""
+    """The paper in a PDF. Raises anything that `read_pdf` raises."""
     printed = read_pdf(data, path)
     lines = reading_order(printed.pages)
     page_blocks = blocks(lines, printed.title)
@@ -63,7 +63,7 @@ def _printed(pages: Iterable[Page]) -> str:
 
 
 def _authors(lines: Sequence[Placed], page_blocks: Sequence[Block]) -> tuple[str, ...]:
-    """The authors listed between the title and where the text begins."""
+    """The authors listed between the title and the beginning of the text."""
     title = next((block.lines for block in page_blocks if block.kind == "title"), None)
     text = next((block.lines[0] for block in page_blocks if block.kind not in ("title", "front")), None)
     return listed_authors(list(front_rows(lines, title, text))) if title and text else ()
@@ -122,7 +122,7 @@ class _Writer:
             self._put(text.replace(" ", "").capitalize(), block.lines[0])
             self._put("\n\n")
         else:
-            # a subsection "A." would be read as an appendix
+            # otherwise a subsection "A." would be read as an appendix
             lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
             skip = lead.end() if lead else 0
             if id(block) in self._lettered:
@@ -189,8 +189,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of the sections "A Proofs", "B Details", …. Their letters are consecutive, and they either follow the
-    references or there are several of them."""
+    """The ids of the sections "A Proofs", "B Details", …. Their letters are consecutive, and either there are several
+    of them or they follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -242,8 +242,7 @@ def _is_sign(run: Run) -> bool:
 
 
 def _emphasised(runs: Sequence[Run], marks: frozenset[str], *, first: bool) -> str:
-    """Text with `marks` around emphasized parts and without other markup; `first` is True at the start of a
-    paragraph."""
+    """Text with `marks` around emphasized parts and no other markup; `first` is True at the start of a paragraph."""
     pieces: list[tuple[str, str]] = []
     own = [_mark(run) if _mark(run) in marks else "" for run in runs]
     for index, run in enumerate(runs):

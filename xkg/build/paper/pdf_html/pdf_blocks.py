@@ -1,7 +1,7 @@
 """Groups the lines of a printed paper into blocks: title, headings, paragraphs, captions, algorithms, equations,
 references.
 
-Parts that are neither text nor a caption (figure labels, table cells, footnotes) are omitted."""
+Anything that is neither text nor a caption (figure labels, table cells, footnotes) is omitted."""
 
 import re
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             out.append(Block("heading", group, level))
         elif cited is not None:
             if is_caption(group, body):
-                out.append(Block("caption", group))  # of a float on these pages
+                out.append(Block("caption", group))  # captions of floats on these pages
             else:
                 cited += group if not CAPTION.match(text_of(group)) else ()
         elif index < begins:
@@ -95,7 +95,7 @@ def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
 
 
 def _stands_between(between: Block, body: float) -> bool:
-    """Whether a block may be a float, or its text, that interrupts a paragraph."""
+    """Whether a block may be a float, or text in a float, that interrupts a paragraph."""
     if between.kind in ("caption", "algorithm"):
         return True
     return between.kind == "text" and not in_size(between.lines[0], body)

@@ -33,7 +33,7 @@ class HeadingFonts:
             if font is None or not 3 <= len(text) <= 120:
                 continue
             number, title = split_number(text)
-            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # it may also be a subsection
+            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # it may be a subsection
             if KNOWN_TITLE.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
             elif number and starts_upper(title) and self._stands_out(font) and not text.endswith((",", ";")):

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
-_SAME = 4.0  # points between the left edges of the same column on two pages
+_SAME = 4.0  # points between a column's left edges on two pages
 _SAME_EDGE = 1.5  # points between the left edges of two lines in one paragraph
-_PITCH = 1.35  # relative to the font size: the maximum distance between such lines
+_PITCH = 1.35  # the maximum distance between such lines, relative to the font size
 _WIDEST_INDENT = 26  # points
-_COLUMN = 0.25  # of the page's width: the minimum length of a text line in one of two columns
+_COLUMN = 0.25  # the minimum length of a text line in one of two columns, relative to the page width
 _FEWEST_IN_COLUMN = 8  # minimum number of such lines
 _LONGEST_INDEX = 8  # characters
 _SHORTEST_LINE = 25  # characters in a text line that has indices
-_MARGIN = 0.1  # of the page's height, at the top and bottom, for running heads
+_MARGIN = 0.1  # the top and bottom margins for running heads, relative to the page height
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
 # A cover sheet added by a portal.
@@ -50,7 +50,7 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
         if gutter is None and often and often * 3 >= len(pages) and not _is_one_column(fragments, usual):
             gutter = usual  # the last page may have too few lines to detect its columns
         elif gutter is not None and often * 4 < len(pages) and not _fills_columns(page, fragments, gutter):
-            gutter = None  # aligned labels or cells on a few pages
+            gutter = None  # aligned labels or cells on just a few pages
         out += _page_order(page, fragments, gutter)
     return out
 
@@ -102,7 +102,7 @@ def _pattern(line: Line) -> str:
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
     """Where the right one of two columns starts: an x at which many lines begin and that few lines cross.
 
-    A line that begins before an indent crosses the indent, however many lines are indented."""
+    A line that begins to the left of an indent crosses it, however many lines are indented."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
     for x, count in starts.items():
@@ -115,13 +115,13 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a page has one column, as an appendix may: more lines cross the gutter than begin there."""
+    """Whether a page has one column, as in some appendices: more lines cross the gutter than begin there."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a whole page has two columns, such as a bibliography after single-column text."""
+    """Whether a whole page has two columns, for example a bibliography after single-column text."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)
@@ -210,7 +210,7 @@ def _joined(fragments: Iterable[Line]) -> list[Line]:
 
 
 def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
-    """Fragments grouped by line from top to bottom, and ordered from left to right in each."""
+    """Fragments grouped into lines from top to bottom, and ordered from left to right in each line."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)

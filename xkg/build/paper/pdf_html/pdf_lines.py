@@ -21,7 +21,7 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
-_FEWEST_IN_WORDS = 0.3  # share of characters; it is at least 0.6 even in papers full of formulas
+_FEWEST_IN_WORDS = 0.3  # fraction of characters; at least 0.6 even in papers full of formulas
 _MOST_CHARACTERS = 100_000  # on one page
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -70,7 +70,8 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals count with the size of the letters before them."""
+        """The font size of most letters in the line. Small capitals count as having the size of the letters before
+        them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
@@ -142,7 +143,8 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """The pages, using the `known` characters for fonts, and the words around characters that are still unreadable."""
+    """The pages, read with the `known` characters for fonts, and the words around characters that are still
+    unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))
     return tuple(pages), unreadable
@@ -187,7 +189,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """Where runs of at most five digits start and end that have white space on both sides."""
+    """The start and end of each run of at most five digits with white space on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):

@@ -28,7 +28,7 @@ def groups(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> Iterato
 
 
 def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
-    """Where the algorithm ends whose caption is at `start`, or `start` itself if there is none."""
+    """The end of the algorithm whose caption is at `start`, or `start` itself if there is no algorithm."""
     if not ALGORITHM.match(lines[start].line.text):
         return start
     steps, last, others = 0, start, 0
@@ -92,14 +92,14 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
 
 
 def _fills(placed: Placed, following: Line) -> bool:
-    """Whether a line of running text continues on the next one, as "in" does before "Figure 2. We draw samples"."""
+    """Whether a line of running text continues on the next line, as after "in" before "Figure 2. We draw samples"."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
     indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list
     return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size
 
 
 def _begins_with_head(placed: Placed) -> bool:
-    """Whether a line begins with a run-in head: bold words with a capital before plain text."""
+    """Whether a line begins with a run-in head, that is, bold words that start with a capital, before plain text."""
     runs = placed.line.runs
     head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))
     text = "".join(run.text for run in runs[:head])

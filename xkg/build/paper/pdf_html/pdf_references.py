@@ -1,8 +1,8 @@
 """Splits the lines of a printed bibliography into entries.
 
-Styles mark where an entry begins in one of four ways: a number or label, a hanging indent, an indented first line, or a
-gap. The lines show which way a paper uses: just before a true beginning, the previous entry is complete, and the new
-entry starts with a letter."""
+Styles mark the beginning of an entry in one of four ways: a number or label, a hanging indent, an indented first line,
+or a gap. The lines show which way a paper uses: just before a true beginning, the previous entry is complete, and the
+new entry starts with a letter."""
 
 import re
 from collections import Counter
@@ -18,11 +18,11 @@ _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
 _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
 _FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
-_MOST = 0.8  # of the entries
-_FEWEST_AFTER = 2  # lines without a year that show that the entries have ended
+_MOST = 0.8  # fraction of the entries
+_FEWEST_AFTER = 2  # lines without a year that mean the entries have ended
 _FEWEST_WORDS = 4
-_FEWEST_LETTERS = 0.55  # share of characters in an entry without a year
-_SURE = 0.9  # if at least this share of beginnings is plausible, the style with the most beginnings is right
+_FEWEST_LETTERS = 0.55  # fraction of characters in an entry without a year
+_SURE = 0.9  # if at least this fraction of beginnings is plausible, the style with the most beginnings is right
 _LONGEST = 12  # lines per entry on average
 
 
@@ -46,7 +46,8 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """The number of entries before other text: nearly all entries contain a year, and the text after them does not."""
+    """The number of entries before other text begins. Nearly all entries contain a year, and the text after them does
+    not."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -83,7 +84,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines begin with a label, or with the number that follows the previous one."""
+    """Which lines begin with a label or with the next consecutive number."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -110,7 +111,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The share of presumed beginnings that read like one and come after the end of an entry."""
+    """The fraction of presumed beginnings that read like a beginning and come after the end of an entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _FEWEST = 20  # numbers in one column
-_SAME = 1.5  # points between the edges of two numbers in one ruler
-_CONSECUTIVE = 0.8  # share of a ruler's numbers that continue the number above
+_SAME = 1.5  # points between the edges of two numbers in the same ruler
+_CONSECUTIVE = 0.8  # fraction of a ruler's numbers that continue the number above
 
 
 class PrintedNumber(NamedTuple):
@@ -19,7 +19,7 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """The indices of the numbers on a page that are line numbers: one below another, aligned, counting up."""
+    """The indices of the numbers on a page that are line numbers: they are stacked, aligned and counting up."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):

@@ -10,11 +10,11 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """An occurrence of a global name in a statement, with the attributes read from it (`m.f.g` has the attributes f and
-    g). `immediate` means that it is evaluated when the statement runs, not when a function is called. `enclosing` are
-    the names bound by enclosing functions or the class body. `local` holds the imports if the name is bound only by
-    import statements in an enclosing function. `text` is the string or f-string that contains it, or None in plain
-    code. `annotates` means that it is part of an annotation."""
+    """An occurrence of a global name in a statement, with the attributes read from it (f and g for `m.f.g`).
+    `immediate` means that it is evaluated when the statement runs, not when a function is called. `enclosing` are the
+    names bound by enclosing functions or the class body. `local` holds the imports if the name is bound only by import
+    statements in an enclosing function. `text` is the string or f-string that contains it, or None in plain code.
+    `annotates` means that it is part of an annotation."""
 
     name: str
     node: ast.Name
@@ -39,8 +39,8 @@ class Use:
 class Statement:
     """A top-level statement in a module (`guarded` if it is in `if __name__ == "__main__"`).
 
-    `binds` are the global names that it may bind, `definite` the names that it always rebinds. `imports` are its import
-    statements with their scopes; `headings` are the definitions whose own name is global."""
+    `binds` are the global names that it may bind, `definite` the names that it always rebinds. `imports` lists its
+    import statements with their scopes; `headings` lists the definitions whose own name is global."""
 
     node: ast.stmt
     index: int

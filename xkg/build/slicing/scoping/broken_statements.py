@@ -12,7 +12,7 @@ _OPENED_AT = re.compile(r"on line (\d{1,9})$")
 
 def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
     """The source and its tree. Top-level statements that do not parse are replaced by empty lines, so that all others
-    keep their line numbers. None if more than 20 statements do not parse, or if none parse."""
+    keep their line numbers. None if more than 20 statements fail to parse, or if none parse."""
     lines = source.split("\n")
     for _ in range(_MOST):
         try:

@@ -1,4 +1,4 @@
-"""Resolves global names across the modules of a repository, as far as possible without running it."""
+"""Resolves global names across a repository's modules, as far as possible without running them."""
 
 import ast
 import builtins
@@ -17,7 +17,7 @@ from xkg.model import slug
 
 BUILTINS = frozenset(dir(builtins))
 MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__"})
-# Builtins that a star import from a numeric library may replace.
+# Builtins that a star import from a numeric library may override.
 _STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any", "all", "divmod", "open"})
 
 
@@ -69,7 +69,7 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use, its target, and the number of attributes on the way to the target (`m.sub.f.x` → f: 2)."""
+    """A use, its target, and the number of attributes leading to the target (2 for f in `m.sub.f.x`)."""
 
     use: Use
     target: Target
@@ -227,8 +227,8 @@ class Program:
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Star imports from the repository, keyed by statement, with the names that the module also binds itself; these
-        become assignments."""
+        """Star imports from the repository, keyed by statement, with the names that the module also binds itself. These
+        names become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
             self._stars[path] = {}  # a cycle of star imports

@@ -93,7 +93,7 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # Type checks, which need no more from a class than annotations do
+    # Type checks, which need nothing more from a class than annotations do
 
     def visit_Call(self, node: ast.Call) -> None:
         match node:
@@ -178,7 +178,7 @@ class NameVisitor:
         self.scopes = outer
         self.visit(node.value)
 
-    # imports, declarations, texts
+    # imports, declarations, strings
 
     def visit_Import(self, node: ImportNode) -> None:
         self.statement.imports.append((node, self.scopes[-1]))

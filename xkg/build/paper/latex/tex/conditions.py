@@ -1,8 +1,7 @@
-r"""Decides which parts of a LaTeX source are printed, from `\if…`, toggles, and environments that swallow their
-text.
+r"""Decides which parts of LaTeX source are printed, based on `\if…`, toggles, and environments that discard their text.
 
 Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). This is not an
-interpreter: for a conditional with any other test, the value is unknown and both branches are read."""
+interpreter: if a conditional has any other test, its value is unknown and both branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from xkg.build.paper.latex.tex.tokens import Tex, outside
 
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
-r"""The `\or`s, the `\else` and the `\fi` for each conditional, keyed by where the conditional starts."""
+r"""The `\or`s, the `\else` and the `\fi` for each conditional, keyed by the offset at which the conditional starts."""
 
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
@@ -89,10 +88,10 @@ def _with_options(text: str, options: frozenset[str]) -> str:
 
 @dataclass(slots=True)
 class Conditions(Settings):
-    """The settings so far, and the values of conditions under them."""
+    """The settings so far, and the values that conditions have under these settings."""
 
     def set_by_style(self, path: str, text: str) -> None:
-        """Applies the settings in a class or style file, with the options that it is loaded with. Settings inside
+        """Applies the settings in a class or style file, given the options with which it is loaded. Settings inside
         braces or a condition run later or never, so the values they set become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
@@ -124,7 +123,7 @@ class Conditions(Settings):
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
         """The spans of a conditional that are not printed, including its own commands. None if its value or its end is
-        unknown. `parts_of` returns the `parts` of the text, and `exists` says whether the paper has a file."""
+        unknown. `parts_of` returns the `parts` of the text, and `exists` says whether a file is part of the paper."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -217,7 +216,8 @@ class Conditions(Settings):
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
 
     def _same_characters(self, text: str, at: int) -> tuple[bool | None, int]:
-        r"""Compares the next two characters after expanding one-word macros: `\if0\blind`, or `\if0` and a text."""
+        r"""Compares the next two characters after expanding one-word macros, as in `\if0\blind` or in `\if0` followed
+        by text."""
         at += len(text[at : at + 50]) - len(text[at : at + 50].lstrip(" \t"))
         found, pending = "", ""
         while len(found) < 2:
@@ -237,7 +237,7 @@ class Conditions(Settings):
     def _of_groups(
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
-        """The unprinted spans of a conditional that has its branches in braces."""
+        """The unprinted spans of a conditional with its branches in braces."""
         tests: list[str] = []
         if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
             tests, after = [flag[0].strip()], flag.end()
@@ -299,7 +299,7 @@ class Conditions(Settings):
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
             case _ if loaded := _LOADED.match(name):
                 options = self.loaded.get(first + (".cls" if loaded["class"] else ".sty"))
-                if options is None:  # another package may load a package
+                if options is None:  # another package may have loaded it
                     return False if loaded["class"] else None
                 return len(tests) == 1 or listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":
@@ -315,7 +315,7 @@ class Conditions(Settings):
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """The value of tests that are combined from left to right."""
+        """The value of several tests, combined from left to right."""
         test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False
@@ -323,7 +323,7 @@ class Conditions(Settings):
             if part := test[at : match.start() if match else len(test)].strip():
                 one = self._one_test(part)
                 one = not one if negated and one is not None else one
-                decides = operator == "or"  # the value that decides on its own
+                decides = operator == "or"  # the value that decides the result on its own
                 value = decides if decides in (value, one) else None if None in (value, one) else not decides
                 negated = False
             if match:

@@ -1,4 +1,4 @@
-"""Copies a text piecewise, with the file and line of each piece."""
+"""Copies text piece by piece, recording the file and line of each piece."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _MOST_WARNINGS = 50
 
 @dataclass(slots=True)
 class Copy:
-    """Pieces, with their spans in the whole text and their files and lines."""
+    """Copied pieces, with their spans in the whole text and their files and lines."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -26,7 +26,7 @@ class Copy:
 
 
 class Copier:
-    """A file that is copied from `at` on; the text before it is copied or dropped already."""
+    """A file to copy from the offset `at`; the text before that was already copied or dropped."""
 
     def __init__(self, path: str, text: str, output: Copy, start: int) -> None:
         self.path, self.text, self.to, self.at = path, text, output, start
@@ -66,7 +66,8 @@ class Copier:
         return end
 
     def comment(self, start: int) -> int:
-        """Removes a comment with its line end and the next line's indentation, as TeX does, but never a blank line."""
+        """Removes a comment with its line end and the next line's indentation, as TeX does, but never removes a blank
+        line."""
         text = self.text
         line_end = text.find("\n", start)
         if line_end < 0:

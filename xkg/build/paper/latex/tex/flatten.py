@@ -71,14 +71,14 @@ _MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
-)  # that print no text of their own, most likely
+)  # these most likely print no text of their own
 _LONGEST_LOOP = 2000
-_LONGEST_BRANCH = 20_000  # characters that are looked at
+_LONGEST_BRANCH = 20_000  # characters to examine
 
 
 @dataclass(slots=True)
 class Flat:
-    """`text` with `spans`, which say where its verbatim pieces come from, ascending."""
+    """`text` with `spans`, in ascending order, which record where its verbatim pieces come from."""
 
     text: str
     spans: tuple[SourceSpan, ...]
@@ -88,7 +88,7 @@ class Flat:
 @dataclass(slots=True)
 class _Output(Copy):
     inputs: int = 0
-    styles: set[str] = field(default_factory=set)  # packages whose style file was looked for
+    styles: set[str] = field(default_factory=set)  # packages whose style file was already looked up
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
@@ -96,7 +96,7 @@ class _Output(Copy):
     deferred: bool = False  # a definition before the body contains a condition
     ended: bool = False
     dropping: dict[str, Macro] = field(default_factory=lambda: dict(ALWAYS))
-    written: dict[str, str] = field(default_factory=dict)  # files in environments `filecontents`
+    written: dict[str, str] = field(default_factory=dict)  # files defined in `filecontents` environments
     at_body: Conditions | None = None  # the settings at the start of the body
 
 
@@ -105,7 +105,7 @@ def flatten(files: PaperFiles, main: str) -> Flat:
     warning. Raises `InputError` if there is no main file, and `UnsafeInputError` if the inputs grow too large for a
     paper."""
     output = _flatten(files, main, None)
-    if output.deferred and output.at_body is not None:  # settings after a definition decide what it prints
+    if output.deferred and output.at_body is not None:  # settings that follow a definition may decide what it prints
         output = _flatten(files, main, output.at_body)
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
@@ -121,7 +121,7 @@ def _flatten(files: PaperFiles, main: str, at_body: Conditions | None) -> _Outpu
 
 
 def is_slides(text: str) -> bool:
-    """Whether a text uses the document class beamer."""
+    """Whether text uses the document class beamer."""
     return _SLIDES.search(text) is not None
 
 
@@ -131,8 +131,8 @@ class _File(Copier):
     ) -> None:
         super().__init__(path, _BY_NAME.sub(r"\1\\\2 ", text), output, start)
         self.files, self.output, self.stack = files, output, stack
-        self.definition = 0  # end of the definition that began last
-        self.reading = 0  # end of the last definition that reads files when it is used
+        self.definition = 0  # end of the most recent definition
+        self.reading = 0  # end of the most recent definition that reads files when used
         self.pending: list[tuple[int, int]] = []
         self.local: list[tuple[int, str, State]] = []  # where a group ends, and the setting to restore there
         self._groups: Groups | None = None
@@ -185,7 +185,7 @@ class _File(Copier):
                 at = self._loop(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all its text is read")
+                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all of its text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
@@ -198,8 +198,8 @@ class _File(Copier):
         self._leave_groups(end)
 
     def _styles(self, loaded: re.Match[str]) -> None:
-        """Applies the settings from a class or packages that are files in the paper's folder, and from the files that
-        these load."""
+        """Applies the settings from a class or packages if their files are in the paper's folder, and from the files
+        that they load."""
         for name in loaded["packages"].split(","):
             self.output.dropping |= BY_FILE.get(name.strip().rstrip("0123456789"), {})
         pending, texts = [loaded], dict[str, str]()
@@ -216,7 +216,7 @@ class _File(Copier):
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Other loops are left as they are, most are in pictures."""
+        """Reads the files that a loop inputs. Other loops are left unchanged, since most of them draw pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
@@ -293,7 +293,7 @@ class _File(Copier):
         return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
-        """Drops a slide's note, or the steps at which something is shown."""
+        """Drops a slide's note, or the list of steps at which something is shown."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self.drop(match.start("overlay"), match.end())
         tex = self.braces()
@@ -322,7 +322,7 @@ class _File(Copier):
         return self.drop(start, after)
 
     def _decides_text(self, match: re.Match[str]) -> bool:
-        """Whether a conditional has a text, a heading or an input in its branches."""
+        """Whether a conditional's branches contain text, a heading or an input."""
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
             end = arguments_end(self.braces(), end)
@@ -330,8 +330,8 @@ class _File(Copier):
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
-        """Records a macro whose parameters begin at an offset: the end of its definition, the files that it reads, and
-        the arguments that it does not print, for example because of a condition in it."""
+        """Records a macro whose parameters begin at an offset: where its definition ends, which files it reads, and
+        which arguments it does not print (for example, because its code contains a condition)."""
         found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
         if found is None:
@@ -363,7 +363,8 @@ class _File(Copier):
             self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
-        """Drops the arguments that a macro does not print, and its command if it prints only the others."""
+        """Drops the arguments that a macro does not print, and the command itself if the macro prints nothing but its
+        other arguments."""
         tex = self.braces()
         found = arguments(tex, at, known.kinds)
         if found is None:
@@ -377,7 +378,7 @@ class _File(Copier):
         kept = [group for group, dropped in pairs if group and not dropped]
         if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
             name = self.text[start:at].strip()
-            self.output.warn(f"{self.path}: whether {name} prints its text is not known; it is read")
+            self.output.warn(f"{self.path}: whether {name} prints its text is unknown; the text is read")
         if known.bare:
             inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))
@@ -404,13 +405,13 @@ class _File(Copier):
         if "#" in name or not name or output.alone or start < self.reading:
             return at
         if "\\" in name:
-            output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")
+            output.warn(f"{self.path}: the input {name} was left out: its name depends on macros")
             return self.drop(start, at)
         if name.lower().endswith(_PICTURES):
             return self.drop(start, at)
         output.inputs += 1
         if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
-            output.warn(f"{self.path}: the input {name} was left out, there are too many")
+            output.warn(f"{self.path}: the input {name} was left out: there are too many inputs")
             return self.drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:
@@ -431,8 +432,8 @@ class _File(Copier):
         return at
 
     def _resolve(self, name: str) -> tuple[str | None, str | None]:
-        """Resolves a path: TeX does so from the main file's folder; packages for split projects from the current
-        file's."""
+        """Resolves a path relative to the main file's folder, as TeX does, or to the current file's folder, as packages
+        for split projects do."""
         name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
         folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]

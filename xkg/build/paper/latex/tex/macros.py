@@ -47,8 +47,8 @@ _TAKES_ONE = re.compile(
     r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
     r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
 )
-# A body that prints its argument in bold or italics, either at the beginning of a paragraph or followed by a full stop
-# or space.
+# A body that prints its argument in bold or italics, either at the start of a paragraph or followed by a full stop or
+# space.
 _RUN_IN = re.compile(
     r"\s*+(?P<before>(?:\\(?:noindent|indent|par|(?:small|med|big)skip|[vh]space\*?\s*+\{[^{}]{0,40}\}"
     r"|vskip\s*+[^\s\\{}]{1,20})(?![a-zA-Z])\s*+)*+)"
@@ -149,8 +149,8 @@ def find_macros(text: str) -> Macros:
 
 
 def begin_key(environment: str) -> str:
-    """The key for the text that an environment of the paper prints before its body; for the text after it, see
-    `end_key`."""
+    """The key for the text that an environment defined by the paper prints before its body. For the text after the
+    body, see `end_key`."""
     return f"begin{{{environment}}}"
 
 
@@ -165,8 +165,8 @@ def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> b
 
 
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
-    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if
-    that is optional, and the code before and after its body."""
+    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if it
+    is optional, and the code before and after the body."""
     name = tex.group(at)
     if name is None:
         return None
@@ -218,8 +218,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
 
 
 def heading_arguments(macros: Macros, name: str) -> tuple[int, int]:
-    r"""Which mandatory argument of a heading macro is its title, and how many arguments only the heading uses: 2 for
-    `\subsection{#1}\label{sec:#2}`."""
+    r"""Which mandatory argument of a heading macro is the title, and how many arguments only the heading uses (2 for
+    `\subsection{#1}\label{sec:#2}`)."""
     count, body = macros.table.get(name, (0, ""))
     heading = _HEADING.search(body) if count else None
     if heading is None:
@@ -328,7 +328,7 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The one-argument macros that print nothing, which authors use to hide text: `\newcommand{\cut}[1]{}`."""
+    r"""The one-argument macros that print nothing. Authors use them to hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 

@@ -1,4 +1,4 @@
-r"""What macros do with their arguments: print them or not. `\deleted` and its like print none."""
+r"""Determines which arguments a macro prints. `\deleted` and similar macros print none."""
 
 import re
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ _LEFT = re.compile(r"\\(?:if(?!f(?![a-zA-Z])|mmode)|If(?:Boolean|Value|NoValue)|
 _TESTED = re.compile(r"\\(?:[iI]f|csname[ \t]*+if)[a-zA-Z]{0,30}[^#\n]{0,30}?#(\d)")
 READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _PROSE = re.compile(r"(?:\\[a-zA-Z@]+|\$[^$]*+\$|[^\w$\\]|\d)++")
-NO_VALUE = "-NoValue-"  # of LaTeX, for an optional argument without a default that is not given
+NO_VALUE = "-NoValue-"  # LaTeX's value for a missing optional argument without a default
 FEWEST_WORDS = 5
-"""The fewest words of a text that may define something."""
+"""Minimum number of words in text that may define something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """`kinds` has a letter for each argument: `s` for a star, `o` for one in brackets, `m` for one in braces.
-    `dropped` tells which are not printed. `bare` is True if the macro prints only its other arguments. `body` is the
-    macro's code if the arguments of a call decide what it prints; `unsure` is True if its conditions have no value.
-    `files` are the names of the files that it reads."""
+    """`kinds` contains a letter for each argument: `s` for a star, `o` for an argument in brackets, `m` for an argument
+    in braces. `dropped` says which arguments are not printed. `bare` is True if the macro prints nothing but its other
+    arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if the values
+    of its conditions are unknown. `files` lists the names of the files that it reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -38,7 +38,7 @@ class Macro:
 
 
 class Definition(NamedTuple):
-    """The kinds of arguments of a macro as in `Macro`, its code, and what stands for a missing optional argument."""
+    """A macro's argument kinds (as in `Macro`), its code, and the default for a missing optional argument."""
 
     kinds: str
     code: Group
@@ -46,7 +46,7 @@ class Definition(NamedTuple):
 
 
 def _known(**macros: str) -> dict[str, Macro]:
-    """Macros by name, with a letter for each argument; those in upper case are printed."""
+    """Macros keyed by name, from one letter per argument; arguments with an upper-case letter are printed."""
     return {
         name.replace("at_", "@"): Macro(kinds.lower(), tuple(map(str.islower, kinds)), bare=True)
         for name, kinds in macros.items()
@@ -69,12 +69,12 @@ BY_FILE = {
     "easyReview": _known(remove="m", replace="mM", comment="Mm"),
     "aastex": _known(replaced="omM", explain="om"),
 }
-"""Macros by the package or class, without the digits at its end, that has them."""
+"""Macros, keyed by the package or class that defines them (without trailing digits)."""
 
 
 def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
-    """The definition whose parameters begin at an offset: `[2][default]`, `#1#2`, or, with `specified`, `{o m}`. None
-    if its form is not known."""
+    """The definition whose parameters begin at an offset: `[2][default]`, `#1#2`, or, if `specified` is set, `{o m}`.
+    None if the format is unknown."""
     if specified:
         stated = tex.group(at)
         code = tex.group(stated.after) if stated else None
@@ -99,8 +99,8 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
 
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
-    """The arguments at an offset, and the offset after them. A star is a group of one character. None for one that is
-    optional and missing; None in place of all if a mandatory one is missing."""
+    """The arguments at an offset, and the offset after them. A star is a one-character group, and a missing optional
+    argument is None. Returns None if a mandatory argument is missing."""
     found: list[Group | None] = []
     for kind in kinds:
         if kind == "s":
@@ -115,11 +115,11 @@ def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] |
 
 
 def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro | None:
-    """A macro with this code, of which `printed` remains after its conditions. None if it prints all arguments and
-    reads no files."""
+    """A macro with this code; `printed` is the part that remains once its conditions are evaluated. None if the macro
+    prints all its arguments and reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
     unsure = _LEFT.search(printed) is not None and "#" in printed
-    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # options are of figures
+    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # macros with options input figures
     if not any(dropped) and not unsure and not files:
         return None
     kept = [kind for kind, gone in zip(kinds, dropped, strict=True) if not gone]
@@ -129,7 +129,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """The code of a macro with the arguments that its conditions test in their place."""
+    """The code of a macro, with the values of the arguments that its conditions test."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])
@@ -138,7 +138,7 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
             value = f"\\Boolean{'False' if value is None else 'True'} "
         elif kind == "o" and value is None:
             value = macro.default
-        elif value is not None and is_prose(value):  # else not tested, but printed
+        elif value is not None and is_prose(value):  # other arguments are printed rather than tested
             value = "…" if "Value" in match[0] else None
         return match[0] if value is None else match[0][:-2] + value
 
@@ -146,5 +146,5 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text has words enough to say something."""
+    """Whether text has enough words to define something."""
     return len(_PROSE.sub(" ", text).split()) >= FEWEST_WORDS

@@ -1,4 +1,4 @@
-r"""The settings in a LaTeX source that decide what is printed: switches, toggles, macros of one word, packages."""
+r"""The settings in LaTeX source that decide what is printed: switches, toggles, one-word macros, packages."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ SETTING = (
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
 )
-"""A command that decides which parts are printed, or a macro with a body of one word."""
+"""Matches a command that decides which parts are printed, or the definition of a one-word macro."""
 SETTINGS = re.compile(SETTING)
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
@@ -52,12 +52,13 @@ _SWALLOWS = re.compile(
     r"(?:\s|\\expandafter(?![a-zA-Z]))*+\\(?:comment(?![a-zA-Z])|begin\{comment\}|killcontents"
     r"|Collect@Body[ \t]*+\\@gobble|(?P<box>setbox))"
 )
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print a text if its tag is in use
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print text only if its tag is in use
 UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether the line before an offset begins a definition, so that the following text runs later, or never."""
+    """Whether a definition begins on the same line before an offset, so that the text after the offset runs later or
+    never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
@@ -67,7 +68,7 @@ def set_name(match: re.Match[str]) -> str | None:
 
 
 def environment_codes(tex: Tex, match: re.Match[str]) -> list[str]:
-    """The arguments of a definition of an environment after its name, without options."""
+    """The arguments after the name in an environment's definition, without options."""
     codes, at = list[str](), tex.skip_options(match.end())
     while len(codes) < 3 and (group := tex.group(at)):
         codes.append(tex.inner(group))
@@ -81,8 +82,8 @@ def listed(names: str) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Settings:
-    """The document's settings so far. `words` are macros of one word; `swallowed` are environments that are not
-    printed."""
+    """The document's settings so far. `words` maps one-word macros to their text; `swallowed` lists environments that
+    are not printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
     defined: set[str] = field(default_factory=set)
@@ -90,8 +91,8 @@ class Settings:
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": "", "relax": "\\relax"})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
-    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # the options of classes and packages, by file
-    tags: set[str] | None = None  # of the packages optional and tagging, if one is loaded
+    loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # options of classes and packages, keyed by file
+    tags: set[str] | None = None  # tags for the packages optional and tagging, if either is loaded
 
     def copy(self) -> Self:
         """A copy that is independent of later settings."""
@@ -145,7 +146,7 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with these codes prints its body. A class may print a box elsewhere."""
+        """Records whether an environment with this code prints its body. A class may print a box elsewhere."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
@@ -164,11 +165,11 @@ class Settings:
         return self.values, self.toggles, self.words
 
     def state(self, name: str) -> State:
-        """All settings of a name."""
+        """All settings for a name."""
         return [table.get(name) for table in self.tables()], name in self.defined, name in self.swallowed
 
     def put_back(self, name: str, state: State) -> None:
-        """Restores earlier settings of a name."""
+        """Restores a name's earlier settings."""
         settings, *there = state
         for table, value in zip(self.tables(), settings, strict=True):
             table.pop(name, None)
@@ -184,7 +185,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None for a macro of LaTeX or of a package, which may be."""
+        """Whether a macro is defined; None for a macro that LaTeX or a package may define."""
         if name in self.defined:
             return True
         return None if is_known(name) else False
@@ -193,7 +194,7 @@ class Settings:
         return self.toggles if kind == "toggle" else self.values
 
     def expanded(self, name: str) -> str:
-        """A file name with its macros of one word replaced."""
+        """A file name with its one-word macros replaced."""
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
 
     def _path(self, name: str) -> str | None:

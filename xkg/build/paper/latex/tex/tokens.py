@@ -1,4 +1,4 @@
-"""Finds braces, arguments and environments in TeX by offset, in one pass, even if some are never closed."""
+"""Finds the offsets of braces, arguments and environments in TeX, in one pass, even if some are never closed."""
 
 import re
 from bisect import bisect_left
@@ -12,11 +12,11 @@ VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"[ \t]*+(?:%[^\n]{0,300}+\n[ \t]*+)*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
-_MOST_OPTIONS = 9  # no macro takes more arguments
+_MOST_OPTIONS = 9  # no macro takes more arguments than this
 _LONGEST_OPTION = 1000
 _GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
 _INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # its text is read after its group
-# Text after which a brace is an argument.
+# Text after which a brace starts an argument.
 _TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
 _AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
 _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
@@ -45,7 +45,7 @@ class Environment:
 
 
 class Tex:
-    """A text with matched braces. If an argument's brace is never closed, the argument ends with the line."""
+    """Text with matched braces. If an argument's brace is never closed, the argument ends with the line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -142,7 +142,8 @@ class Groups:
         self._open: list[int] = []
 
     def end_around(self, at: int) -> int | None:
-        """Where the innermost group around an offset ends. Offsets must not decrease from call to call."""
+        """The offset at which the innermost group around an offset ends. Offsets must not decrease from call to
+        call."""
         while self._later and self._later[-1][0] <= at:
             self._open.append(self._later.pop()[1])
         while self._open and self._open[-1] <= at:
@@ -166,7 +167,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
     r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment with its name; environments opened since then count as unclosed and empty."""
+    open environment with that name; environments opened since then count as unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
@@ -208,7 +209,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
 
 
 def outside(text: str, spans: Iterable[tuple[int, int]], mark: str = "") -> str:
-    """The text with each of these spans, which may overlap, replaced by `mark`."""
+    """The text with each of these spans replaced by `mark`. Spans may overlap."""
     pieces, at = [], 0
     for start, end in sorted(spans):
         pieces.append(text[at:start])
