@@ -21,7 +21,7 @@ class TechniqueChange(Value):
 
 class PlaceChange(Value):
     """The best code location for a technique before and after, as `path::symbol:first-last`, or None if it has none.
-    `moved` means that the same symbol in the same file is now at other lines."""
+    `moved` means that the same symbol is now on different lines of the same file."""
 
     id: str
     name: str
@@ -68,7 +68,7 @@ class PaperChange(Value):
 
 def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> PaperChange:
     """The differences between two states of one paper, or between two papers. Techniques are matched by their path in
-    the hierarchy, and only visible ones count. None stands for a missing paper."""
+    the hierarchy, and hidden techniques are ignored. None stands for a missing paper."""
     last = after or before
     if last is None:
         raise ValueError("neither state has a paper")
@@ -85,7 +85,7 @@ def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> Paper
 
 
 class _State(NamedTuple):
-    """Visible techniques, their code and their best locations, keyed by path in the hierarchy."""
+    """Visible techniques with their code and best locations, keyed by path in the hierarchy."""
 
     techniques: Mapping[str, Technique]
     code: Mapping[str, Code]
