@@ -30,8 +30,8 @@ def device_options(texts: Iterable[str]) -> list[str]:
 
 
 def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
-    """Returns one line on how to fix a run that failed because there is no CUDA. `options` are the code's own options.
-    `on_cpu` means that the run used the CPU instead of CUDA."""
+    """Returns one line on how to fix a run that failed because there is no CUDA. `options` are the command-line options
+    of the code itself. `on_cpu` means that the run used the CPU instead of CUDA."""
     own = ", ".join(options)
     own = f"; the code's own option {own} may turn it off" if own else ""
     if on_cpu:

@@ -1,4 +1,4 @@
-"""A job's scratch folder when no separate file system limits its size: fills, measures and removes it."""
+"""Fills, measures and removes a job's scratch folder if no separate file system limits its size."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def relative(name: str) -> PurePosixPath:
 
 
 def require_startable(arguments: tuple[str, ...]) -> None:
-    """Raises `InputError` for arguments that no process can take."""
+    """Raises `InputError` for arguments that cannot be passed to a process."""
     try:
         sizes = [len(os.fsencode(argument)) for argument in arguments]
     except UnicodeEncodeError as error:
