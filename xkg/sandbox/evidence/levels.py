@@ -78,9 +78,9 @@ def prove(
     mutants, or one. If `seconds` is not enough for all these runs, the level is `executed` and the cause is
     `Cause.NOT_SETTLED`.
 
-    Runs wait for their turn in `slots`; without `slots` they run one at a time. Neither the order nor the number of
-    slots affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner
-    does, and `Interrupted` between two runs once `stopped` returns True."""
+    Runs wait for their turn in `slots`; if `slots` is None, they run one at a time. Neither the order nor the number of
+    slots affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` in the same
+    cases as the runner, and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
         reason = f"not tried: {code.language}, and only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=stamp()), cause=Cause.LANGUAGE)

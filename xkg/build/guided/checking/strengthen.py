@@ -1,4 +1,4 @@
-"""Strengthens a test that passes but does not notice some changes to the code, using one question."""
+"""Strengthens a test that passes but does not detect some changes to the code, using one question."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 
 
 def proof_rank(proof: Proof) -> tuple[int, float]:
-    """A sort key for proofs: the level, then the fraction of mutants that the test notices."""
+    """A sort key for proofs: the level, then the fraction of mutants that the test detects."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 

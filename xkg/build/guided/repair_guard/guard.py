@@ -1,6 +1,6 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
-Other checks measure a repaired draft: mutants show whether the test still notices changes to the code, and the fidelity
+Other checks measure a repaired draft: mutants show whether the test still detects changes to the code, and the fidelity
 check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
 
 import ast
