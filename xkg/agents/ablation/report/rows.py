@@ -32,7 +32,7 @@ def verdict(importance: Importance) -> str:
 
 
 def _evidence(importance: Importance, effect: Effect) -> str:
-    """What the runs show. Equal runs do not show that a change does nothing."""
+    """What the runs show. Equal results do not prove that a change does nothing."""
     if effect.equal:
         runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
         missed = f"a change that shows in one run of five is missed with a chance of {0.8**effect.seeds:.0%}"

@@ -1,12 +1,12 @@
-"""Gets the baseline to run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
-version of the baseline's workspace.
+"""Gets the baseline to run by running the first seed repeatedly and repairing the cause of each failure. Each repair is
+a version of the baseline's workspace.
 
 Known causes are handled without a model. At first, only the packages imported by the command's files are installed. If
 more may be needed, the packages declared by the repository are installed next. If a dependency has removed an
 interface, the Python version and packages from the commit's day are used. If a module is missing, its package is
 installed or, if it is the repository's own, its folder is added or its extension is built. A drawing backend that needs
 a display is replaced, and a missing output folder is created. Incomplete data files and checkpoints are reported,
-because nothing can repair them."""
+because they cannot be repaired."""
 
 import re
 import shlex
@@ -60,7 +60,7 @@ Cause = Literal["missing import", "version", "path", "data format", "missing out
 
 
 class Fix(AnswerType):
-    """A model's fix. `requirements` are lines for packages that need another version."""
+    """A model's fix. `requirements` are lines for packages that need a different version."""
 
     cause: Cause
     possible: bool
@@ -70,14 +70,15 @@ class Fix(AnswerType):
 
 
 Packages = Callable[[str | None, Sequence[str]], Environment]
-"""Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
+"""Makes an environment for a day (or with the newest packages that the repository allows, if None) with additional
+modules."""
 
 
 @dataclass
 class Executor:
-    """Makes the baseline run. `run` runs the first seed of the current task over the workspace in an environment,
-    `packages` makes an environment. With `questions`, a model repairs. `repairs` were made on the way, `causes` are the
-    known reasons if it does not run, `day` is the date of its packages."""
+    """Makes the baseline run. `run` runs the current task's first seed over the workspace in an environment, and
+    `packages` makes an environment. If `questions` is given, a model makes repairs. `repairs` lists the repairs made so
+    far, `causes` the known reasons if the baseline does not run, and `day` is the date of its packages."""
 
     task: Task
     workspace: Workspace
@@ -100,7 +101,8 @@ class Executor:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
-        """The environment in which the baseline runs, or the last one tried. Raises the errors of `LanguageModel`."""
+        """The environment in which the baseline runs, or the last environment tried. Raises the same errors as
+        `LanguageModel`."""
         while True:
             environment, self._next = self._next or self.packages(self.day, ()), None
             outcome = self.run(environment)
@@ -111,7 +113,7 @@ class Executor:
                 return environment
 
     def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something changed, so that another run makes sense."""
+        """Whether something changed, so that another run is worthwhile."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
         if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
@@ -134,7 +136,7 @@ class Executor:
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help. Also true for any error in code that is older than this Python
-        version: newer packages may silently return different values and shapes, and later versions refuse intact
+        version, because newer packages may silently return different values and shapes, and may refuse intact
         checkpoints."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
@@ -234,15 +236,15 @@ class Executor:
         return True
 
     def _stated(self) -> StatedPackages:
-        """The requirements of the repository, without those that were added."""
+        """The repository's requirements, without those that were added."""
         stating = {
             path: text for path, text in self.workspace.texts().items() if path != ADDED and states_requirements(path)
         }
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the failing code runs without the replacement of CUDA by the CPU: it may choose the CPU itself if
-        CUDA is absent."""
+        """Whether the failing code runs if CUDA is not replaced with the CPU: it may choose the CPU itself if CUDA is
+        absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
@@ -268,8 +270,8 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Whether another installed Python version is left to try: a later one for newer syntax, or the one from the
-        commit's day for features that our Python or a package has removed."""
+        """Whether another installed Python version is left to try: a later version for newer syntax, or the version
+        from the commit's day for features that our Python or a package has removed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -285,8 +287,8 @@ class Executor:
         return True
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether packages are now those of another day: that of the commit, then the first day with packages for this
-        Python, which suit older code and that of authors who had older packages."""
+        """Whether packages now come from another day: first the commit's day, then the first day with packages for this
+        Python, which suit older code and code by authors who used older packages."""
         if not self.committed:
             return False
         days = {
@@ -377,7 +379,7 @@ class Executor:
     def _changes(
         self, edits: Sequence[FileEdit], requirements: Sequence[str], texts: Mapping[str, str]
     ) -> dict[str, str]:
-        """The files that a fix changes. Raises `EditError`."""
+        """The files changed by a fix. Raises `EditError`."""
         changes = self.parser.applied(edits, texts) if edits else {}
         lines = texts.get(ADDED, "").splitlines()
         for line in requirements:
