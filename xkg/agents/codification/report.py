@@ -1,4 +1,4 @@
-"""The report on a run: the task, the steps, the evidence, and points for the reader to check."""
+"""The report on a run, with the task, the steps, the evidence, and points for the reader to check."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,6 +1,7 @@
 """Exports the steps of a run for other programs: as JSON lines, or as an Inspect log, which `inspect view` shows.
 
-Both are made from the run's finished steps, and so work for a run that is still going or was killed."""
+Both are generated from the run's finished steps, so they also work for a run that is still in progress or was
+killed."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def steps(folder: Path) -> list[Taken]:
 
 
 def json_lines(folder: Path) -> str:
-    """The steps as JSON lines: number, step, observation, version. Raises the errors of `steps`."""
+    """The steps as JSON lines with number, step, observation and version. Raises the same errors as `steps`."""
     return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
 
 

@@ -9,7 +9,8 @@ from xkg.agents.codification.steps.actions import Actions
 
 
 def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> Step | None:
-    """The next step after the earlier ones, None if there is none. Raises `AnswerError` if no model gave one."""
+    """The step that follows the earlier steps; None if there is none. Raises `AnswerError` if no model returned a
+    step."""
     orders = _orders(session)
     if orders is not None and len(history) == len(orders):
         return None
@@ -37,7 +38,7 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
 
 
 def _orders(session: Session) -> list[tuple[Action, str]] | None:
-    """The fixed steps of a mode: the action of each, and what it is to do. None if the model chooses."""
+    """The fixed steps in a mode: each step's action and what it should do. None if the model chooses."""
     if session.task.mode == "agent":
         return None
     if session.task.mode == "single":
