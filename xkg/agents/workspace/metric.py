@@ -36,7 +36,7 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """Parses a metric from the text form described at the top of this module. Raises `InputError` with the
+        """Parses a metric from the text form described in this module's docstring. Raises `InputError` with the
         problem."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
@@ -65,11 +65,11 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files in a run that contain the metric."""
+        """The files left by a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Reads the last value. The time is not limited, so call it through `SourceReader.metric` for a run's output.
+        """Reads the last value. There is no time limit, so a run's output should be read through `SourceReader.metric`.
 
         Raises `MetricError` if there is none, and for NaN, infinity and text."""
         if self.source == "output":
@@ -105,7 +105,7 @@ class Metric(Value):
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # with one object per line, the last one counts
+            try:  # if there is one object per line, the last one counts
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MetricError(f"{self.path} is not valid JSON") from None
