@@ -313,7 +313,7 @@ class _Runner:
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
         if self._traced.executed is None:
-            notes.append("the lines that the baseline runs are unknown: the traced run did not end")
+            notes.append("the lines that the baseline runs are unknown: the traced run did not finish")
         techniques = self._start.techniques(self._base.tree)
         found = self._parser.of_files(
             parsing.space,

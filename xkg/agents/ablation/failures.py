@@ -119,7 +119,7 @@ def advice_on(kind: Failure, output: str) -> str:
     package = (removed[1] if removed else None) or distribution_of(name) or name
     version = "1.24" if _ALIAS.search(message) else removed[2] if removed else "VERSION"
     older = f"--with '{package.lower() if removed else package}<{version}'"
-    return f"add {older}" + ("" if version != "VERSION" else ", with the version of it in which that name went")
+    return f"add {older}" + ("" if version != "VERSION" else ", where VERSION is the version that removed that name")
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:

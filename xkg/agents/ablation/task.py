@@ -105,9 +105,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         may_lack = (planned and name != "repo") or (offered and name == "run")
         if not values.get(name) and not may_lack:
             model = "" if name == "repo" else ", or let a model find it with --llm"
-            raise InputError(
-                f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task{model}"
-            )
+            raise InputError(f"{name.rstrip('s')} is missing: set it with {flag}, or in a task file with --task{model}")
     task = task_of(Task, values)
     for metric in task.metrics:
         parse_metric(metric)

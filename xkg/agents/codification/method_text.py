@@ -34,7 +34,7 @@ class MethodText(NamedTuple):
         if not self.left_out:
             return None
         titles = ", ".join(map(printable_line, self.left_out))
-        return f"the method's text has no room for {len(self.left_out)} sections of the paper: {titles[:400]}"
+        return f"{len(self.left_out)} sections of the paper did not fit into the method's text: {titles[:400]}"
 
 
 class _Own(NamedTuple):

@@ -25,7 +25,7 @@ V = TypeVar("V", Task, CodificationResult)
 def steps(folder: Path) -> list[Taken]:
     """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run."""
     if not (folder / "task.json").is_file():
-        raise InputError(f"{folder} has no started run")
+        raise InputError(f"{folder} does not contain a started run")
     operations = Operations(folder)
     found: list[Taken] = []
     while (taken := operations.get("step", {"number": len(found) + 1}, Taken)) is not None:

@@ -168,11 +168,13 @@ def reasons(component: Component) -> list[str]:
     if component.mentioned == 1:
         reasons.append("the abstract names it")
     elif component.mentioned >= 0.5:
-        reasons.append("the abstract has part of its name")
+        reasons.append("the abstract contains part of its name")
     if component.findings:
         reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
-        reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
+        reasons.append(
+            "judging by its name or definition, it evaluates the method's results, and none of the method's code uses it"
+        )
     else:
         of = component.parent_name or "the method"
         reasons.append(_bound(component) or f"no other code is known to use it, and {of} has other parts")
@@ -182,9 +184,9 @@ def reasons(component: Component) -> list[str]:
 def _bound(component: Component) -> str:
     """Why a component is replaced and not removed; '' if it can be removed."""
     if component.users:
-        return f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed"
+        return f"the code for {', '.join(component.users[:3])} uses it, so it is replaced, not removed"
     if component.parts:
-        return "its own parts hang on it, so it is replaced and not removed"
+        return "its own parts depend on it, so it is replaced, not removed"
     if _ideas(component):
-        return "other papers have similar techniques, so it is replaced and not removed"
+        return "other papers have similar techniques, so it is replaced, not removed"
     return "" if component.siblings else f"nothing of {component.parent_name or 'the method'} would be left without it"

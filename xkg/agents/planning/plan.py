@@ -10,7 +10,7 @@ from xkg.value import Value
 Action = Literal["REMOVE", "REPLACE", "ADD"]
 
 
-_OPEN = "left open: no table in the paper is known to report it"
+_OPEN = "undecided: no table in the paper is known to report it"
 
 
 class PlannedAblation(Value):

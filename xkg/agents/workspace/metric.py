@@ -77,7 +77,7 @@ class Metric(Value):
         assert self.path is not None
         content = files.get(self.path)
         if content is None:
-            raise MetricError(f"the run left no file {self.path} that can be read (at most 4 MB)")
+            raise MetricError(f"the run left no readable file {self.path} (at most 4 MB)")
         text = content.decode("utf-8", "replace")
         value = self._in_json(text) if self.source == "json" else self._in_csv(text)
         return _number(value, f"{self.path}#{self.key}")
@@ -98,7 +98,7 @@ class Metric(Value):
             if last is None
             else f"its last line with a number is {printable_line(last[:200])!a}"
         )
-        raise MetricError(f"no line of the output matches {self.key!a}; {shown}")
+        raise MetricError(f"no line in the output matches {self.key!a}; {shown}")
 
     def _in_json(self, text: str) -> object:
         try:
@@ -136,11 +136,11 @@ def plain_text(pattern: str) -> str:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise MetricError(f"{where} is {str(value)[:40]!a}, no number")
+        raise MetricError(f"{where} is {str(value)[:40]!a}, not a number")
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise MetricError(f"{where} is {str(value)[:40]!a}, no number") from None
+        raise MetricError(f"{where} is {str(value)[:40]!a}, not a number") from None
     if not math.isfinite(number):
         raise MetricError(f"{where} is {number}: training has diverged, or nothing was measured")
     return number

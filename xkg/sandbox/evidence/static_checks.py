@@ -109,7 +109,7 @@ def _unparsed(source: str) -> str | None:
     if not source.strip():
         return "there is no code"
     if len(source) > _MAX_SOURCE:
-        return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
+        return f"the source has {len(source):,} characters, more than the {_MAX_SOURCE:,} that are checked"
     try:
         tree = syntax_tree(source)
         with silently():

@@ -471,7 +471,7 @@ def _version_notes(
 ) -> tuple[str, ...]:
     notes = []
     if environment.packages and newest and plan.day != newest:
-        versions = f"those of {plan.day}" if plan.day else "the newest"
+        versions = f"from {plan.day}" if plan.day else "the newest"
         notes.append(f"packages are {versions}: fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they conflict with each other"

@@ -27,7 +27,7 @@ def verdict(importance: Importance) -> str:
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None
-    moved = "it changes code that measures too" if importance.best.measures else ""
+    moved = "it also changes measuring code" if importance.best.measures else ""
     return ", ".join(filter(None, (_evidence(importance, importance.best.effect), moved)))
 
 

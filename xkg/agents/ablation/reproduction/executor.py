@@ -49,7 +49,7 @@ _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_DISPLAY = re.compile(r"Cannot load backend '(\w{1,40})' which requires the '\w{1,40}' interactive framework")
-_DATED = "packages are those of"
+_DATED = "packages are from"
 _LACKS = re.compile(r"(?i)is not installed|pip install")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning|Deprecated\w{0,40})\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
@@ -131,7 +131,7 @@ class Executor:
             or self._repaired(outcome, environment)
         )
         if not mended and of_a_version and self._dated:
-            self.causes.append(f"packages of {' and of '.join(self._dated)} were tried")
+            self.causes.append(f"packages from {' and from '.join(self._dated)} were tried")
         return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
@@ -168,8 +168,8 @@ class Executor:
             return False
         self._placed.add(place)
         self.task = self.task.with_modules_of(folder, name)
-        self.notes.append(f"PYTHONPATH, which the command sets, has {place}")
-        self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+        self.notes.append(f"PYTHONPATH, which the command sets, contains {place}")
+        self.notify(f"the module {module} is the repository's own: PYTHONPATH now includes {place}")
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
@@ -180,8 +180,8 @@ class Executor:
         if not folder or command in (self.task.setup or ""):
             return False
         self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (self.task.setup, command)))})
-        self.notes.append(f"the setup makes {folder}, into which the command writes")
-        self.notify(f"the command writes into {printable_line(folder)}: the setup makes that folder now")
+        self.notes.append(f"the setup creates {folder}, which the command writes to")
+        self.notify(f"the command writes to {printable_line(folder)}: the setup now creates that folder")
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
@@ -195,7 +195,7 @@ class Executor:
             if path.endswith(".py") and quoted.search(text)
         )
         if edits:
-            reason = f"the backend {refused[1]} of matplotlib needs a display: Agg draws into files"
+            reason = f"the matplotlib backend {refused[1]} needs a display: Agg draws to files"
             self._apply(outcome, "other", reason, edits=edits)
         return bool(edits)
 
@@ -231,7 +231,7 @@ class Executor:
         lines = tuple(line for name, line in stated.items() if name not in present and name != PYTHON)
         if not lines:
             return False
-        reason = "the command may need packages that the repository declares and that its files do not import"
+        reason = "the command may need packages that the repository declares but its files do not import"
         self._apply(outcome, "missing import", reason, lines)
         return True
 
@@ -250,7 +250,7 @@ class Executor:
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
             return False
         self._next = plain
-        self.notes.append(f"the code takes the CPU by itself; with --cpu {outcome.problem}")
+        self.notes.append(f"the code chooses the CPU itself; with --cpu {outcome.problem}")
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
@@ -265,7 +265,7 @@ class Executor:
         newer = f"{name}>{version}"
         if newer in self.workspace.texts().get(ADDED, "").splitlines():
             return False
-        reason = f"{name} {version}, which the repository asks for, does not run on this Python"
+        reason = f"{name} {version}, required by the repository, does not run on this Python"
         self._apply(outcome, "version", reason, (newer,))
         return True
 
@@ -279,7 +279,7 @@ class Executor:
             reason = f"its syntax is not valid in Python {own().version}"
         else:
             version = version_of(self.committed) if self._of_a_version(outcome) else None
-            reason = f"the code is of {self.committed}, before Python {own().version}"
+            reason = f"the code is from {self.committed}, before Python {own().version}"
         if version not in others or "python==" in self.workspace.texts().get(ADDED, ""):
             return False
         self._apply(outcome, "version", reason, (f"python=={version}.*",))

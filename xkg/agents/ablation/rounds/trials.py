@@ -159,7 +159,7 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
         return None
     return (
         f"the metric is the same in all {len(effects)} candidates that were measured: it may be constant or saturated, "
-        "and then cannot show any effect; name another one with --metric"
+        "in which case it cannot show any effect; choose another one with --metric"
     )
 
 
