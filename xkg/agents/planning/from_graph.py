@@ -173,7 +173,7 @@ def reasons(component: Component) -> list[str]:
         reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
         reasons.append(
-            "judging by its name or definition, it evaluates the method's results, and none of the method's code uses it"
+            "judging by its name or definition, it evaluates the method's results, and no code in the method uses it"
         )
     else:
         of = component.parent_name or "the method"
