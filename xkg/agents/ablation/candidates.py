@@ -74,7 +74,7 @@ class Candidate(Value):
 class Component(Value):
     """A part of the method that can be ablated. `technique` is its id in the graph, or None if it was found only in the
     code. `weight` (0..1) is its expected importance before any run, and `reasons` explain the weight. `order` is its
-    position in the hierarchy, and `about` its definition."""
+    position in the hierarchy, and `about` is its definition."""
 
     id: str
     name: str

@@ -161,7 +161,7 @@ class Importance(Value):
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the effect is significant, taking all comparisons into account."""
+        """Whether the effect is significant after adjusting for all comparisons."""
         return self.adjusted is not None and self.adjusted <= SIGNIFICANT
 
     @property

@@ -46,8 +46,8 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """The sections on the method with their equations, algorithms, statements and tables of settings; with `excerpts`,
-    only the sections that contain an excerpt. The abstract, details, settings and background follow if they fit.
+    """The sections on the method with their equations, algorithms, statements and tables of settings; if `excerpts` are
+    given, only the sections that contain an excerpt. The abstract, details, settings and background follow if they fit.
     Experimental results are never included. None if the paper has no such section."""
     read = read_passages(document)
     owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))

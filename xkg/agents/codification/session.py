@@ -170,7 +170,7 @@ class Session:
         return _fitting((path for path in near if path.endswith(".py")), texts)
 
     def text(self, path: str) -> str:
-        """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
+        """The text of a workspace file or a read-only related file. Raises the same errors as `Workspace.text`."""
         known = self.beside.texts.get(path)
         return self.workspace.text(path) if known is None else known
 

@@ -51,7 +51,7 @@ def measured(
     first: Sequence[str] = (),
 ) -> RunResult:
     """The result of `command`, and of `evaluate` if given, each within the limits of `commands`. The lines that ran
-    include those of both commands; `first` has the same meaning as in `Commands.run`. Raises the errors of
+    include those of both commands; `first` has the same meaning as in `Commands.run`. Raises the same errors as
     `Commands.run`."""
     printed = metric.key if metric.source == "output" else ""
     if evaluate is None:

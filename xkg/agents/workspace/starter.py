@@ -37,7 +37,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     code.
 
     Links, submodules, files larger than 50 MB and, if the rest exceeds 200 MB, the largest files are left out and
-    noted. Raises the errors of `fetch_repository`."""
+    noted. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()

@@ -11,7 +11,7 @@ _MOST_OPTIONS = 3
 
 def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
     """Whether the error of a failed run is about CUDA. If the error has no message, the line of code that raised it
-    decides. With `on_cpu`, errors from functions that torch implements only for CUDA count too."""
+    decides. If `on_cpu` is set, errors from functions that torch implements only for CUDA also count."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     lines = [line for line in traceback.splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if line.lstrip().startswith('File "')]

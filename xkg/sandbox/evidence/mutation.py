@@ -83,8 +83,8 @@ def plain_newlines(source: str) -> str:
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Returns one change for each public function in a module that parses, in order: its body becomes `return None`.
-    With `among`, only functions that begin on one of these lines are included.
+    """Returns one change for each public function in a module that parses, in order: its body becomes `return None`. If
+    `among` is given, only functions that begin on one of these lines are included.
 
     Functions and methods are public if their names do not begin with an underscore. Special methods are also public,
     except those that only describe an object. Functions without a real body are skipped: abstract methods, overloads,

@@ -2,14 +2,14 @@
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, one JSON object,
 goes to its stderr, to which no other process inside can write. `python` is the interpreter of a virtual environment
-with the folder of packages on its module path. With `traced` files, every Python process counts how often it runs each
-line in these files. All processes map one file of counters, so the counts of a killed process are kept too. If two
-processes run the same line at the same moment, one of the two runs may go uncounted. The first counter says which line
-last printed text that matches the pattern `printed`. With groups of `awaited` lines, a program given as `watcher` runs
-instead of counting.
+with the folder of packages on its module path. If there are `traced` files, every Python process counts how often it
+runs each line in these files. All processes map one file of counters, so the counts of a killed process are kept too.
+If two processes run the same line at the same moment, one of the two runs may go uncounted. The first counter says
+which line last printed text that matches the pattern `printed`. With groups of `awaited` lines, a program given as
+`watcher` runs instead of counting.
 
-Another command can measure the files that a command leaves behind, in a separate sandbox. With `leaves`, the files that
-the command created or overwrote follow its output as a tar archive, starting at the byte given as `left_at` in the
+Another command can measure the files that a command leaves behind, in a separate sandbox. If `leaves` is set, the files
+that the command created or overwrote follow its output as a tar archive, starting at the byte given as `left_at` in the
 report. The request for the other command passes that file and byte as `left`, and the files that must be absent from
 the tree as `without`."""
 

@@ -169,7 +169,7 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """The command that sets the kernel's limits, drops root (with `reads_all`, drops all rights except reading), and
+    """The command that sets the kernel's limits, drops root (if `reads_all` is set, all rights except reading), and
     then executes the command that follows it."""
     set_limits = (
         "/usr/bin/prlimit",

@@ -149,9 +149,9 @@ def registry_socket(
     *,
     public: bool = False,
 ) -> Iterator[Path]:
-    """A unix socket through which only `hosts` can be reached, for the duration of the context. With `public`, host
-    names may only resolve to public internet addresses. Other requested hosts are added to `refused`. `received` is
-    called from any thread with the number of bytes relayed so far."""
+    """A unix socket through which only `hosts` can be reached, for the duration of the context. If `public` is set,
+    host names may resolve only to public internet addresses. Other requested hosts are added to `refused`. `received`
+    is called from any thread with the number of bytes relayed so far."""
     folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short, since a socket's path has at most 108 bytes
     path = folder / "registry"
     try:

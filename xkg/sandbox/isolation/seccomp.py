@@ -147,7 +147,7 @@ OTHER_PROCESSES = (
 
 @functools.cache
 def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
-    """The filter for this machine's architecture. With `unix_sockets`, `socket(AF_UNIX)` stays allowed.
+    """The filter for this machine's architecture. If `unix_sockets` is set, `socket(AF_UNIX)` stays allowed.
 
     Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()

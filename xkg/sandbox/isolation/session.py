@@ -31,8 +31,8 @@ class Openable(Runner, Protocol):
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
         """Starts `python` with `arguments` as `run` does, but without a time limit. `PLACES` among the arguments is
-        replaced by the scratch folders. The descriptor `passed` stays open under the same number. No process inside can
-        change another process's limits or priority. Raises the same errors as `run`."""
+        replaced with the scratch folders. The descriptor `passed` stays open under the same number. No process inside
+        can change another process's limits or priority. Raises the same errors as `run`."""
 
 
 def placed(arguments: tuple[str, ...], places: tuple[str, ...]) -> tuple[str, ...]:

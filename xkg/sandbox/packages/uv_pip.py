@@ -161,7 +161,7 @@ class Uv:
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
         """Other sources for a requirement without a wheel: the Python versions that have one, and its source
-        distribution. A version that is no longer available is replaced by the next later one."""
+        distribution. A version that is no longer available is replaced with the next later version."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):

@@ -63,7 +63,7 @@ class Generations:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
         """The current generation; an empty one (number 0) if nothing has been published yet. Snapshots of one
-        generation share their open files. Raises `CorruptStoreError` and the errors of `check`."""
+        generation share their open files. Raises `CorruptStoreError` and anything that `check` raises."""
         shared = self._acquire()
         try:
             yield shared.snapshot

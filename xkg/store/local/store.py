@@ -144,7 +144,7 @@ class EmbeddedStore:
 
     def remove(self, papers: Sequence[str]) -> int:
         """Removes papers in one step, and returns the number of the new generation. Raises `UnknownIdError` and the
-        errors of `publish`."""
+        same errors as `publish`."""
         with self.snapshot() as snapshot:
             for paper in papers:
                 snapshot.require_paper(paper)
@@ -212,7 +212,7 @@ class EmbeddedStore:
         and notes, one line each.
 
         If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; the notes say so and list
-        every unusable file. Raises `StoreError` if there is no graph, and the errors of `publish`."""
+        every unusable file. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:

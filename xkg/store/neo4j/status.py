@@ -16,7 +16,7 @@ _PROBE = "xkg_doctor_probe"
 
 
 def examine(settings: StoreSettings) -> str:
-    """The line. Raises the errors of `Connection`."""
+    """The line about Neo4j. Raises the same errors as `Connection`."""
     with closing(Connection(settings)) as connection:
         edition = connection.read(
             lambda transaction: transaction.run("CALL dbms.components() YIELD edition RETURN edition LIMIT 1").value()

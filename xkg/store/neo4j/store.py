@@ -157,8 +157,8 @@ class Neo4jStore:
         return generation
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Removes papers in one step, and returns the number of the commit. Raises `UnknownIdError` and the errors of
-        `publish`."""
+        """Removes papers in one step, and returns the number of the commit. Raises `UnknownIdError` and the same errors
+        as `publish`."""
         self._prepare()
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:

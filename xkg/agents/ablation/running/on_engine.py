@@ -43,7 +43,7 @@ class CandidateRun:
 @dataclass(frozen=True)
 class RunCandidates:
     """Runs commands on versions of code. `data` folders are not sent, so they must have the same paths as on the first
-    machine. With `gpus`, the engine assigns one GPU to each run."""
+    machine. If `gpus` is set, the engine assigns one GPU to each run."""
 
     settings: Settings
     data: tuple[Path, ...]

@@ -82,7 +82,7 @@ class Actions:
         return None
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """The observation of a step's action. Raises the errors of `LanguageModel` if no model can be asked."""
+        """The observation from a step's action. Raises the same errors as `LanguageModel` if no model can be asked."""
         given, self._history = step.action_input, history
         try:
             if step.action == "final_answer":
