@@ -27,7 +27,7 @@ def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict
         last = len(text) + 1
         for r in sorted(own, key=lambda r: -r.start):
             if r.end > last:
-                raise MutationError(f"two changes of {path} overlap at character {r.start}")
+                raise MutationError(f"two changes to {path} overlap at character {r.start}")
             if text[r.start : r.end] != r.old:
                 raise MutationError(f"{path} does not contain {r.old[:60]!r} at character {r.start}: it has changed")
             text = text[: r.start] + r.new + text[r.end :]

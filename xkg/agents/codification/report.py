@@ -27,12 +27,12 @@ def _blocks(
         [
             f"- run: {result.run} ({task.mode}{'' if task.graph else ', without the graph'})",
             f"- metric {task.parsed_metric}: {before} before, {after} after",
-            f"- {result.steps} steps, {result.edits} edits, {result.expert_calls} calls of the expert, dollars: {cost}",
+            f"- {result.steps} steps, {result.edits} edits, {result.expert_calls} calls to the expert, dollars: {cost}",
             *(f"- not done: {fault}" for fault in result.faults),
             *([f"- stopped: {result.stopped}"] if result.stopped else []),
         ]
     )
-    yield "## What was asked"
+    yield "## The task"
     starter = f"{task.starter} ({session.workspace.identity})"
     yield f"- starter: {starter}\n- run: {task.run}\n- method: {session.method.source}"
     yield _fenced(cut_middle(session.method.text, _LONGEST_METHOD))

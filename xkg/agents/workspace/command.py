@@ -270,7 +270,7 @@ class Commands:
             output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
         output = without_host_paths(output, self._places(str(report.get("home", "")) if report else ""))
         if ran.ok and report is None:
-            raise SandboxUnavailableError(f"the sandbox gave no report of a run ({ran.stderr[-200:]!a}); run again")
+            raise SandboxUnavailableError(f"the sandbox did not report on a run ({ran.stderr[-200:]!a}); run again")
         ended = report["ended"] if report else ran.ended
         exit_code = report["exit_code"] if report else None
         if ended == "exited" and exit_code is None and report and not report.get("error"):
@@ -331,11 +331,11 @@ class Commands:
             explained = f" ({found})" if found else ""
             return f"it ended with status {result.exit_code}: {last[:300]}{_where(result.output)}{explained}"
         return {
-            "timeout": f"it did not end within {self.limits.seconds:g} s",
-            "memory": f"it took more than {self.limits.memory_mb} MB of memory",
+            "timeout": f"it did not finish within {self.limits.seconds:g} s",
+            "memory": f"it used more than {self.limits.memory_mb} MB of memory",
             "disk": f"it wrote more than {self.limits.disk_mb} MB",
-            "output": "its output did not end",
-        }.get(result.ended, "it was killed: too many processes, or by the system")
+            "output": "its output never ended",
+        }.get(result.ended, "it was killed, either for starting too many processes or by the system")
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
@@ -393,7 +393,7 @@ def packages_for(
     provided = {canonicalize_name(name) for name in given | own.hidden}
     declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     notes = tuple(
-        f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
+        f"{printable_line(path)} cannot be parsed ({why}), so the packages that it requires are unknown"
         for path, why in stated.unknown.items()
     )
     if maker is None:

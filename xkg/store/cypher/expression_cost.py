@@ -84,7 +84,7 @@ class _Estimate(TokenTree):
         if product > MOST_ITERATIONS:
             raise refused(
                 "a list",
-                f"loops over more than {MOST_ITERATIONS:,} items in all, counting the enclosing lists; use UNWIND or "
+                f"loops over more than {MOST_ITERATIONS:,} items in total, including enclosing lists; use UNWIND or "
                 "a longer MATCH instead, which can be stopped",
             )
         self.charge(SCALAR, product)

@@ -19,7 +19,7 @@ def _parts(campaign: Campaign) -> Iterator[str]:
     yield "## Importance by component\n"
     yield _importances(campaign)
     if unknown := [i.component.name for i in campaign.importances() if i.best is None]:
-        yield _text(f"Nothing is known of: {', '.join(unknown)}.") + "\n"
+        yield _text(f"Nothing is known about: {', '.join(unknown)}.") + "\n"
     yield _text(rows.comparisons(campaign)) + "\n"
     yield "## What was tried, in order\n"
     yield _tried(campaign)

@@ -1,4 +1,4 @@
-"""Collects the calls that a run made, by name. A default that every call overrides has no effect."""
+"""Collects the calls that a run made, keyed by name. A default that every call overrides has no effect."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set

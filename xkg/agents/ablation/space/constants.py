@@ -48,7 +48,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """Assignment targets with their values: names, and attributes of self with a dot."""
+    """Assignment targets with their values: names, and attributes of self, which begin with a dot."""
     if statement.value is None:
         return
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
